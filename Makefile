@@ -1,0 +1,41 @@
+# Two commands: `make demo` and `make test`. Each sets up all it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
+
+.PHONY: demo test check bench build sanitize clean
+
+demo: $(VENV)/.built
+	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
+
+test: check
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.built
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.built
+	$(BIN)/python bench/run.py
+
+build: $(VENV)/.built
+
+sanitize: $(VENV)/.built
+	tests/sanitize.sh
+
+# Tools first, so that the compiled core builds against what is installed and rebuilds in seconds.
+$(VENV)/.tools: requirements-dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	command -v $${CXX:-c++} >/dev/null || $(BIN)/python -m pip install --quiet ziglang
+	touch $@
+
+$(VENV)/.built: $(VENV)/.tools pyproject.toml CMakeLists.txt $(CORE_SOURCES)
+	tools/build.sh $(BIN)
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,107 @@
+"""What the container says to a content cluster, and what it answers. The words that pass through the messenger.
+
+A content cluster serves the address `content/<cluster id>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Operation, Outcome
+from paperwasp.query.items import Item
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRequest:
+    """One operation to be made durable and applied. Answered with its Outcome, or an error of `paperwasp.errors`."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class GetRequest:
+    id: DocumentId
+
+
+@dataclass(frozen=True, slots=True)
+class GetResponse:
+    """`fields` is the JSON object of the document's fields, as document/v1 shows it; None: no such document."""
+
+    fields: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of `order by`. `field` is an attribute, or `[relevance]`."""
+
+    field: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One query, parsed, for the documents of some types."""
+
+    tree: Item
+    document_types: tuple[str, ...] = ()
+    """Empty: all of the cluster."""
+    rank_profile: str = "default"
+    hits: int = 10
+    offset: int = 0
+    order_by: tuple[SortKey, ...] = ()
+    inputs: Mapping[str, float] = field(default_factory=dict)
+    """query(name) → value."""
+    rank_properties: Mapping[str, str] = field(default_factory=dict)
+    summary: str = "default"
+    summary_fields: tuple[str, ...] = ()
+    """Empty: all of the summary class, with sddocname and documentid."""
+    bolding: bool = True
+    list_features: bool = False
+    deadline_ns: int = 0
+    """On the monotonic clock; 0: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One hit. `fields` is JSON: the members of the object without its braces' outer parts being parsed again."""
+
+    gid: bytes
+    document_type: str
+    document_id: str
+    relevance: float
+    fields: bytes
+    """The JSON object of the summary's fields (without sddocname, documentid, features)."""
+    match_features: Mapping[str, float] | None = None
+    summary_features: Mapping[str, float] | None = None
+    rank_features: Mapping[str, float] | None = None
+    show_document_id: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    """Hits `offset`..`offset + hits` by falling relevance (or by the sort keys)."""
+
+    total_count: int
+    documents: int
+    """Documents searched."""
+    hits: tuple[Hit, ...]
+    timed_out: bool = False
+    """The deadline passed: what was found until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRequest:
+    """Asks how the cluster is doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusResponse:
+    documents: int
+    generation: int
+    sizes_bytes: Mapping[str, int]
+
+
+Request = ApplyRequest | GetRequest | SearchRequest | StatusRequest
+Response = Outcome | GetResponse | SearchResponse | StatusResponse

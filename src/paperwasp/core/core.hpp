@@ -1,0 +1,24 @@
+// Common ground of the kernels: array arguments as nanobind sees them, and one bind function for each file.
+//
+// Kernels are free functions over arrays that NumPy owns. They check the bounds of what they are given (an error is a Python
+// ValueError), release the GIL, and never keep a pointer past their return unless their header says so.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+
+namespace paperwasp {
+
+namespace nb = nanobind;
+
+// A one-dimensional C-contiguous array that the kernel reads.
+template <typename T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A one-dimensional C-contiguous array that the kernel writes.
+template <typename T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+}  // namespace paperwasp

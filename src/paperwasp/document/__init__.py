@@ -1,0 +1,1 @@
+"""The document model: types, ids, typed values, operations."""

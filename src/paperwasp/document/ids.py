@@ -1,0 +1,74 @@
+"""Document ids and the global ids made from them.
+
+`id:<namespace>:<document type>:[n=<number>|g=<group>]:<user-specified>`
+
+A global id is 12 bytes: four of location (the number, or an MD5 of group or user-specified part), so that documents with the same
+number or group lie together, and eight of the MD5 of the whole id. Vespa: https://docs.vespa.ai/en/documents.html#document-ids
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from hashlib import md5
+
+from paperwasp import limits
+from paperwasp.errors import InvalidInput
+
+_ID = re.compile(r"id:([^:]+):([^:]+):((?:n=(\d+))|(?:g=([^:]+)))?:(.+)", re.DOTALL)
+_MAX_NUMBER = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentId:
+    """One document's identity. `number` and `group` exclude each other."""
+
+    namespace: str
+    document_type: str
+    user_specified: str
+    number: int | None = None
+    group: str | None = None
+    text: str = field(init=False, compare=False)
+    gid: bytes = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.number is not None:
+            modifier = f"n={self.number}"
+            location = self.number.to_bytes(8, "little")[:4]
+        elif self.group is not None:
+            modifier = f"g={self.group}"
+            location = _md5(self.group)[:4]
+        else:
+            modifier = ""
+            location = _md5(self.user_specified)[:4]
+        text = f"id:{self.namespace}:{self.document_type}:{modifier}:{self.user_specified}"
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "gid", location + _md5(text)[4:12])
+
+    @classmethod
+    def parse(cls, text: str) -> DocumentId:
+        """Reads `id:…`; raises InvalidInput that says what is wrong with it."""
+        match = _ID.fullmatch(text)
+        if match is None:
+            raise InvalidInput(f"Unparseable id '{text}': expected id:<namespace>:<document type>:[n=..|g=..]:<id>")
+        namespace, document_type, _, number, group, user_specified = match.groups()
+        if number is not None and int(number) > _MAX_NUMBER:
+            raise InvalidInput(f"Unparseable id '{text}': n= must be an unsigned 64-bit number")
+        return cls(namespace, document_type, user_specified, int(number) if number else None, group)
+
+    @property
+    def partition(self) -> int:
+        """Which of the cluster's partitions the document belongs to: documents of one location share it."""
+        return partition_of(self.gid)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def partition_of(gid: bytes) -> int:
+    """The partition of a global id: the low bits of its first byte."""
+    return gid[0] & (limits.PARTITIONS - 1)
+
+
+def _md5(text: str) -> bytes:
+    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()

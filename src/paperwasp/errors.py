@@ -1,0 +1,137 @@
+"""The one tree of errors, sorted by who must act.
+
+    PaperwaspError
+    ├── InvalidInput            the caller sent something wrong              400
+    │   ├── LanguageError       … in a text with positions (schema, YQL, …)  400
+    │   ├── IllegalQuery        … a query parameter or body (Vespa code 3)   400
+    │   ├── InvalidQuery        … the query itself (Vespa code 4)            400
+    │   ├── InvalidPackage      … an application package that is readable    412
+    │   └── TooLarge            … more than a named limit                    413
+    ├── NotFound                the caller named something that is not there 404
+    ├── Conflict                the caller came too late                     409
+    ├── ConditionNotMet         a test-and-set condition did not hold        412
+    ├── Overload                try again later                              429
+    ├── NoSpace                 the operator must add room                   507
+    ├── Timeout                 it took too long                             504
+    ├── Corruption              data on disk is damaged: the operator        500
+    └── InternalError           a defect of ours                             500
+
+Each class carries the HTTP status that the shells answer with, and the code of a search error
+(Vespa: container-disc Error codes). Conversion to a response happens once, in the HTTP shells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class PaperwaspError(Exception):
+    """The root of everything that paperwasp raises on purpose."""
+
+    http_status: ClassVar[int] = 500
+    search_code: ClassVar[int] = 18
+    deploy_code: ClassVar[str] = "INTERNAL_SERVER_ERROR"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidInput(PaperwaspError):
+    """The caller sent something that cannot be accepted."""
+
+    http_status = 400
+    search_code = 17
+    deploy_code = "BAD_REQUEST"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a text. `line` and `column` count from 1; `source` names the file or parameter."""
+
+    source: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, column {self.column}"
+        return f"{self.source}, {where}" if self.source else where
+
+
+class LanguageError(InvalidInput):
+    """A text in one of the seven languages does not parse, or names what does not exist."""
+
+    deploy_code = "INVALID_APPLICATION_PACKAGE"
+    search_code = 4
+
+    def __init__(self, message: str, position: Position | None = None) -> None:
+        super().__init__(f"{position}: {message}" if position else message)
+        self.bare_message = message
+        self.position = position
+
+
+class IllegalQuery(InvalidInput):
+    """A search request that is wrong before its query is looked at."""
+
+    search_code = 3
+
+
+class InvalidQuery(InvalidInput):
+    """A query that cannot be executed: unknown field, rank profile, source."""
+
+    search_code = 4
+
+
+class InvalidPackage(InvalidInput):
+    """An application package that could be read but does not make an application."""
+
+    http_status = 412
+    deploy_code = "INVALID_APPLICATION_PACKAGE"
+
+
+class TooLarge(InvalidInput):
+    """More than a named limit of `paperwasp.limits`."""
+
+    http_status = 413
+
+
+class NotFound(PaperwaspError):
+    http_status = 404
+    search_code = 16
+    deploy_code = "NOT_FOUND"
+
+
+class Conflict(PaperwaspError):
+    http_status = 409
+    deploy_code = "ACTIVATION_CONFLICT"
+
+
+class ConditionNotMet(PaperwaspError):
+    http_status = 412
+
+
+class Overload(PaperwaspError):
+    """A queue is full. Nothing was done; the caller may try again."""
+
+    http_status = 429
+    search_code = 429
+
+
+class NoSpace(PaperwaspError):
+    http_status = 507
+    search_code = 19
+
+
+class Timeout(PaperwaspError):
+    http_status = 504
+    search_code = 12
+    deploy_code = "REQUEST_TIMEOUT"
+
+
+class Corruption(PaperwaspError):
+    """Data on disk is damaged. The message names file and offset."""
+
+
+class InternalError(PaperwaspError):
+    """A defect of ours: an invariant does not hold."""

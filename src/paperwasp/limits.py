@@ -1,0 +1,40 @@
+"""Every limit on size, depth, queue and time, in one place. Units last in the name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Languages and requests
+EXPRESSION_DEPTH: Final = 200
+"""Nesting of parentheses, items and blocks in any of the languages."""
+LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
+QUERY_TEXT_BYTES: Final = 1024 * 1024
+QUERY_ITEMS: Final = 10_000
+HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024
+HTTP_QUERY_BODY_BYTES: Final = 16 * 1024 * 1024
+HTTP_PACKAGE_BODY_BYTES: Final = 512 * 1024 * 1024
+
+# Queries
+DEFAULT_HITS: Final = 10
+MAX_HITS: Final = 400
+MAX_OFFSET: Final = 1000
+QUERY_TIMEOUT_MS: Final = 500
+QUERY_THREADS: Final = 2
+QUERY_QUEUE_LENGTH: Final = 256
+
+# Feeding
+DOCUMENT_TIMEOUT_MS: Final = 180_000
+OPERATION_QUEUE_LENGTH: Final = 4096
+"""Operations accepted and not yet written to the log; one more is answered with 429."""
+LOG_BATCH_OPERATIONS: Final = 1024
+LOG_RECORD_BYTES: Final = 1 << 30
+LOG_FILE_BYTES: Final = 64 * 1024 * 1024
+PARTITIONS: Final = 16
+"""Partitions of a content cluster. Part of the on-disk format: never change it for existing data."""
+
+# Application packages
+PACKAGE_FILES: Final = 10_000
+PACKAGE_UNPACKED_BYTES: Final = 2 * 1024 * 1024 * 1024
+PACKAGE_PATH_LENGTH: Final = 1024
+XML_BYTES: Final = 4 * 1024 * 1024
+XML_DEPTH: Final = 64

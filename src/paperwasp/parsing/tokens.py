@@ -1,0 +1,153 @@
+"""Tokens with positions, and a stream of them for recursive-descent parsers.
+
+A language describes its tokens once, as a `Lexicon` (an ordered table of kind → regular expression); a parser
+walks a `TokenStream` with `peek`, `accept` and `expect`. Every error carries the place it happened at.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+from paperwasp import limits
+from paperwasp.errors import LanguageError, Position, TooLarge
+
+END = "end"
+"""The kind of the token after the last one. Its text is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token. `start` is its offset in the text, in characters."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+class Lexicon:
+    """The tokens of one language: kind → pattern, tried in order. Kinds that start with `_` are skipped."""
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self._pattern = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items()), re.DOTALL)
+
+    def tokenize(self, text: str, source: str = "") -> TokenStream:
+        """The tokens of `text`; raises LanguageError at the first character that starts none."""
+        if len(text) > limits.LANGUAGE_TEXT_BYTES:
+            raise TooLarge(f"{source or 'text'} has {len(text)} characters; at most {limits.LANGUAGE_TEXT_BYTES}")
+        tokens: list[Token] = []
+        at = 0
+        while at < len(text):
+            match = self._pattern.match(text, at)
+            if match is None or match.end() == at:
+                raise LanguageError(f"unexpected character {text[at]!r}", position_of(text, at, source))
+            kind = match.lastgroup or ""
+            if not kind.startswith("_"):
+                tokens.append(Token(kind, match.group(), at))
+            at = match.end()
+        return TokenStream(text, source, tokens)
+
+
+def position_of(text: str, offset: int, source: str) -> Position:
+    """Line and column, from 1, of a character offset."""
+    line_start = text.rfind("\n", 0, offset) + 1
+    return Position(source, text.count("\n", 0, offset) + 1, offset - line_start + 1)
+
+
+class TokenStream:
+    """A cursor over tokens, with the questions a recursive-descent parser asks."""
+
+    def __init__(self, text: str, source: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.source = source
+        self._tokens = [*tokens, Token(END, "", len(text))]
+        self._at = 0
+        self._depth = 0
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    @property
+    def current(self) -> Token:
+        return self._tokens[self._at]
+
+    def peek(self, ahead: int = 1) -> Token:
+        """The token `ahead` places after the current one; the end token past the end."""
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def at(self, *texts: str) -> bool:
+        """Whether the current token is one of these texts (exactly, and not the end)."""
+        token = self._tokens[self._at]
+        return token.kind != END and token.text in texts
+
+    def at_kind(self, *kinds: str) -> bool:
+        return self._tokens[self._at].kind in kinds
+
+    def next(self) -> Token:
+        """The current token, moving past it. Stays at the end."""
+        token = self._tokens[self._at]
+        if token.kind != END:
+            self._at += 1
+        return token
+
+    def accept(self, *texts: str) -> Token | None:
+        """Moves past the current token if it is one of these texts."""
+        return self.next() if self.at(*texts) else None
+
+    def accept_kind(self, *kinds: str) -> Token | None:
+        return self.next() if self.at_kind(*kinds) else None
+
+    def expect(self, *texts: str) -> Token:
+        if self.at(*texts):
+            return self.next()
+        self.fail(f"expected {' or '.join(repr(text) for text in texts)}, found {self.found()}")
+
+    def expect_kind(self, *kinds: str) -> Token:
+        if self.at_kind(*kinds):
+            return self.next()
+        self.fail(f"expected {' or '.join(kinds)}, found {self.found()}")
+
+    def expect_end(self) -> None:
+        if not self.at_kind(END):
+            self.fail(f"expected the end, found {self.found()}")
+
+    def found(self) -> str:
+        """How an error names the current token."""
+        return "the end" if self.current.kind == END else repr(self.current.text)
+
+    def mark(self) -> int:
+        """The place to come back to with `reset`."""
+        return self._at
+
+    def reset(self, mark: int) -> None:
+        self._at = mark
+
+    def position(self, token: Token | None = None) -> Position:
+        start = (token or self.current).start
+        line = bisect_right(self._line_starts, start)
+        return Position(self.source, line, start - self._line_starts[line - 1] + 1)
+
+    def fail(self, message: str, token: Token | None = None) -> NoReturn:
+        """Raises LanguageError at `token`, or at the current one."""
+        raise LanguageError(message, self.position(token))
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Counts one level of nesting, so that no input can exhaust the stack."""
+        self._depth += 1
+        if self._depth > limits.EXPRESSION_DEPTH:
+            self.fail(f"nested deeper than {limits.EXPRESSION_DEPTH} levels")
+        try:
+            yield
+        finally:
+            self._depth -= 1
