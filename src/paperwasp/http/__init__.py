@@ -1,0 +1,1 @@
+"""HTTP as values: requests, responses and a router, without I/O. The servers and the handlers meet here."""

@@ -1,0 +1,130 @@
+"""A request and a response as immutable values; nothing here knows a socket.
+
+A server turns bytes into a `Request`, awaits a handler, and writes the `Response` back. Handlers, their tests
+and the golden scripts deal in these two classes only.
+
+Vespa: container HTTP behaviour; paths and query strings are decoded by the rules of HTML forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import unquote_plus
+
+import orjson
+
+from paperwasp.errors import InvalidInput
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain;charset=utf-8"
+HTML: Final = "text/html;charset=utf-8"
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `raw_path` and `query` are as they came, percent signs and all; `headers` has lower-case names.
+
+    `host` is the Host header (with the port, where there is one); `scheme` is `http` or `https`.
+    """
+
+    method: str
+    raw_path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+    body: bytes = b""
+    scheme: str = "http"
+    host: str = "localhost"
+
+    @cached_property
+    def segments(self) -> tuple[str, ...]:
+        """The decoded segments of the path; a path that ends in `/` has an empty last segment.
+
+        `+` is a space and `%2F` a slash that stays within its segment.
+        """
+        return path_segments(self.raw_path)
+
+    def parameters(self) -> dict[str, str]:
+        """The parameters of the query string, decoded; of several with one name the last wins."""
+        return decode_form(self.query)
+
+    def header(self, name: str, default: str = "") -> str:
+        """The value of the header `name` (any case), or `default`."""
+        return self.headers.get(name.lower(), default)
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the body: lower case, without its parameters; empty where there is none."""
+        return self.header("content-type").partition(";")[0].strip().lower()
+
+    @property
+    def base_url(self) -> str:
+        """Scheme and host, without a slash at the end: what the addresses in an answer begin with."""
+        return f"{self.scheme}://{self.host}"
+
+    @property
+    def url(self) -> str:
+        """The address of the request without its query string."""
+        return self.base_url + self.raw_path
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer, whole."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+
+
+def json_response(status: int, content: object, headers: Mapping[str, str] = _NO_HEADERS) -> Response:
+    """`content` as compact JSON. Keys keep their order; floats that JSON cannot say become null."""
+    return Response(status, orjson.dumps(content), JSON, headers)
+
+
+def text_response(status: int, text: str, content_type: str = TEXT) -> Response:
+    return Response(status, text.encode(), content_type)
+
+
+def decode_form(text: str) -> dict[str, str]:
+    """The pairs of a query string or a form body. `+` is a space; the last of equal names wins.
+
+    Errors: InvalidInput for a broken percent escape or text that is not UTF-8.
+    """
+    pairs = {}
+    for part in text.split("&"):
+        if part:
+            name, _, value = part.partition("=")
+            pairs[decode(name)] = decode(value)
+    return pairs
+
+
+def path_segments(raw_path: str) -> tuple[str, ...]:
+    """The decoded segments between the slashes, the leading slash aside: `/a/b+c/` → `a`, `b c`, ``."""
+    return tuple(decode(part) for part in raw_path.removeprefix("/").split("/"))
+
+
+def decode(text: str) -> str:
+    """Undoes the encoding of forms: `+` is a space, `%XX` is a byte of UTF-8. Errors: InvalidInput."""
+    if "%" not in text:
+        return text.replace("+", " ") if "+" in text else text
+    _check_escapes(text)
+    try:
+        return unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"'{text}' is not UTF-8 when its percent signs are decoded") from None
+
+
+def _check_escapes(text: str) -> None:
+    for part in text.split("%")[1:]:
+        if len(part) < 2 or not _is_hex(part[0]) or not _is_hex(part[1]):
+            raise InvalidInput(f"Illegal percent escape '%{part[:2]}' in '{text}'")
+
+
+def _is_hex(character: str) -> bool:
+    return character in "0123456789abcdefABCDEF"
