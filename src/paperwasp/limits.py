@@ -36,5 +36,14 @@ PARTITIONS: Final = 16
 PACKAGE_FILES: Final = 10_000
 PACKAGE_UNPACKED_BYTES: Final = 2 * 1024 * 1024 * 1024
 PACKAGE_PATH_LENGTH: Final = 1024
+PACKAGE_UNPACKED_FACTOR: Final = 200
+"""How many times larger than its archive a package may be; a bomb is a thousand times larger and more."""
+PACKAGE_UNPACKED_FREE_BYTES: Final = 64 * 1024 * 1024
+"""Up to this size the factor does not matter."""
+PACKAGE_PROBLEMS: Final = 50
+"""Problems of one package that are told; the rest are counted."""
+SESSIONS: Final = 100
+"""Sessions kept; the oldest inactive one makes room for a new one."""
+CONFIG_KEY_LENGTH: Final = 200
 XML_BYTES: Final = 4 * 1024 * 1024
 XML_DEPTH: Final = 64
