@@ -1,0 +1,163 @@
+"""The bytes of the embedded operation log: file headers, records, and how damage is told from a torn tail.
+
+The page docs/formats/operation-log.md shows them with a worked example. Nothing here touches a file: functions of
+bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from paperwasp import limits
+
+Bytes = bytes | memoryview
+
+FILE_MAGIC: Final = b"PWASPLOG"
+FILE_VERSION: Final = 1
+RECORD_MAGIC: Final = b"\xf1REC"
+SECTOR_BYTES: Final = 512
+"""What a disk writes whole or not at all."""
+
+_FILE_START: Final = struct.Struct("<8sHHIQ")
+_BASE: Final = struct.Struct("<QI")
+_CRC: Final = struct.Struct("<I")
+FILE_HEADER_BYTES: Final = _FILE_START.size + limits.PARTITIONS * _BASE.size + _CRC.size
+_RECORD_START: Final = struct.Struct("<4sI")
+_RECORD_REST: Final = struct.Struct("<IHHQQI")
+RECORD_HEADER_BYTES: Final = _RECORD_START.size + _RECORD_REST.size
+
+
+class RecordKind(IntEnum):
+    """What a record's payload is. The log itself does not look inside."""
+
+    OPERATIONS = 1
+    CONFIGURATION = 2
+
+
+class Mark(NamedTuple):
+    """The last record of one partition: its sequence (0: none yet) and the CRC that stands for its content."""
+
+    sequence: int
+    crc: int
+
+
+START: Final = Mark(0, 0)
+
+
+class RawRecord(NamedTuple):
+    """One record as found in a file. `offset` is where its header starts, `batch_start` where its append started."""
+
+    partition: int
+    kind: int
+    mark: Mark
+    time_us: int
+    offset: int
+    end: int
+    batch_start: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileHeader:
+    """What stands at the start of a log file: its number, and the last record of every partition before it."""
+
+    number: int
+    bases: tuple[Mark, ...]
+
+    def encode(self) -> bytes:
+        start = _FILE_START.pack(FILE_MAGIC, FILE_VERSION, limits.PARTITIONS, 0, self.number)
+        content = start + b"".join(_BASE.pack(*base) for base in self.bases)
+        return content + _CRC.pack(crc32(content))
+
+
+def decode_file_header(data: Bytes) -> FileHeader | None:
+    """The header at the start of `data`; None where it is cut or damaged."""
+    if len(data) < FILE_HEADER_BYTES:
+        return None
+    content = bytes(data[:FILE_HEADER_BYTES])
+    magic, version, partitions, _, number = _FILE_START.unpack_from(content)
+    (crc,) = _CRC.unpack_from(content, FILE_HEADER_BYTES - _CRC.size)
+    known = (magic, version, partitions) == (FILE_MAGIC, FILE_VERSION, limits.PARTITIONS)
+    if not known or crc != crc32(content[: -_CRC.size]):
+        return None
+    bases = _BASE.iter_unpack(content[_FILE_START.size : -_CRC.size])
+    return FileHeader(number, tuple(Mark(*base) for base in bases))
+
+
+def encode_record(partition: int, kind: int, sequence: int, time_us: int, batch_offset: int, payload: bytes) -> bytes:
+    """Header and payload of one record; `batch_offset` is its distance from the first record of its append."""
+    rest = _RECORD_REST.pack(len(payload), partition, kind, sequence, time_us, batch_offset)
+    return b"".join((_RECORD_START.pack(RECORD_MAGIC, crc32(payload, crc32(rest))), rest, payload))
+
+
+def crc_of(record: bytes) -> int:
+    """The CRC in an encoded record."""
+    return int.from_bytes(record[4:8], "little")
+
+
+def decode_record(data: Bytes, offset: int) -> RawRecord | None:
+    """The whole and undamaged record that starts at `offset`, or None."""
+    start = offset + RECORD_HEADER_BYTES
+    if start > len(data) or data[offset : offset + 4] != RECORD_MAGIC:
+        return None
+    _, crc = _RECORD_START.unpack_from(data, offset)
+    length, partition, kind, sequence, time_us, batch_offset = _RECORD_REST.unpack_from(data, offset + 8)
+    end = start + length
+    if end > len(data) or partition >= limits.PARTITIONS or crc != crc32(data[offset + 8 : end]):
+        return None
+    return RawRecord(partition, kind, Mark(sequence, crc), time_us, offset, end, offset - batch_offset)
+
+
+def scan(data: Bytes) -> Iterator[RawRecord]:
+    """The whole records from the file header on, up to the end or the first damage."""
+    offset = FILE_HEADER_BYTES
+    while (record := decode_record(data, offset)) is not None:
+        yield record
+        offset = record.end
+
+
+def first_gap(records: Sequence[RawRecord], marks: list[Mark]) -> RawRecord | None:
+    """Moves `marks` over `records`; the first record that does not follow its partition's mark, or None."""
+    for record in records:
+        if record.mark.sequence != marks[record.partition].sequence + 1:
+            return record
+        marks[record.partition] = record.mark
+    return None
+
+
+def is_torn(data: bytes, damage: int) -> bool:
+    """Whether the damage at offset `damage` is what an interrupted last append leaves: nothing acknowledged is after
+    it.
+
+    So it is where no whole record follows; or where those that follow are of the same append and a sector between was
+    never written, as a power cut may leave it. A flipped bit leaves no sector of zeros.
+    """
+    following = _next_record(data, damage + 1)
+    if following is None:
+        return True
+    same_append = following.batch_start <= damage and _last_batch_start(data, following) <= damage
+    return same_append and _has_unwritten_sector(data[damage : following.offset])
+
+
+def _next_record(data: bytes, offset: int) -> RawRecord | None:
+    while (offset := data.find(RECORD_MAGIC, offset)) >= 0:
+        if record := decode_record(data, offset):
+            return record
+        offset += 1
+    return None
+
+
+def _last_batch_start(data: bytes, record: RawRecord) -> int:
+    following: RawRecord | None = record
+    while following is not None:
+        record = following
+        following = _next_record(data, record.end)
+    return record.batch_start
+
+
+def _has_unwritten_sector(damaged: bytes) -> bool:
+    return bytes(SECTOR_BYTES) in damaged

@@ -1,0 +1,375 @@
+"""The first of the three doors: an ordered, durable log of operations, in partitions.
+
+A record is a batch of operations of one partition. What `append` has returned is durable. Sequences count from 1
+within a partition and have no gaps, so that whoever applies record n next needs n + 1, and can tell when it was given
+another.
+
+`FileOperationLog` keeps all partitions in one run of files, with one sync per append. Invariants: files are numbered
+without gaps and each says in its header where every partition stood when it began; only the last file is written; a
+file is removed only when all its records are applied elsewhere. One thread appends; `trim` may come from another.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Final, NamedTuple, Protocol
+
+from paperwasp import limits
+from paperwasp.cluster import log_format
+from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import Corruption, InternalError, NoSpace
+
+__all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
+
+_LOGGER: Final = logging.getLogger(__name__)
+_FILE_NAME: Final = re.compile(r"(\d{16})\.log")
+
+
+class NewRecord(NamedTuple):
+    """What is given to `append`."""
+
+    partition: int
+    payload: bytes
+    kind: int = RecordKind.OPERATIONS
+
+
+class LogRecord(NamedTuple):
+    """One record read back. `file` and `offset` are for messages; `mark` is its sequence and what stands for its
+    content."""
+
+    partition: int
+    mark: Mark
+    kind: int
+    payload: bytes
+    time_us: int
+    file: str
+    offset: int
+
+    @property
+    def sequence(self) -> int:
+        return self.mark.sequence
+
+
+class OperationLog(Protocol):
+    """An ordered log. Durable on return of `append`; gap-free per partition; the order of appends is the order of
+    reads."""
+
+    def append(self, records: Sequence[NewRecord]) -> list[Mark]:
+        """Makes all records durable, in this order, and returns their marks. Errors: NoSpace (nothing was written)."""
+
+    def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+        """All records after `applied` (one mark per partition). Errors: Corruption when the log does not continue
+        there: records are missing, or the last applied one is another than the log holds."""
+
+    def trim(self, applied: Sequence[Mark]) -> None:
+        """Lets the log forget records up to `applied`. How many it forgets, and when, is its own affair."""
+
+    def last(self) -> tuple[Mark, ...]:
+        """The last record of every partition."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _LogFile:
+    path: Path
+    header: FileHeader
+
+
+class FileOperationLog:
+    """The embedded OperationLog: files in one directory.
+
+    Opening cuts a torn tail off the last file. Other damage raises Corruption with file and offset; with `repair` the
+    damaged rest is kept beside as `*.damaged` and the log goes on after the last whole record before it.
+    """
+
+    def __init__(self, directory: Path, *, repair: bool = False, environment: Environment = SYSTEM) -> None:
+        self._directory = directory
+        self._environment = environment
+        self._lock = Lock()
+        self._broken: str | None = None
+        self.torn_bytes = 0
+        directory.mkdir(parents=True, exist_ok=True)
+        self._files, self._marks = _Opening(directory, repair, self).run()
+        self._descriptor = -1
+        if self._files:
+            self._open_last()
+        else:
+            self._start_file()
+
+    def append(self, records: Sequence[NewRecord]) -> list[Mark]:
+        with self._lock:
+            self._check_usable()
+            if self._size >= limits.LOG_FILE_BYTES:
+                self._start_file()
+            marks = list(self._marks)
+            data, appended = self._encode(records, marks)
+            self._write(data)
+            self._marks = marks
+            return appended
+
+    def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+        with self._lock:
+            files, last = list(self._files), list(self._marks)
+        for partition, mark in enumerate(applied):
+            if mark.sequence > last[partition].sequence:
+                missing = f"{last[partition].sequence + 1}..{mark.sequence}"
+                raise Corruption(
+                    f"{self._directory}: records {missing} of partition {partition} are applied and not in the log"
+                )
+        if files:
+            self._check_start(files[0], applied)
+        for file in files:
+            yield from self._read_file(file, applied)
+
+    def trim(self, applied: Sequence[Mark]) -> None:
+        with self._lock:
+            self._check_usable()
+            written = self._size > log_format.FILE_HEADER_BYTES
+            if written and _covers(applied, self._marks):
+                self._start_file()
+            while len(self._files) > 1 and _covers(applied, self._files[1].header.bases):
+                self._files.pop(0).path.unlink()
+            _sync_directory(self._directory)
+
+    def skip_to(self, applied: Sequence[Mark]) -> None:
+        """Starts a new file after `applied`, where the log has lost its end (a repair that the operator asked for)."""
+        with self._lock:
+            self._marks = [max(own, other) for own, other in zip(self._marks, applied, strict=True)]
+            self._start_file()
+
+    def last(self) -> tuple[Mark, ...]:
+        with self._lock:
+            return tuple(self._marks)
+
+    def size_bytes(self) -> int:
+        """Of all files."""
+        with self._lock:
+            return sum(file.path.stat().st_size for file in self._files)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            self._descriptor = -1
+            self._broken = "is closed"
+
+    def _encode(self, records: Sequence[NewRecord], marks: list[Mark]) -> tuple[bytes, list[Mark]]:
+        time_us = self._environment.time_ns() // 1000
+        parts: list[bytes] = []
+        appended: list[Mark] = []
+        offset = 0
+        for partition, payload, kind in records:
+            if len(payload) > limits.LOG_RECORD_BYTES:
+                raise InternalError(f"a log record of {len(payload)} bytes; at most {limits.LOG_RECORD_BYTES}")
+            sequence = marks[partition].sequence + 1
+            data = log_format.encode_record(partition, kind, sequence, time_us, offset, payload)
+            marks[partition] = Mark(sequence, log_format.crc_of(data))
+            appended.append(marks[partition])
+            parts.append(data)
+            offset += len(data)
+        return b"".join(parts), appended
+
+    def _write(self, data: bytes) -> None:
+        try:
+            _write_all(self._descriptor, data)
+        except OSError as error:
+            self._take_back(error)
+        try:
+            os.fdatasync(self._descriptor)
+        except OSError as error:
+            # What the kernel could not write it may have dropped: only a restart, which reads the file, knows what is
+            # there.
+            self._broken = f"could not be synced: {error}"
+            raise InternalError(f"{self._files[-1].path} {self._broken}") from error
+        self._size += len(data)
+
+    def _take_back(self, error: OSError) -> None:
+        """After a failed write nothing of it stays, so that nobody ever sees what was refused."""
+        path = self._files[-1].path
+        try:
+            os.ftruncate(self._descriptor, self._size)
+        except OSError as second:
+            self._broken = f"could not be cut back after a failed write: {second}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpace(f"{path}: no space left for the operation log") from error
+        raise InternalError(f"{path}: {error}") from error
+
+    def _check_usable(self) -> None:
+        if self._broken is not None:
+            raise InternalError(f"the operation log in {self._directory} {self._broken}")
+
+    def _start_file(self) -> None:
+        """A new last file. Written beside and renamed, so a file that has its name has its header."""
+        number = self._files[-1].header.number + 1 if self._files else 1
+        header = FileHeader(number, tuple(self._marks))
+        path = self._directory / f"{number:016d}.log"
+        _write_new_file(path, header.encode())
+        self._files.append(_LogFile(path, header))
+        self._open_last()
+
+    def _open_last(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = os.open(self._files[-1].path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        self._size = os.fstat(self._descriptor).st_size
+
+    def _check_start(self, first: _LogFile, applied: Sequence[Mark]) -> None:
+        for partition, (mark, base) in enumerate(zip(applied, first.header.bases, strict=True)):
+            if mark.sequence < base.sequence:
+                missing = f"{mark.sequence + 1}..{base.sequence}"
+                raise Corruption(
+                    f"{first.path}: records {missing} of partition {partition} are missing before this file"
+                )
+            _check_same(mark, base, partition, f"{first.path}: header")
+
+    def _read_file(self, file: _LogFile, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+        data = memoryview(file.path.read_bytes())
+        for record in log_format.scan(data):
+            mark = applied[record.partition]
+            _check_same(mark, record.mark, record.partition, f"{file.path}: offset {record.offset}")
+            if record.mark.sequence > mark.sequence:
+                payload = bytes(data[record.offset + log_format.RECORD_HEADER_BYTES : record.end])
+                partition, kind, found, time_us, offset = record[:5]
+                yield LogRecord(partition, found, kind, payload, time_us, str(file.path), offset)
+
+
+class _Opening:
+    """What happens once, when a log is opened: every file is checked, a torn tail cut, other damage refused or
+    repaired."""
+
+    def __init__(self, directory: Path, repair: bool, log: FileOperationLog) -> None:
+        self._directory = directory
+        self._repair = repair
+        self._log = log
+        self._files: list[_LogFile] = []
+        self._marks = [START] * limits.PARTITIONS
+
+    def run(self) -> tuple[list[_LogFile], list[Mark]]:
+        paths = sorted(path for path in self._directory.iterdir() if _FILE_NAME.fullmatch(path.name))
+        for place, path in enumerate(paths):
+            if not self._read(path, is_last=place == len(paths) - 1):
+                for later in paths[place + 1 :]:
+                    later.rename(_free_name(later))
+                _sync_directory(self._directory)
+                break
+        return self._files, self._marks
+
+    def _read(self, path: Path, is_last: bool) -> bool:
+        """Takes over one file. False: it was repaired, and nothing after it can be used."""
+        data = path.read_bytes()
+        header = log_format.decode_file_header(data)
+        if header is None:
+            return self._without_header(path, data, is_last)
+        if message := self._misfit(path, header):
+            return self._damaged(path, data, 0, message)
+        if not self._files:
+            self._marks = list(header.bases)
+        self._files.append(_LogFile(path, header))
+        records = list(log_format.scan(data))
+        if gap := log_format.first_gap(records, self._marks):
+            expected = self._marks[gap.partition].sequence + 1
+            message = f"record {gap.mark.sequence} of partition {gap.partition} where {expected} is due"
+            return self._damaged(path, data, gap.offset, message)
+        return self._check_tail(path, data, records, is_last)
+
+    def _check_tail(self, path: Path, data: bytes, records: list[RawRecord], is_last: bool) -> bool:
+        end = records[-1].end if records else log_format.FILE_HEADER_BYTES
+        if end == len(data):
+            return True
+        if is_last and log_format.is_torn(data, end):
+            self._log.torn_bytes = len(data) - end
+            _LOGGER.warning("%s: cut a torn tail of %d bytes at offset %d", path, len(data) - end, end)
+            _truncate(path, end)
+            return True
+        return self._damaged(path, data, end, "a damaged record")
+
+    def _misfit(self, path: Path, header: FileHeader) -> str | None:
+        if int(path.stem) != header.number:
+            return f"this file says it is number {header.number}"
+        if self._files and header.number != self._files[-1].header.number + 1:
+            return f"file {self._files[-1].header.number + 1} before it is missing"
+        if self._files and list(header.bases) != self._marks:
+            return "records are missing between the file before it and this one"
+        return None
+
+    def _without_header(self, path: Path, data: bytes, is_last: bool) -> bool:
+        """A last file cut within its header holds nothing; what it began with is known from the file before it."""
+        number = int(path.stem)
+        follows = bool(self._files) and self._files[-1].header.number + 1 == number
+        expected = FileHeader(number, tuple(self._marks)).encode()
+        if is_last and (follows or number == 1) and expected.startswith(data):
+            self._log.torn_bytes = len(data)
+            path.unlink()
+            _sync_directory(self._directory)
+            return True
+        return self._damaged(path, data, 0, "a damaged file header")
+
+    def _damaged(self, path: Path, data: bytes, offset: int, message: str) -> bool:
+        if not self._repair:
+            raise Corruption(f"{path}: offset {offset}: {message}")
+        aside = _free_name(path)
+        _LOGGER.error("%s: offset %d: %s; the rest is kept in %s", path, offset, message, aside)
+        if offset == 0:
+            path.rename(aside)
+        else:
+            _write_new_file(aside, data[offset:])
+            _truncate(path, offset)
+        return False
+
+
+def _covers(applied: Sequence[Mark], marks: Sequence[Mark]) -> bool:
+    return all(one.sequence >= other.sequence for one, other in zip(applied, marks, strict=True))
+
+
+def _check_same(applied: Mark, found: Mark, partition: int, where: str) -> None:
+    if applied.sequence == found.sequence and applied.crc != found.crc:
+        raise Corruption(
+            f"{where}: record {found.sequence} of partition {partition} is another than the one that was applied"
+        )
+
+
+def _free_name(path: Path) -> Path:
+    """A name beside `path` that no file has: what was damaged is never written over."""
+    count = 0
+    while (aside := path.with_name(f"{path.name}.{count}.damaged")).exists():
+        count += 1
+    return aside
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _write_new_file(path: Path, data: bytes) -> None:
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    _sync_directory(path.parent)
+
+
+def _truncate(path: Path, size_bytes: int) -> None:
+    with path.open("r+b") as file:
+        file.truncate(size_bytes)
+        os.fsync(file.fileno())
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
