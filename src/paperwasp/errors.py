@@ -5,6 +5,7 @@
     │   ├── LanguageError       … in a text with positions (schema, YQL, …)  400
     │   ├── IllegalQuery        … a query parameter or body (Vespa code 3)   400
     │   ├── InvalidQuery        … the query itself (Vespa code 4)            400
+    │   ├── UnreadablePackage   … an archive that is no application package  400
     │   ├── InvalidPackage      … an application package that is readable    412
     │   └── TooLarge            … more than a named limit                    413
     ├── NotFound                the caller named something that is not there 404
@@ -81,6 +82,12 @@ class InvalidQuery(InvalidInput):
     """A query that cannot be executed: unknown field, rank profile, source."""
 
     search_code = 4
+
+
+class UnreadablePackage(InvalidInput):
+    """An archive that cannot be read, or that is not safe to."""
+
+    deploy_code = "INVALID_APPLICATION_PACKAGE"
 
 
 class InvalidPackage(InvalidInput):

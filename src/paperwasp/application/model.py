@@ -1,0 +1,154 @@
+"""The application as the rest of the service sees it: containers, content clusters, schemas. Immutable and checked.
+
+`build_model` is the one way from a package to a model. It collects everything that is wrong before it refuses, so that
+one deployment tells all of it.
+
+Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.application.extras import check_extras
+from paperwasp.application.package import ApplicationPackage
+from paperwasp.application.services import Container, DeclaredContent, Note, Services, parse_services
+from paperwasp.errors import InvalidPackage, LanguageError, PaperwaspError
+from paperwasp.schema import SchemaSet, parse_schemas
+from paperwasp.schema.model import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ContentCluster:
+    """A content cluster and the schemas of its document types, in the order of services.xml."""
+
+    id: str
+    schemas: Mapping[str, Schema]
+    """Document type → schema."""
+    redundancy: int = 1
+
+    @property
+    def document_types(self) -> tuple[str, ...]:
+        return tuple(self.schemas)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationModel:
+    """An application that can be run. Which generation it becomes is the config server's business."""
+
+    containers: tuple[Container, ...]
+    content_clusters: tuple[ContentCluster, ...]
+    schemas: Mapping[str, Schema]
+    """Schema name → schema; also of schemas that are in no cluster."""
+    notes: tuple[Note, ...]
+    checksum: str
+
+    def cluster_of(self, document_type: str) -> ContentCluster | None:
+        """The first content cluster with that document type."""
+        return next((c for c in self.content_clusters if document_type in c.schemas), None)
+
+
+SchemaCheck = Callable[[Schema], Iterable[str]]
+"""What is wrong with a schema beyond its own language: with its rank profiles."""
+
+_SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
+_SERVICES: Final = "services.xml"
+
+
+def build_model(package: ApplicationPackage, check_schema: SchemaCheck) -> ApplicationModel:
+    """The model of the application in the package.
+
+    Errors: InvalidPackage with every problem found, each with file and place where there is one.
+    """
+    problems: list[str] = []
+    notes: list[Note] = []
+    services = _services(package, problems)
+    schemas = _schemas(package, check_schema, notes, problems)
+    clusters = [_cluster(content, schemas, problems) for content in services.content_clusters]
+    check_extras(package, notes, problems)
+    _note_unused(clusters, schemas, notes)
+    if problems:
+        raise InvalidPackage(_told(problems))
+    return ApplicationModel(
+        containers=services.containers,
+        content_clusters=tuple(clusters),
+        schemas=schemas,
+        notes=(*services.notes, *notes),
+        checksum=package.checksum,
+    )
+
+
+def _services(package: ApplicationPackage, problems: list[str]) -> Services:
+    content = package.files.get(_SERVICES)
+    if content is None:
+        found = f"There are {len(package.files)} files in it, but not at its root"
+        problems.append(f"{_SERVICES} does not exist in application package. {found}")
+        return Services()
+    services = parse_services(content)
+    problems.extend(str(problem) for problem in services.problems)
+    return services
+
+
+def _schemas(
+    package: ApplicationPackage, check_schema: SchemaCheck, notes: list[Note], problems: list[str]
+) -> Mapping[str, Schema]:
+    """The schemas of the package by name; none where they do not parse."""
+    try:
+        found = parse_schemas(_schema_texts(package, problems))
+    except PaperwaspError as error:
+        problems.append(error.message)
+        found = SchemaSet(MappingProxyType({}), ())
+    notes.extend(Note(message) for message in found.notes)
+    for schema in found.schemas.values():
+        problems.extend(_checked(schema, check_schema))
+    return found.schemas
+
+
+def _schema_texts(package: ApplicationPackage, problems: list[str]) -> Mapping[str, str]:
+    texts: dict[str, str] = {}
+    for folder in _SCHEMA_FOLDERS:
+        for path, content in package.under(folder, ".sd", ".profile"):
+            try:
+                texts[path] = content.decode()
+            except UnicodeDecodeError as error:
+                problems.append(f"{path}: not UTF-8 at byte {error.start}")
+    return texts
+
+
+def _checked(schema: Schema, check_schema: SchemaCheck) -> list[str]:
+    try:
+        return list(check_schema(schema))
+    except LanguageError as error:
+        return [error.message]
+
+
+def _cluster(content: DeclaredContent, schemas: Mapping[str, Schema], problems: list[str]) -> ContentCluster:
+    by_type = {schema.document.name: schema for schema in schemas.values()}
+    found: dict[str, Schema] = {}
+    for name in content.document_types:
+        if name in by_type:
+            found[name] = by_type[name]
+        else:
+            problems.append(
+                f"{content.position}: no schema for document type '{name}' in content cluster '{content.id}'"
+            )
+    return ContentCluster(content.id, MappingProxyType(found), content.redundancy)
+
+
+def _note_unused(clusters: list[ContentCluster], schemas: Mapping[str, Schema], notes: list[Note]) -> None:
+    used = {schema.name for cluster in clusters for schema in cluster.schemas.values()}
+    unused = sorted(schemas.keys() - used)
+    notes.extend(Note(f"Schema '{name}' is in no content cluster", "INFO") for name in unused)
+
+
+def _told(problems: list[str]) -> str:
+    if len(problems) == 1:
+        return f"Invalid application package: {problems[0]}"
+    lines = problems[: limits.PACKAGE_PROBLEMS]
+    if len(problems) > len(lines):
+        lines.append(f"and {len(problems) - len(lines)} more")
+    return f"Invalid application package: {len(problems)} problems:\n" + "\n".join(lines)

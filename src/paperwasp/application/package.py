@@ -1,0 +1,63 @@
+"""An application package: files by path, immutable, however it came.
+
+Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from paperwasp.application.archive import read_tar_gz, read_zip
+from paperwasp.errors import UnreadablePackage
+
+
+@dataclass(frozen=True)
+class ApplicationPackage:
+    """The files of an application: relative path with `/` → content. No path is absolute or leads outside."""
+
+    files: Mapping[str, bytes]
+
+    @cached_property
+    def checksum(self) -> str:
+        """The same for the same files, whatever archive they came in."""
+        digest = hashlib.md5(usedforsecurity=False)
+        for path in sorted(self.files):
+            content = self.files[path]
+            digest.update(f"{len(path)} {len(content)} {path}".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+    def under(self, folder: str, *suffixes: str) -> Iterator[tuple[str, bytes]]:
+        """The files in `folder` and below it with one of the suffixes (none: all), by path."""
+        for path in sorted(self.files):
+            if path.startswith(folder + "/") and (not suffixes or PurePosixPath(path).suffix in suffixes):
+                yield path, self.files[path]
+
+    def to_zip(self) -> bytes:
+        """The package as an archive: the same bytes for the same files."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(self.files):
+                archive.writestr(zipfile.ZipInfo(path), self.files[path], zipfile.ZIP_DEFLATED)
+        return buffer.getvalue()
+
+
+def read_package(content: bytes) -> ApplicationPackage:
+    """The package in a zip or tar.gz archive, told apart by their first bytes.
+
+    Errors: UnreadablePackage for anything else, for damage, and for an archive that is not safe to unpack.
+    """
+    if content.startswith(b"PK"):
+        files = read_zip(content)
+    elif content.startswith(b"\x1f\x8b"):
+        files = read_tar_gz(content)
+    else:
+        raise UnreadablePackage("The application package is neither a zip nor a gzipped tar archive")
+    return ApplicationPackage(MappingProxyType(files))

@@ -1,0 +1,100 @@
+"""XML of an application package as a small tree with positions.
+
+Document type declarations and entities are refused (defusedxml), depth and size are limited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from xml.sax import SAXException, SAXParseException
+from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl, Locator
+
+import defusedxml.sax
+from defusedxml.common import DefusedXmlException
+
+from paperwasp import limits
+from paperwasp.errors import LanguageError, Position
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element. `text` is the text directly within it, without white space at the ends."""
+
+    tag: str
+    attributes: Mapping[str, str]
+    position: Position
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, tag: str) -> Iterator[Element]:
+        """The children with that tag."""
+        return (child for child in self.children if child.tag == tag)
+
+    def first(self, tag: str) -> Element | None:
+        return next(self.all(tag), None)
+
+
+def parse_xml(content: bytes, source: str) -> Element:
+    """The root of the document. `source` names the file in errors.
+
+    Errors: LanguageError with the place, for anything that is not well-formed or not allowed.
+    """
+    if len(content) > limits.XML_BYTES:
+        raise LanguageError(f"More than {limits.XML_BYTES} bytes of XML", Position(source, 1, 1))
+    builder = _Builder(source)
+    try:
+        defusedxml.sax.parseString(content, builder, forbid_dtd=True)
+    except SAXException as error:
+        raise LanguageError(error.getMessage(), builder.position(error)) from error
+    except DefusedXmlException as error:
+        message = "Document type declarations and entities are not allowed"
+        raise LanguageError(message, builder.position(error)) from error
+    except (ValueError, LookupError, OverflowError) as error:
+        raise LanguageError(f"Not XML: {error}", builder.position(error)) from error
+    if builder.root is None:
+        raise LanguageError("No element found", Position(source, 1, 1))
+    return builder.root
+
+
+_START: Final = (1, 0)
+
+
+class _Builder(ContentHandler):
+    """Builds the tree from the events of the parser."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.root: Element | None = None
+        self._source = source
+        self._open: list[tuple[Element, list[str]]] = []
+        self._locator: Locator | None = None
+
+    def setDocumentLocator(self, locator: Locator) -> None:  # noqa: N802 — the name is SAX's
+        self._locator = locator
+
+    def position(self, error: BaseException | None = None) -> Position:
+        """Where the parser is, or where the error says it happened."""
+        place = error if isinstance(error, SAXParseException) else self._locator
+        line, column = (place.getLineNumber(), place.getColumnNumber()) if place else _START
+        return Position(self._source, line or 1, (column or 0) + 1)
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
+        if len(self._open) >= limits.XML_DEPTH:
+            raise LanguageError(f"Elements are nested deeper than {limits.XML_DEPTH}", self.position())
+        self._open.append((Element(name, dict(attrs.items()), self.position()), []))
+
+    def characters(self, content: str) -> None:
+        if self._open:
+            self._open[-1][1].append(content)
+
+    def endElement(self, name: str) -> None:  # noqa: N802
+        opened, texts = self._open.pop()
+        text = "".join(texts).strip()
+        element = Element(opened.tag, opened.attributes, opened.position, opened.children, text)
+        if self._open:
+            self._open[-1][0].children.append(element)
+        else:
+            self.root = element
