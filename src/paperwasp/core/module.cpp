@@ -2,8 +2,18 @@
 #include "core.hpp"
 
 namespace paperwasp {
+void bind_lexicon(nb::module_& m);
+void bind_reader(nb::module_& m);
+void bind_segment(nb::module_& m);
+void bind_top_k(nb::module_& m);
+void bind_rank_program(nb::module_ &m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of paperwasp. Each has a plain NumPy twin in this package.";
+    paperwasp::bind_lexicon(m);
+    paperwasp::bind_segment(m);
+    paperwasp::bind_reader(m);
+    paperwasp::bind_top_k(m);
+    paperwasp::bind_rank_program(m);
 }

@@ -1,0 +1,127 @@
+// Bit packing of blocks of 64 unsigned integers, and of short runs.
+//
+// Full blocks are packed vertically: value i lies in lane i % 4, so that one 128-bit operation unpacks four values; a block of
+// width b takes (16 * b + 31) / 32 rows of 16 bytes. Runs (fewer than 64 values, and positions) are packed horizontally, one value
+// after the other, so that any of them can be read alone. Every reader may read up to PADDING bytes past the last packed byte.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace paperwasp {
+
+constexpr uint32_t BLOCK = 64;
+constexpr uint32_t PADDING = 32;
+
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+
+inline uint32_t bit_width(uint32_t value) { return value == 0 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(value)); }
+
+inline uint32_t full_block_bytes(uint32_t width) { return (16 * width + 31) / 32 * 16; }
+
+inline uint32_t run_bytes(uint64_t count, uint32_t width) { return static_cast<uint32_t>((count * width + 7) / 8); }
+
+inline u32x4 load_row(const uint8_t* from) {
+    u32x4 row;
+    std::memcpy(&row, from, sizeof row);
+    return row;
+}
+
+inline void store_row(uint32_t* to, u32x4 row) { std::memcpy(to, &row, sizeof row); }
+
+// Packs 64 values of at most `width` bits; returns the bytes written.
+inline uint32_t pack_block(const uint32_t* values, uint32_t width, uint8_t* to) {
+    const uint32_t bytes = full_block_bytes(width);
+    std::memset(to, 0, bytes);
+    for (uint32_t i = 0; i < BLOCK && width > 0; ++i) {
+        const uint32_t lane = i % 4, bit = i / 4 * width;
+        uint8_t* word_at = to + (bit / 32 * 4 + lane) * 4;
+        uint32_t word;
+        std::memcpy(&word, word_at, 4);
+        word |= values[i] << (bit % 32);
+        std::memcpy(word_at, &word, 4);
+        if (bit % 32 + width > 32) {
+            std::memcpy(&word, word_at + 16, 4);
+            word |= values[i] >> (32 - bit % 32);
+            std::memcpy(word_at + 16, &word, 4);
+        }
+    }
+    return bytes;
+}
+
+template <uint32_t WIDTH>
+inline void unpack_block_of(const uint8_t* from, uint32_t* values) {
+    if constexpr (WIDTH == 0) {
+        std::memset(values, 0, BLOCK * sizeof(uint32_t));
+    } else if constexpr (WIDTH == 32) {
+        std::memcpy(values, from, BLOCK * sizeof(uint32_t));
+    } else {
+        constexpr uint32_t ONES = (1u << WIDTH) - 1;
+        const u32x4 mask = {ONES, ONES, ONES, ONES};
+        u32x4 row = load_row(from);
+#pragma GCC unroll 16
+        for (uint32_t i = 0; i < BLOCK / 4; ++i) {
+            const uint32_t bit = i * WIDTH % 32;
+            u32x4 value = row >> bit;
+            if (bit + WIDTH >= 32 && i + 1 < BLOCK / 4) {
+                from += 16;
+                row = load_row(from);
+                if (bit + WIDTH > 32) value |= row << (32 - bit);
+            }
+            else if (bit + WIDTH > 32) {
+                value |= load_row(from + 16) << (32 - bit);
+            }
+            store_row(values + 4 * i, value & mask);
+        }
+    }
+}
+
+// Unpacks 64 values of `width` bits (at most 32).
+inline void unpack_block(const uint8_t* from, uint32_t width, uint32_t* values) {
+    switch (width) {
+#define PAPERWASP_CASE(W) \
+    case W: return unpack_block_of<W>(from, values);
+#define PAPERWASP_CASES(W) PAPERWASP_CASE(W) PAPERWASP_CASE(W + 1) PAPERWASP_CASE(W + 2) PAPERWASP_CASE(W + 3)
+        PAPERWASP_CASES(0) PAPERWASP_CASES(4) PAPERWASP_CASES(8) PAPERWASP_CASES(12)
+        PAPERWASP_CASES(16) PAPERWASP_CASES(20) PAPERWASP_CASES(24) PAPERWASP_CASES(28)
+        PAPERWASP_CASE(32)
+#undef PAPERWASP_CASES
+#undef PAPERWASP_CASE
+    }
+}
+
+// Turns 64 gaps into rising values that start after `before`: value[i] = before + gap[0] + … + gap[i].
+inline void prefix_sum(uint32_t* values, uint32_t before) {
+    u32x4 carry = {before, before, before, before};
+    const u32x4 zero = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < BLOCK; i += 4) {
+        u32x4 row;
+        std::memcpy(&row, values + i, sizeof row);
+        row += __builtin_shufflevector(zero, row, 0, 4, 5, 6);
+        row += __builtin_shufflevector(zero, row, 0, 1, 4, 5);
+        row += carry;
+        store_row(values + i, row);
+        carry = __builtin_shufflevector(row, row, 3, 3, 3, 3);
+    }
+}
+
+// Value `index` of a run packed with `width` bits.
+inline uint32_t run_value(const uint8_t* from, uint32_t width, uint64_t index) {
+    const uint64_t bit = index * width;
+    uint64_t word;
+    std::memcpy(&word, from + bit / 8, 8);
+    return static_cast<uint32_t>((word >> (bit % 8)) & ((uint64_t{1} << width) - 1));
+}
+
+// Packs a run of values; `to` must be zeroed for run_bytes(count, width) + 8 bytes.
+inline void pack_run(const uint32_t* values, uint64_t count, uint32_t width, uint8_t* to) {
+    for (uint64_t i = 0; i < count; ++i) {
+        const uint64_t bit = i * width;
+        uint64_t word;
+        std::memcpy(&word, to + bit / 8, 8);
+        word |= static_cast<uint64_t>(values[i]) << (bit % 8);
+        std::memcpy(to + bit / 8, &word, 8);
+    }
+}
+
+}  // namespace paperwasp

@@ -1,0 +1,296 @@
+// What queries ask of an index besides the best k: which documents have a term or a phrase, and where in them it stands.
+//
+// All take lids in rising order and walk each posting list once. Immutable input; the GIL is released.
+#include "reader.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+
+#include "arrays.hpp"
+
+namespace paperwasp {
+namespace {
+
+using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// parts: a list of (base, documents, [buffer or None for each field]).
+std::unique_ptr<Reader> make_reader(const nb::list& parts, uint32_t fields) {
+    auto reader = std::make_unique<Reader>();
+    reader->fields = fields;
+    for (nb::handle item : parts) {
+        auto described = nb::cast<nb::tuple>(item);
+        Part part;
+        part.base = nb::cast<uint32_t>(described[0]);
+        part.documents = nb::cast<uint32_t>(described[1]);
+        if (part.documents == 0 || part.base < reader->limit() || part.base > 0xFFFFFFF0u - part.documents) throw nb::value_error("parts must rise and not overlap");
+        auto buffers = nb::cast<nb::list>(described[2]);
+        if (buffers.size() > fields) throw nb::value_error("more segments than fields");
+        for (nb::handle buffer : buffers) {
+            if (buffer.is_none()) {
+                part.segments.emplace_back();
+                continue;
+            }
+            auto bytes = nb::cast<Buffer>(buffer);
+            part.segments.push_back(Segment::open(bytes.data(), bytes.size()));
+            if (part.segments.back().documents() != part.documents) throw nb::value_error("a segment of another size than its part");
+            reader->owners.push_back(nb::borrow(buffer));
+        }
+        part.segments.resize(fields);
+        reader->parts.push_back(std::move(part));
+    }
+    return reader;
+}
+
+uint64_t document_frequency(const Reader& reader, uint32_t field, uint32_t term) {
+    check_field(reader, field);
+    uint64_t total = 0;
+    reader.for_each(field, term, [&](const Part&, const Segment& segment, uint32_t place) { total += segment.frequencies[place]; });
+    return total;
+}
+
+// Documents with the term that the bitmap accepts.
+uint64_t count_accepted(const Reader& reader, uint32_t field, uint32_t term, In<uint64_t> accept) {
+    check_field(reader, field);
+    if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    nb::gil_scoped_release unlocked;
+    uint64_t total = 0;
+    reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
+        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
+            const uint32_t* documents = cursor.documents();
+            for (uint32_t i = 0, n = cursor.count(); i < n; ++i) total += accepts(accept.data(), part.base + documents[i]);
+        }
+    });
+    return total;
+}
+
+// (documents with the field, tokens in it)
+nb::tuple field_statistics(const Reader& reader, uint32_t field) {
+    check_field(reader, field);
+    uint64_t documents = 0, tokens = 0;
+    for (const Part& part : reader.parts)
+        if (const SegmentHeader* header = part.segments[field].header; header != nullptr) {
+            documents += header->documents_with_field;
+            tokens += header->tokens;
+        }
+    return nb::make_tuple(documents, tokens);
+}
+
+// Sets the bit of every document with the term.
+void match(const Reader& reader, uint32_t field, uint32_t term, Out<uint64_t> bitmap) {
+    check_field(reader, field);
+    if (bitmap.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    nb::gil_scoped_release unlocked;
+    uint64_t* words = bitmap.data();
+    reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
+        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
+            const uint32_t* documents = cursor.documents();
+            for (uint32_t i = 0, n = cursor.count(); i < n; ++i) {
+                const uint32_t lid = part.base + documents[i];
+                words[lid >> 6] |= uint64_t{1} << (lid & 63);
+            }
+        }
+    });
+}
+
+// Calls visit(index in lids, cursor, place in the cursor's block) for the lids with the term.
+template <typename Visit>
+void visit_lids(const Reader& reader, uint32_t field, uint32_t term, const uint32_t* lids, size_t n, Visit visit) {
+    size_t from = 0;
+    for (const Part& part : reader.parts) {
+        const size_t to = std::lower_bound(lids + from, lids + n, part.base + part.documents) - lids;
+        const Segment& segment = part.segments[field];
+        if (segment.header != nullptr && from < to) {
+            if (const uint32_t place = segment.find(term); place != NO_INDEX) {
+                Cursor cursor(segment, place);
+                for (size_t i = from; i < to && !cursor.exhausted(); ++i) {
+                    const uint32_t at = lids[i] >= part.base ? cursor.find(lids[i] - part.base) : NO_INDEX;
+                    if (at != NO_INDEX) visit(i, cursor, at);
+                }
+            }
+        }
+        from = to;
+    }
+}
+
+// Occurrences of the term in each of the lids: 0 where it is not.
+void occurrences(const Reader& reader, uint32_t field, uint32_t term, In<uint32_t> lids, Out<int32_t> to) {
+    check_field(reader, field);
+    if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
+    nb::gil_scoped_release unlocked;
+    std::fill(to.data(), to.data() + to.size(), 0);
+    visit_lids(reader, field, term, lids.data(), lids.size(),
+               [&](size_t i, Cursor& cursor, uint32_t at) { to.data()[i] = static_cast<int32_t>(cursor.frequencies()[at]); });
+}
+
+// Where the term stands in each of the lids: (offsets[lids + 1], positions).
+nb::tuple positions(const Reader& reader, uint32_t field, uint32_t term, In<uint32_t> lids) {
+    check_field(reader, field);
+    const size_t n = lids.size();
+    auto offsets = std::make_unique<std::vector<uint32_t>>(n + 1, 0);
+    auto values = std::make_unique<std::vector<uint32_t>>();
+    {
+        nb::gil_scoped_release unlocked;
+        size_t done = 0;
+        visit_lids(reader, field, term, lids.data(), n, [&](size_t i, Cursor& cursor, uint32_t at) {
+            for (; done <= i; ++done) (*offsets)[done] = static_cast<uint32_t>(values->size());
+            const size_t before = values->size();
+            values->resize(before + cursor.frequencies()[at]);
+            cursor.positions(at, values->data() + before);
+        });
+        for (; done <= n; ++done) (*offsets)[done] = static_cast<uint32_t>(values->size());
+    }
+    return nb::make_tuple(own(std::move(offsets)), own(std::move(values)));
+}
+
+void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<int32_t> to) {
+    check_field(reader, field);
+    if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
+    nb::gil_scoped_release unlocked;
+    std::fill(to.data(), to.data() + to.size(), 0);
+    size_t i = 0;
+    for (const Part& part : reader.parts) {
+        const Segment& segment = part.segments[field];
+        for (; i < lids.size() && lids.data()[i] < part.base + part.documents; ++i)
+            if (segment.header != nullptr && lids.data()[i] >= part.base) to.data()[i] = segment.field_lengths[lids.data()[i] - part.base];
+    }
+}
+
+// One phrase in one segment. The rarest word leads; the others are looked up in the documents it has.
+class PhraseInSegment {
+  public:
+    PhraseInSegment(const Segment& segment, const std::vector<uint32_t>& places) : order_(places.size()), at_(places.size()), words_(places.size()) {
+        for (uint32_t place : places) cursors_.emplace_back(segment, place);
+        for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
+        std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return cursors_[a].frequency() < cursors_[b].frequency(); });
+    }
+
+    // Calls visit(document) for every document that accepted(document) allows and that has all words.
+    template <typename Accepted, typename Visit>
+    void run(Accepted accepted, Visit visit) {
+        Cursor& lead = cursors_[order_[0]];
+        for (; !lead.exhausted(); lead.next_block()) {
+            const uint32_t* documents = lead.documents();
+            for (uint32_t i = 0, n = lead.count(); i < n; ++i) {
+                if (!accepted(documents[i])) continue;
+                at_[order_[0]] = i;
+                size_t j = 1;
+                for (; j < order_.size(); ++j) {
+                    at_[order_[j]] = cursors_[order_[j]].find(documents[i]);
+                    if (at_[order_[j]] == NO_INDEX) break;
+                }
+                if (j == order_.size()) visit(documents[i]);
+                else if (cursors_[order_[j]].exhausted()) return;
+            }
+        }
+    }
+
+    // Where the phrase starts in the document just visited.
+    const std::vector<uint32_t>& starts() {
+        starts_.clear();
+        for (size_t w = 0; w < words_.size(); ++w) {
+            words_[w].resize(cursors_[w].frequencies()[at_[w]]);
+            cursors_[w].positions(at_[w], words_[w].data());
+        }
+        const uint32_t lead = order_[0];
+        for (uint32_t position : words_[lead]) {
+            if (position < lead) continue;
+            const uint32_t start = position - lead;
+            bool whole = true;
+            for (uint32_t w = 0; whole && w < words_.size(); ++w)
+                whole = std::binary_search(words_[w].begin(), words_[w].end(), start + w);
+            if (whole) starts_.push_back(start);
+        }
+        return starts_;
+    }
+
+  private:
+    std::vector<Cursor> cursors_;
+    std::vector<uint32_t> order_, at_;
+    std::vector<std::vector<uint32_t>> words_;
+    std::vector<uint32_t> starts_;
+};
+
+// Documents with the words next to each other, in order: (lids, offsets[lids + 1], positions of the first word).
+nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const std::optional<In<uint64_t>>& accept) {
+    check_field(reader, field);
+    if (terms.size() == 0) throw nb::value_error("a phrase needs words");
+    if (accept && accept->size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    auto lids = std::make_unique<std::vector<uint32_t>>();
+    auto offsets = std::make_unique<std::vector<uint32_t>>(1, 0);
+    auto values = std::make_unique<std::vector<uint32_t>>();
+    {
+        nb::gil_scoped_release unlocked;
+        const uint64_t* bitmap = accept ? accept->data() : nullptr;
+        for (const Part& part : reader.parts) {
+            const Segment& segment = part.segments[field];
+            if (segment.header == nullptr) continue;
+            std::vector<uint32_t> places;
+            for (size_t i = 0; i < terms.size(); ++i) {
+                const uint32_t place = segment.find(terms.data()[i]);
+                if (place != NO_INDEX) places.push_back(place);
+            }
+            if (places.size() < terms.size()) continue;
+            PhraseInSegment in_segment(segment, places);
+            in_segment.run([&](uint32_t document) { return accepts(bitmap, part.base + document); },
+                           [&](uint32_t document) {
+                               const std::vector<uint32_t>& starts = in_segment.starts();
+                               if (starts.empty()) return;
+                               lids->push_back(part.base + document);
+                               values->insert(values->end(), starts.begin(), starts.end());
+                               offsets->push_back(static_cast<uint32_t>(values->size()));
+                           });
+        }
+    }
+    return nb::make_tuple(own(std::move(lids)), own(std::move(offsets)), own(std::move(values)));
+}
+
+// The set bits of a bitmap below `limit`, rising.
+nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
+    auto lids = std::make_unique<std::vector<uint32_t>>();
+    {
+        nb::gil_scoped_release unlocked;
+        const uint64_t* words = bitmap.data();
+        const size_t n = std::min<size_t>(bitmap.size(), (static_cast<size_t>(limit) + 63) / 64);
+        size_t total = 0;
+        for (size_t w = 0; w < n; ++w) total += static_cast<size_t>(__builtin_popcountll(words[w]));
+        lids->reserve(total);
+        for (size_t w = 0; w < n; ++w)
+            for (uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
+                const auto lid = static_cast<uint32_t>(w * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
+                if (lid < limit) lids->push_back(lid);
+            }
+    }
+    return own(std::move(lids));
+}
+
+// Set bits in both bitmaps.
+uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) {
+    const size_t n = std::min(a.size(), b.size());
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; ++i) total += static_cast<uint64_t>(__builtin_popcountll(a.data()[i] & b.data()[i]));
+    return total;
+}
+
+}  // namespace
+
+void bind_reader(nb::module_& m) {
+    nb::class_<Reader>(m, "Reader")
+        .def("__init__", [](Reader* self, const nb::list& parts, uint32_t fields) { new (self) Reader(std::move(*make_reader(parts, fields))); },
+             nb::arg("parts"), nb::arg("fields"))
+        .def_prop_ro("limit", &Reader::limit);
+    m.def("document_frequency", &document_frequency, nb::arg("reader"), nb::arg("field"), nb::arg("term"));
+    m.def("count_accepted", &count_accepted, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("accept"));
+    m.def("field_statistics", &field_statistics, nb::arg("reader"), nb::arg("field"));
+    m.def("match", &match, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("bitmap"));
+    m.def("occurrences", &occurrences, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"), nb::arg("to"));
+    m.def("positions", &positions, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"));
+    m.def("field_lengths", &field_lengths, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("to"));
+    m.def("phrase", &phrase, nb::arg("reader"), nb::arg("field"), nb::arg("terms"), nb::arg("accept").none());
+    m.def("bitmap_lids", &bitmap_lids, nb::arg("bitmap"), nb::arg("limit"));
+    m.def("bitmap_count", &bitmap_count, nb::arg("a"), nb::arg("b"));
+}
+
+}  // namespace paperwasp

@@ -1,0 +1,173 @@
+// Making segments: from the tokens of a batch of documents, and from several segments.
+//
+// A batch of fed documents becomes a small segment at once, which is what makes it visible; small ones are merged into larger ones, in
+// memory first, later on disk. All use the one format, so there is one way to search.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+
+#include "arrays.hpp"
+#include "segment.hpp"
+
+namespace paperwasp {
+namespace {
+
+struct Occurrence {
+    uint32_t term;
+    uint32_t token;
+};
+
+// Sorts by term, keeping the order of tokens: least significant digit first, 11 bits at a time.
+void sort_by_term(std::vector<Occurrence>& tokens) {
+    if (tokens.size() < 512) {
+        std::stable_sort(tokens.begin(), tokens.end(), [](const Occurrence& a, const Occurrence& b) { return a.term < b.term; });
+        return;
+    }
+    uint32_t largest = 0;
+    for (const Occurrence& token : tokens) largest = std::max(largest, token.term);
+    std::vector<Occurrence> other(tokens.size());
+    for (uint32_t shift = 0; shift < 33 && (shift == 0 || (static_cast<uint64_t>(largest) >> shift) != 0); shift += 11) {
+        uint32_t counts[2049] = {};
+        for (const Occurrence& token : tokens) ++counts[(token.term >> shift & 2047) + 1];
+        for (uint32_t i = 0; i < 2048; ++i) counts[i + 1] += counts[i];
+        for (const Occurrence& token : tokens) other[counts[token.term >> shift & 2047]++] = token;
+        tokens.swap(other);
+    }
+}
+
+std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const uint32_t* positions, const uint64_t* offsets, uint32_t documents,
+                                                    double average_length) {
+    const uint64_t n = offsets[documents];
+    std::vector<uint16_t> lengths(documents);
+    std::vector<uint32_t> owners(n);
+    for (uint32_t d = 0; d < documents; ++d) {
+        lengths[d] = static_cast<uint16_t>(std::min<uint64_t>(offsets[d + 1] - offsets[d], 65535));
+        std::fill(owners.begin() + static_cast<int64_t>(offsets[d]), owners.begin() + static_cast<int64_t>(offsets[d + 1]), d);
+    }
+    std::vector<Occurrence> tokens(n);
+    for (uint32_t i = 0; i < n; ++i) tokens[i] = {terms[i], i};
+    sort_by_term(tokens);
+    SegmentBuilder builder(lengths.data(), documents, average_length);
+    std::vector<uint32_t> where;
+    for (size_t i = 0; i < n;) {
+        const uint32_t term = tokens[i].term;
+        builder.begin_term(term);
+        while (i < n && tokens[i].term == term) {
+            const uint32_t document = owners[tokens[i].token];
+            where.clear();
+            for (; i < n && tokens[i].term == term && owners[tokens[i].token] == document; ++i) where.push_back(positions[tokens[i].token]);
+            builder.add(document, where.data(), static_cast<uint32_t>(where.size()));
+        }
+        builder.end_term();
+    }
+    return std::make_unique<std::vector<uint8_t>>(builder.finish());
+}
+
+nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offsets, double average_length) {
+    const size_t n = terms.size();
+    if (offsets.size() < 2 || offsets.data()[0] != 0 || offsets.data()[offsets.size() - 1] != n || positions.size() != n || n > 0xFFFFFFFFull)
+        throw nb::value_error("offsets must run from 0 to the number of tokens");
+    for (size_t i = 0; i + 1 < offsets.size(); ++i)
+        if (offsets.data()[i] > offsets.data()[i + 1]) throw nb::value_error("offsets must rise");
+    std::unique_ptr<std::vector<uint8_t>> buffer;
+    {
+        nb::gil_scoped_release unlocked;
+        buffer = invert_tokens(terms.data(), positions.data(), offsets.data(), static_cast<uint32_t>(offsets.size() - 1), average_length);
+    }
+    return own(std::move(buffer));
+}
+
+// One segment that goes into a merge: where its documents go (NO_INDEX: nowhere), and which of its terms is next.
+struct Source {
+    Segment segment;
+    const uint32_t* map;
+    uint32_t next = 0;
+};
+
+void merge_term(SegmentBuilder& builder, const Source& source, uint32_t place, std::vector<uint32_t>& where) {
+    for (Cursor cursor(source.segment, place); !cursor.exhausted(); cursor.next_block()) {
+        const uint32_t* documents = cursor.documents();
+        const uint32_t* frequencies = cursor.frequencies();
+        for (uint32_t i = 0, n = cursor.count(); i < n; ++i) {
+            const uint32_t document = source.map[documents[i]];
+            if (document == NO_INDEX) continue;
+            where.resize(frequencies[i]);
+            cursor.positions(i, where.data());
+            builder.add(document, where.data(), frequencies[i]);
+        }
+    }
+}
+
+using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Merges segments. map: for every document of every source, in order, its number in the result, rising, or NO_INDEX to drop it.
+nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, double average_length) {
+    std::vector<Source> sources;
+    size_t at = 0;
+    for (nb::handle buffer : buffers) {
+        auto bytes = nb::cast<Buffer>(buffer);
+        Source source{Segment::open(bytes.data(), bytes.size()), map.data() + at};
+        at += source.segment.documents();
+        if (at > map.size()) throw nb::value_error("the map is too short");
+        sources.push_back(source);
+    }
+    if (at != map.size()) throw nb::value_error("the map is too long");
+    std::unique_ptr<std::vector<uint8_t>> result;
+    {
+        nb::gil_scoped_release unlocked;
+        std::vector<uint16_t> lengths(documents, 0);
+        uint32_t previous = 0;
+        bool first = true;
+        for (const Source& source : sources)
+            for (uint32_t d = 0; d < source.segment.documents(); ++d) {
+                if (source.map[d] == NO_INDEX) continue;
+                if (source.map[d] >= documents || (!first && source.map[d] <= previous)) throw std::invalid_argument("the map must rise below documents");
+                lengths[source.map[d]] = source.segment.field_lengths[d];
+                previous = source.map[d];
+                first = false;
+            }
+        SegmentBuilder builder(lengths.data(), documents, average_length);
+        std::vector<uint32_t> where;
+        for (;;) {
+            uint32_t term = NO_INDEX;
+            for (const Source& source : sources)
+                if (source.next < source.segment.header->terms) term = std::min(term, source.segment.terms[source.next]);
+            if (term == NO_INDEX) break;
+            builder.begin_term(term);
+            for (Source& source : sources)
+                if (source.next < source.segment.header->terms && source.segment.terms[source.next] == term) merge_term(builder, source, source.next++, where);
+            builder.end_term();
+        }
+        result = std::make_unique<std::vector<uint8_t>>(builder.finish());
+    }
+    return own(std::move(result));
+}
+
+// What a segment holds: a mapping for explanations and tests.
+nb::dict describe(Buffer buffer) {
+    const Segment segment = Segment::open(buffer.data(), buffer.size());
+    nb::dict result;
+    result["documents"] = segment.header->documents;
+    result["documents_with_field"] = segment.header->documents_with_field;
+    result["tokens"] = segment.header->tokens;
+    result["terms"] = segment.header->terms;
+    result["blocks"] = segment.header->blocks;
+    result["average_length"] = segment.header->average_length;
+    result["postings_bytes"] = segment.header->offsets[POSTINGS + 1] - segment.header->offsets[POSTINGS];
+    result["positions_bytes"] = segment.header->offsets[POSITIONS + 1] - segment.header->offsets[POSITIONS];
+    return result;
+}
+
+}  // namespace
+
+void bind_segment(nb::module_& m) {
+    m.attr("NO_INDEX") = NO_INDEX;
+    m.def("invert", &invert, nb::arg("terms"), nb::arg("positions"), nb::arg("offsets"), nb::arg("average_length"),
+          "A segment of documents: document d has tokens offsets[d]..offsets[d + 1].");
+    m.def("merge", &merge, nb::arg("segments"), nb::arg("map"), nb::arg("documents"), nb::arg("average_length"));
+    m.def("describe", &describe, nb::arg("segment"));
+}
+
+}  // namespace paperwasp
