@@ -51,6 +51,8 @@ class Field:
     indexing: str = ""
     in_document: bool = True
     position: Position | None = None
+    cased: bool = False
+    """Whether matching minds case; `match` says so only where it says nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,10 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class RankProfile:
-    """A rank profile with everything it inherits already in it. Expressions are text; `paperwasp.ranking` compiles them."""
+    """A rank profile with everything it inherits already in it.
+
+    Expressions are text; `paperwasp.ranking` compiles them.
+    """
 
     name: str
     first_phase: str | None = None

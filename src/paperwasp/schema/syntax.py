@@ -1,0 +1,446 @@
+"""Schema text → syntax tree, by walking the table of `grammar`.
+
+`expression: …` and the like hold other languages. They are cut out as free text by looking at tokens only, so a brace
+or a `#` inside a quoted string never ends them; what they mean is for the packages of those languages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Final
+
+from paperwasp.errors import Position
+from paperwasp.parsing import Lexicon, Token, TokenStream
+from paperwasp.parsing.tokens import END
+from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
+from paperwasp.schema.tree import Node, dump
+
+__all__ = ["Node", "dump", "parse_profile_text", "parse_schema_text"]
+
+LEXICON: Final = Lexicon(
+    {
+        "_space": r"\s+",
+        "_comment": r"#[^\n]*",
+        "string": r"\"[^\"\n]*\"|'[^'\n]*'",
+        "word": r"[A-Za-z_$][A-Za-z0-9_$]*(?:[-.]+[A-Za-z0-9_]+)*",
+        "number": r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?L?",
+        "other": r".",
+    }
+)
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\$?")
+_PROFILE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_DASHED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_INTEGER = re.compile(r"-?[0-9]+L?")
+_COMMENT_OR_STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*")
+_OPENING = {"{": "}", "(": ")", "[": "]"}
+_INPUT_TYPES = ("double", "float", "long", "string", "tensor")
+
+
+def parse_schema_text(text: str, source: str) -> Node:
+    """The tree of a schema file: a `schema` or a `document`. Raises LanguageError at the first mistake."""
+    return _Parser(LEXICON.tokenize(text, source)).file(SCHEMA_FILE)
+
+
+def parse_profile_text(text: str, source: str) -> Node:
+    """The tree of a rank profile file: one `rank-profile`. Raises LanguageError at the first mistake."""
+    return _Parser(LEXICON.tokenize(text, source)).file(PROFILE_FILE)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A node in the making."""
+
+    keyword: str
+    position: Position
+    name: str = ""
+    type: str = ""
+    inherits: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    inline: bool = False
+    values: tuple[str, ...] = ()
+    value_position: Position | None = None
+    children: list[Node] = field(default_factory=list)
+
+    def node(self) -> Node:
+        return Node(
+            self.keyword,
+            self.position,
+            self.name,
+            self.type,
+            self.inherits,
+            self.arguments,
+            self.inline,
+            self.values,
+            self.value_position,
+            tuple(self.children),
+        )
+
+
+class _Parser:
+    """One pass over the tokens of one file."""
+
+    def __init__(self, tokens: TokenStream) -> None:
+        self.tokens = tokens
+
+    def file(self, block: str) -> Node:
+        if self.tokens.at_kind(END):
+            self.tokens.fail(f"expected {' or '.join(BLOCKS[block])}, found the end")
+        node = self.element(block)
+        self.tokens.expect_end()
+        return node
+
+    # Elements and blocks
+
+    def element(self, block: str) -> Node:
+        """One element of `block`, at the current token."""
+        token = self.tokens.current
+        elements = BLOCKS[block]
+        if token.kind != "word":
+            self.tokens.fail(f"expected an element of {block}, found {self.tokens.found()}")
+        if token.text not in elements:
+            self.tokens.fail(_unknown(token.text, block, elements))
+        self.tokens.next()
+        draft = _Draft(_canonical(token.text), self.tokens.position(token))
+        element = elements[token.text]
+        for part in element.header:
+            self.header(part, draft)
+        self.body(element, draft)
+        return draft.node()
+
+    def body(self, element: Element, draft: _Draft) -> None:
+        if element.value is not None and self.tokens.at(":"):
+            self.value(element, draft, self.tokens.next())
+        elif element.block is not None and self.tokens.at("{"):
+            with self.tokens.nested():
+                self.block(element.block, draft)
+        elif not element.bare:
+            forms = ["':'"] * (element.value is not None) + ["'{'"] * (element.block is not None)
+            self.tokens.fail(f"expected {' or '.join(forms)} after {draft.node().describe()}, found {self.found()}")
+
+    def found(self) -> str:
+        return self.tokens.found()
+
+    def block(self, block: str | Block, draft: _Draft) -> None:
+        opening = self.tokens.expect("{")
+        if block is Block.TEXT:
+            draft.value_position = self.tokens.position()
+            draft.values = (self.balanced_text(opening),)
+            return
+        while not self.tokens.accept("}"):
+            if self.tokens.at_kind(END):
+                self.tokens.fail(f"the '{{' of {draft.node().describe()} is not closed", opening)
+            if block is Block.PROPERTIES:
+                draft.children.append(self.property())
+            elif block is Block.INPUTS:
+                draft.children.append(self.input("query" if draft.keyword == "inputs" else "constant"))
+            else:
+                draft.children.append(self.element(str(block)))
+
+    def property(self) -> Node:
+        """`key: value`, its pieces joined without space, as Vespa does."""
+        first = self.tokens.current
+        end = self.line_end(first)
+        key = self.joined_until(":", end)
+        self.tokens.expect(":")
+        position = self.tokens.position()
+        value = "".join(_unquoted(token) for token in self.take_until(end))
+        if not key or not value:
+            self.tokens.fail("expected 'key: value' on one line", first)
+        return Node("property", self.tokens.position(first), key, values=(value,), value_position=position)
+
+    def joined_until(self, stop: str, end: int) -> str:
+        pieces: list[str] = []
+        while not self.tokens.at(stop, "}") and not self.tokens.at_kind(END) and self.tokens.current.start < end:
+            pieces.append(_unquoted(self.tokens.next()))
+        return "".join(pieces)
+
+    def input(self, wrapper: str) -> Node:
+        """`name`, or `wrapper(name)`, then perhaps a type, then perhaps a value."""
+        token = self.tokens.current
+        draft = _Draft("input", self.tokens.position(token))
+        if self.tokens.at(wrapper) and self.tokens.peek().text == "(":
+            self.tokens.next()
+            self.tokens.next()
+            draft.name = self.name_token(_NAME, "a name")
+            self.tokens.expect(")")
+        else:
+            draft.name = self.name_token(_NAME, f"a name or {wrapper}(name)")
+        if self.tokens.at(*_INPUT_TYPES):
+            draft.type = self.data_type()
+        if self.tokens.accept(":"):
+            draft.value_position = self.tokens.position()
+            draft.values = (self.input_value(),)
+        elif self.tokens.at("{"):
+            draft.value_position = self.tokens.position()
+            draft.values = (self.bracketed(),)
+        return draft.node()
+
+    def input_value(self) -> str:
+        if self.tokens.at(*_OPENING):
+            return self.bracketed()
+        if self.tokens.at("file"):
+            return self.path()
+        if not self.tokens.at_kind("number", "word"):
+            self.tokens.fail(f"expected a number, a tensor or 'file:', found {self.found()}")
+        return self.tokens.next().text
+
+    # Values
+
+    def value(self, element: Element, draft: _Draft, colon: Token) -> None:
+        kind = element.value
+        if kind in (Value.CHILD, Value.CHILDREN):
+            draft.children.append(self.element(str(element.block)))
+            while kind is Value.CHILDREN and self.tokens.accept(","):
+                draft.children.append(self.element(str(element.block)))
+            return
+        draft.value_position = self.tokens.position()
+        draft.values = self.plain_value(element, colon)
+
+    def plain_value(self, element: Element, colon: Token) -> tuple[str, ...]:
+        match element.value:
+            case Value.WORD:
+                return (self.word(element.choices),)
+            case Value.WORDS:
+                return self.names(_PATH)
+            case Value.TEXT:
+                return (_unquoted(self.tokens.expect_kind("word", "string")),)
+            case Value.PATH:
+                return (self.path(),)
+            case Value.INTEGER:
+                return (self.number(_INTEGER, "a whole number"),)
+            case Value.NUMBER:
+                return (self.number(None, "a number"),)
+            case Value.NUMBER_OR_WORD:
+                return (self.tokens.expect_kind("number", "word").text,)
+            case Value.BOOLEAN:
+                return (self.word(("on", "off", "true", "false")),)
+            case Value.TYPE:
+                return (self.data_type(),)
+            case _:
+                return (self.line_text(colon, script=element.value is Value.SCRIPT),)
+
+    def word(self, choices: tuple[str, ...]) -> str:
+        token = self.tokens.current
+        if token.kind != "word" or (choices and token.text not in choices):
+            expected = " or ".join(choices) if choices else "a word"
+            self.tokens.fail(f"expected {expected}, found {self.found()}")
+        return self.tokens.next().text
+
+    def number(self, pattern: re.Pattern[str] | None, what: str) -> str:
+        token = self.tokens.current
+        if token.kind != "number" or (pattern is not None and not pattern.fullmatch(token.text)):
+            self.tokens.fail(f"expected {what}, found {self.found()}")
+        return self.tokens.next().text
+
+    def path(self) -> str:
+        """The tokens that stand against each other, braces excepted."""
+        start = end = self.tokens.current.start
+        while self.tokens.current.start == end and not self.tokens.at("{", "}") and not self.tokens.at_kind(END):
+            end = self.tokens.next().end
+        if start == end:
+            self.tokens.fail(f"expected a path, found {self.found()}")
+        return self.tokens.text[start:end]
+
+    # Headers
+
+    def header(self, part: Part, draft: _Draft) -> None:
+        match part:
+            case Part.NAME:
+                draft.name = self.name_token(_NAME, "a name")
+            case Part.OPTIONAL_NAME:
+                draft.name = self.optional_name()
+            case Part.DASHED_NAME:
+                draft.name = self.name_token(_DASHED_NAME, "a name")
+            case Part.PATH:
+                draft.name = self.name_token(_PATH, "a name")
+            case Part.QUOTED_NAME:
+                draft.name = _unquoted(self.tokens.expect_kind("word", "string"))
+            case Part.FUNCTION:
+                self.function_header(draft)
+            case Part.INHERITS:
+                draft.inherits = self.names(_PROFILE_NAME) if self.tokens.accept("inherits") else ()
+            case Part.TYPE:
+                self.tokens.expect("type")
+                draft.type = self.data_type()
+            case Part.OPTIONAL_TYPE:
+                draft.type = self.data_type() if self.tokens.accept("type") else ""
+            case Part.FIELD:
+                self.tokens.expect("field")
+            case Part.AS:
+                self.tokens.expect("as")
+                draft.arguments = (self.name_token(_NAME, "a name"),)
+
+    def name_token(self, pattern: re.Pattern[str], what: str) -> str:
+        token = self.tokens.current
+        if token.kind != "word":
+            self.tokens.fail(f"expected {what}, found {self.found()}")
+        if not pattern.fullmatch(token.text):
+            self.tokens.fail(f"{token.text!r} is not allowed as a name here")
+        return self.tokens.next().text
+
+    def names(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
+        names = [self.name_token(pattern, "a name")]
+        while self.tokens.accept(","):
+            names.append(self.name_token(pattern, "a name"))
+        return tuple(names)
+
+    def optional_name(self) -> str:
+        if self.tokens.at(":", "{", "inherits", "type"):
+            return ""
+        return self.name_token(_NAME, "a name, ':' or '{'")
+
+    def function_header(self, draft: _Draft) -> None:
+        if self.tokens.at("inline") and self.tokens.peek().text != "(":
+            draft.inline = self.tokens.next().text == "inline"
+        draft.name = self.name_token(_FUNCTION_NAME, "a function name")
+        self.tokens.expect("(")
+        if not self.tokens.at(")"):
+            draft.arguments = self.names(_NAME)
+        self.tokens.expect(")")
+
+    def data_type(self) -> str:
+        """A data type as canonical text: no white space, `array<T>` for `T[]`."""
+        with self.tokens.nested():
+            name = self.name_token(_PATH, "a data type")
+            if name == "tensor":
+                return self.tensor_type()
+            if self.tokens.accept("<"):
+                arguments = [self.data_type()]
+                while self.tokens.accept(","):
+                    arguments.append(self.data_type())
+                self.tokens.expect(">")
+                return f"{name}<{','.join(arguments)}>"
+            if self.tokens.at("[") and self.tokens.peek().text == "]":
+                self.tokens.next()
+                self.tokens.next()
+                return f"array<{name}>"
+            return name
+
+    def tensor_type(self) -> str:
+        cell = ""
+        if self.tokens.accept("<"):
+            cell = f"<{self.word(())}>"
+            self.tokens.expect(">")
+        self.tokens.expect("(")
+        dimensions: list[str] = []
+        while not self.tokens.at(")"):
+            if dimensions:
+                self.tokens.expect(",")
+            dimensions.append(self.dimension())
+        self.tokens.expect(")")
+        return f"tensor{cell}({','.join(dimensions)})"
+
+    def dimension(self) -> str:
+        name = self.name_token(_NAME, "a dimension name")
+        if self.tokens.expect("{", "[").text == "{":
+            self.tokens.expect("}")
+            return name + "{}"
+        size = self.tokens.accept_kind("number")
+        self.tokens.expect("]")
+        return f"{name}[{size.text if size else ''}]"
+
+    # Free text
+
+    def line_end(self, token: Token) -> int:
+        """The offset of the end of the line that `token` is on."""
+        end = self.tokens.text.find("\n", token.start)
+        return len(self.tokens.text) if end < 0 else end
+
+    def take_until(self, end: int) -> list[Token]:
+        """The tokens before offset `end`, or before a brace that closes a block around them."""
+        taken: list[Token] = []
+        depth = 0
+        while self.tokens.current.start < end and not self.tokens.at_kind(END):
+            depth += self.tokens.at("{") - self.tokens.at("}")
+            if depth < 0:
+                break
+            taken.append(self.tokens.next())
+        return taken
+
+    def line_text(self, colon: Token, *, script: bool) -> str:
+        """The free text after `colon`: its line, and for scripts the lines that go on from there."""
+        taken = self.take_until(self.line_end(colon))
+        if not taken:
+            self.tokens.fail("expected text after ':' on the same line", colon)
+        opened = _still_open([], taken)
+        while script and self.continues(taken[-1], opened):
+            more = self.take_until(self.line_end(self.tokens.current)) or [self.tokens.next()]
+            opened = _still_open(opened, more)
+            taken += more
+        for opening in opened:
+            if opening.text == "{":
+                self.tokens.fail("this '{' is not closed on its line; a block has room for more lines", opening)
+        return self.slice(taken)
+
+    def continues(self, last: Token, opened: list[Token]) -> bool:
+        """Whether a script goes on after its token `last`: a bracket is open, or an operator is at the seam."""
+        if self.tokens.at_kind(END) or (not opened and self.tokens.at("}")):
+            return False
+        return bool(opened) or self.tokens.at("|") or last.text in ("|", ".")
+
+    def balanced_text(self, opening: Token) -> str:
+        """The text up to the brace that closes `opening`, which is passed."""
+        taken = self.take_until(len(self.tokens.text))
+        if not self.tokens.accept("}"):
+            self.tokens.fail("a '{' is not closed", opening)
+        return self.slice(taken)
+
+    def bracketed(self) -> str:
+        """A bracketed text with its brackets, all kinds of brackets in balance."""
+        taken = [self.tokens.next()]
+        closers = [_OPENING[taken[0].text]]
+        while closers:
+            if self.tokens.at_kind(END):
+                self.tokens.fail(f"a {taken[0].text!r} is not closed", taken[0])
+            token = self.tokens.next()
+            taken.append(token)
+            if token.text in _OPENING:
+                closers.append(_OPENING[token.text])
+            elif token.text in _OPENING.values() and token.text != closers.pop():
+                self.tokens.fail(f"{token.text!r} does not close the bracket before it", token)
+        return self.slice(taken)
+
+    def slice(self, taken: list[Token]) -> str:
+        if not taken:
+            return ""
+        raw = self.tokens.text[taken[0].start : taken[-1].end]
+        return _COMMENT_OR_STRING.sub(_blank_comment, raw)
+
+
+def _canonical(keyword: str) -> str:
+    """One word for elements that have two."""
+    return {"search": "schema", "model": "rank-profile", "macro": "function", "token": "text"}.get(keyword, keyword)
+
+
+def _unquoted(token: Token) -> str:
+    return token.text[1:-1] if token.kind == "string" else token.text
+
+
+def _blank_comment(match: re.Match[str]) -> str:
+    return " " * len(match.group()) if match.group().startswith("#") else match.group()
+
+
+def _still_open(opened: list[Token], tokens: list[Token]) -> list[Token]:
+    """The opening brackets without a partner after `tokens`; closing ones without a partner do not count."""
+    for token in tokens:
+        if token.text in _OPENING:
+            opened.append(token)
+        elif opened and token.text == _OPENING[opened[-1].text]:
+            opened.pop()
+    return opened
+
+
+def _unknown(word: str, block: str, elements: Mapping[str, Element]) -> str:
+    """The message for a word that is no element of `block`: the nearest one that is, or where the word belongs."""
+    message = f"unknown element {word!r} in {block}"
+    if nearest := get_close_matches(word, elements, n=1):
+        return f"{message}; did you mean {nearest[0]!r}?"
+    if homes := blocks_with(word):
+        return f"{word!r} does not belong in {block}, but in {' or '.join(homes)}"
+    return f"{message}; it may hold {', '.join(elements) or 'nothing'}"
