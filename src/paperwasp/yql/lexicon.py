@@ -1,0 +1,83 @@
+"""The tokens of YQL, and the values that its literals stand for.
+
+Keywords are found by `keyword`, in any case; names of fields, functions and annotations keep theirs.
+Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from paperwasp.parsing.tokens import Lexicon, Token, TokenStream
+
+YQL: Final = Lexicon(
+    {
+        "_space": r"\s+",
+        "_comment": r"//[^\r\n]*|/\*.*?\*/",
+        "float": r"-?(?:[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)",
+        "long": r"-?[0-9]+[lL]",
+        "int": r"-?[0-9]+",
+        "string": r'"(?:[^"\\]|\\.)*"|' r"'(?:[^'\\]|\\.)*'",
+        "identifier": r"[A-Za-z_][A-Za-z0-9_-]*",
+        "symbol": r"<=|>=|!=|[-=<>!(){}\[\],.:;|@*]",
+    }
+)
+
+NUMBERS: Final = ("int", "long", "float")
+MAX_DIGITS: Final = 400
+"""A longer number is refused: no field can hold it, and Python takes quadratic time to read it."""
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED: Final = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+
+
+def at_keyword(tokens: TokenStream, *words: str) -> bool:
+    """Whether the current token is one of these words, in any case."""
+    token = tokens.current
+    return token.kind == "identifier" and token.text.lower() in words
+
+
+def accept_keyword(tokens: TokenStream, *words: str) -> Token | None:
+    return tokens.next() if at_keyword(tokens, *words) else None
+
+
+def expect_keyword(tokens: TokenStream, word: str) -> Token:
+    if at_keyword(tokens, word):
+        return tokens.next()
+    tokens.fail(f"expected '{word}', found {tokens.found()}")
+
+
+def dotted_name(tokens: TokenStream) -> str:
+    """`name` or `name.name…`: a field, a source."""
+    parts = [tokens.expect_kind("identifier").text]
+    while tokens.accept("."):
+        parts.append(tokens.expect_kind("identifier").text)
+    return ".".join(parts)
+
+
+def string_value(tokens: TokenStream, token: Token) -> str:
+    """The text between the quotes, with its escapes undone."""
+    text = token.text[1:-1]
+    if "\\" not in text:
+        return text
+
+    def unescape(match: re.Match[str]) -> str:
+        escape = match.group(1)
+        if len(escape) == 5:
+            return chr(int(escape[1:], 16))
+        if escape not in _ESCAPED:
+            tokens.fail(f"unknown escape '\\{escape}' in a string", token)
+        return _ESCAPED[escape]
+
+    joined = _ESCAPE.sub(unescape, text)
+    return joined.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in text else joined
+
+
+def number_value(tokens: TokenStream, token: Token) -> int | float:
+    """The number a token stands for; `L` marks a 64-bit one and changes nothing here."""
+    if len(token.text) > MAX_DIGITS:
+        tokens.fail(f"a number of {len(token.text)} characters is too long", token)
+    if token.kind == "float":
+        return float(token.text)
+    return int(token.text.rstrip("lL"))

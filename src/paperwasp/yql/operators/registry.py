@@ -1,0 +1,51 @@
+"""Names → the operators of YQL, of the two kinds there are.
+
+A *condition* stands for itself in `where` (`rank(…)`); a *leaf* stands to the right of `contains` and is told the
+field (`phrase(…)`). The parser has read the name and the parenthesis when it calls an operator, which reads its
+arguments up to, and without, the closing one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from paperwasp.query.items import Item
+from paperwasp.yql.annotations import Scope
+
+if TYPE_CHECKING:
+    from paperwasp.yql.conditions import ConditionParser
+
+
+class Condition(Protocol):
+    def __call__(self, parser: ConditionParser, scope: Scope, /) -> Item: ...
+
+
+class Leaf(Protocol):
+    def __call__(self, parser: ConditionParser, field: str, scope: Scope, /) -> Item: ...
+
+
+CONDITIONS: dict[str, Condition] = {}
+LEAVES: dict[str, Leaf] = {}
+UNSUPPORTED: dict[str, str] = {}
+"""Operators that Vespa has and paperwasp has not yet → what they are for."""
+
+
+def condition(name: str) -> Callable[[Condition], Condition]:
+    """Registers a condition under its YQL name."""
+
+    def register(operator: Condition) -> Condition:
+        CONDITIONS[name] = operator
+        return operator
+
+    return register
+
+
+def leaf(name: str) -> Callable[[Leaf], Leaf]:
+    """Registers an operator that stands after `contains` under its YQL name."""
+
+    def register(operator: Leaf) -> Leaf:
+        LEAVES[name] = operator
+        return operator
+
+    return register

@@ -1,0 +1,209 @@
+"""YQL statements: `select … from … where … order by … limit … offset … timeout …`.
+
+Parsed statements are immutable and remembered by their text and the values of the parameters they use.
+Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.errors import LanguageError, Position
+from paperwasp.parsing.tokens import TokenStream, position_of
+from paperwasp.query.items import Item, TermItem
+from paperwasp.yql.annotations import NO_SCOPE
+from paperwasp.yql.conditions import ConditionParser, parse_number
+from paperwasp.yql.lexicon import YQL, accept_keyword, at_keyword, dotted_name, expect_keyword, string_value
+
+DEFAULT_HITS: Final = 10
+REMEMBERED_STATEMENTS: Final = 1024
+REMEMBERED_CHARACTERS: Final = 16_384
+"""Longer statements are parsed anew each time."""
+
+_NO_INDEXES: Final[Mapping[str, Position]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class OrderBy:
+    """One key of `order by`: an attribute, or a special one such as `[relevance]`."""
+
+    field: str
+    descending: bool
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class YqlQuery:
+    """One statement. `hits` and `offset` are set together, or neither is."""
+
+    tree: Item
+    """With items of `paperwasp.yql.user_text` where text of the user belongs."""
+    fields: tuple[str, ...]
+    """Summary fields; empty: all."""
+    sources: tuple[str, ...]
+    """Empty: all."""
+    order_by: tuple[OrderBy, ...] = ()
+    hits: int | None = None
+    offset: int | None = None
+    timeout_ms: int | None = None
+    indexes: Mapping[str, Position] = field(default_factory=lambda: _NO_INDEXES)
+    """The fields and fieldsets that the conditions name, each with its first place."""
+
+
+class _Memory:
+    """The last statements parsed. Safe between threads: each step is one dictionary operation."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._queries: dict[tuple[str, tuple[str | None, ...]], YqlQuery] = {}
+
+    def get(self, text: str, parameters: Mapping[str, str]) -> YqlQuery | None:
+        names = self._names.get(text)
+        if names is None:
+            return None
+        return self._queries.get((text, tuple(map(parameters.get, names)) if names else ()))
+
+    def add(self, text: str, names: tuple[str, ...], parameters: Mapping[str, str], query: YqlQuery) -> None:
+        values = tuple(map(parameters.get, names))
+        if len(text) + sum(len(value or "") for value in values) > REMEMBERED_CHARACTERS:
+            return
+        if len(self._queries) >= REMEMBERED_STATEMENTS:
+            self._names, self._queries = {}, {}
+        self._names[text] = names
+        self._queries[(text, values)] = query
+
+
+_MEMORY: Final = _Memory()
+_NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def parse_yql(text: str, parameters: Mapping[str, str] = _NO_PARAMETERS) -> YqlQuery:
+    """The statement in `text`; `@name` is read from `parameters`. Errors: LanguageError with the place."""
+    known = _MEMORY.get(text, parameters)
+    if known is not None:
+        return known
+    if len(text) > limits.QUERY_TEXT_BYTES:
+        raise LanguageError(f"the statement has {len(text)} characters; at most {limits.QUERY_TEXT_BYTES}")
+    try:
+        parser = _StatementParser(text, parameters)
+        query = parser.statement()
+    except RecursionError:
+        raise LanguageError(f"nested deeper than {limits.EXPRESSION_DEPTH} levels", position_of(text, 0, "")) from None
+    _MEMORY.add(text, tuple(parser.conditions.parameter_names), parameters, query)
+    return query
+
+
+class _StatementParser:
+    def __init__(self, text: str, parameters: Mapping[str, str]) -> None:
+        self.tokens: TokenStream = YQL.tokenize(text)
+        self.conditions = ConditionParser(self.tokens, parameters)
+
+    def statement(self) -> YqlQuery:
+        expect_keyword(self.tokens, "select")
+        fields = self._fields()
+        expect_keyword(self.tokens, "from")
+        sources = self._sources()
+        expect_keyword(self.tokens, "where")
+        tree = self.conditions.expression()
+        self._check_connectivity(tree)
+        order_by = self._order_by()
+        hits, offset = self._limit_and_offset()
+        timeout_ms = self._number_after("timeout")
+        self._end()
+        indexes = MappingProxyType(self.conditions.fields)
+        return YqlQuery(tree, fields, sources, order_by, hits, offset, timeout_ms, indexes)
+
+    def _fields(self) -> tuple[str, ...]:
+        if self.tokens.accept("*"):
+            return ()
+        fields = [dotted_name(self.tokens)]
+        while self.tokens.accept(","):
+            fields.append(dotted_name(self.tokens))
+        if at_keyword(self.tokens, "as"):
+            self.tokens.fail("'as' is not supported yet")
+        return tuple(fields)
+
+    def _sources(self) -> tuple[str, ...]:
+        tokens = self.tokens
+        if tokens.accept("*"):
+            return ()
+        if not (at_keyword(tokens, "sources") and (tokens.peek().kind == "identifier" or tokens.peek().text == "*")):
+            return (dotted_name(tokens),)
+        if tokens.peek().text.lower() == "where":
+            return (dotted_name(tokens),)
+        tokens.next()
+        if tokens.accept("*"):
+            return ()
+        sources = [dotted_name(tokens)]
+        while tokens.accept(","):
+            sources.append(dotted_name(tokens))
+        return tuple(sources)
+
+    def _order_by(self) -> tuple[OrderBy, ...]:
+        if not accept_keyword(self.tokens, "order"):
+            return ()
+        expect_keyword(self.tokens, "by")
+        keys = [self._key()]
+        while self.tokens.accept(","):
+            keys.append(self._key())
+        return tuple(keys)
+
+    def _key(self) -> OrderBy:
+        tokens = self.tokens
+        start = tokens.current
+        own = self.conditions.annotations()
+        scope = NO_SCOPE.inherit(own, tokens, start) if own else NO_SCOPE
+        function = scope.get("function", str)
+        if function not in (None, "uca", "lowercase"):
+            tokens.fail(f"the sort function '{function}' is not supported yet", start)
+        scope.refuse("locale", "strength")
+        token = tokens.current
+        quoted = tokens.accept_kind("string")
+        name = string_value(tokens, quoted) if quoted else dotted_name(tokens)
+        descending = accept_keyword(tokens, "desc") is not None
+        if not descending:
+            accept_keyword(tokens, "asc")
+        return OrderBy(name, descending, tokens.position(token))
+
+    def _limit_and_offset(self) -> tuple[int | None, int | None]:
+        """`limit` counts from the first hit of all: `limit 31 offset 29` shows two."""
+        start = self.tokens.current
+        limit = self._number_after("limit")
+        offset = self._number_after("offset")
+        if limit is None:
+            return (None, None) if offset is None else (DEFAULT_HITS, offset)
+        hits = limit - (offset or 0)
+        if hits < 0:
+            self.tokens.fail(f"limit {limit} is below offset {offset}, and counts from the first hit", start)
+        return hits, offset or 0
+
+    def _number_after(self, word: str) -> int | None:
+        tokens = self.tokens
+        if not accept_keyword(tokens, word):
+            return None
+        token = tokens.current
+        text = self.conditions.parameter() if tokens.at("@") else tokens.expect_kind("int").text
+        value = parse_number(text)
+        if not isinstance(value, int) or not 0 <= value < 2**31:
+            tokens.fail(f"{word} takes an integer from 0 to {2**31 - 1}, not '{text}'", token)
+        return value
+
+    def _end(self) -> None:
+        if self.tokens.at("|"):
+            self.tokens.fail("grouping ('|') is not supported yet")
+        self.tokens.accept(";")
+        self.tokens.expect_end()
+
+    def _check_connectivity(self, tree: Item) -> None:
+        terms = [item for item in tree.walk() if isinstance(item, TermItem)]
+        ids = {term.annotations.id for term in terms}
+        for term in terms:
+            connectivity = term.annotations.connectivity
+            if connectivity is not None and connectivity[0] not in ids:
+                raise LanguageError(
+                    f"a term of '{term.index}' is connected to item {connectivity[0]}, which is not in the query"
+                )
