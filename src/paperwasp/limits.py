@@ -7,12 +7,23 @@ from typing import Final
 # Languages and requests
 EXPRESSION_DEPTH: Final = 200
 """Nesting of parentheses, items and blocks in any of the languages."""
+INHERITANCE_DEPTH: Final = 100
+"""Generations of schemas, documents, rank profiles or document summaries that inherit each other."""
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_ITEMS: Final = 10_000
 HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024
 HTTP_QUERY_BODY_BYTES: Final = 16 * 1024 * 1024
 HTTP_PACKAGE_BODY_BYTES: Final = 512 * 1024 * 1024
+
+HTTP_CONNECTIONS: Final = 1024
+HTTP_BACKLOG: Final = 1024
+HTTP_STREAMS: Final = 512
+"""Requests in flight on one HTTP/2 connection."""
+HTTP_HEADERS_BYTES: Final = 64 * 1024
+HTTP_IDLE_MS: Final = 180_000
+HTTP_INLINE_GUNZIP_BYTES: Final = 256 * 1024
+"""Compressed bodies larger than this are inflated outside the event loop."""
 
 # Queries
 DEFAULT_HITS: Final = 10
@@ -47,3 +58,9 @@ SESSIONS: Final = 100
 CONFIG_KEY_LENGTH: Final = 200
 XML_BYTES: Final = 4 * 1024 * 1024
 XML_DEPTH: Final = 64
+
+# Ranking
+RANK_EXPRESSION_DEPTH: Final = 300
+"""Nesting of one rank expression with the functions that it calls put in their places."""
+RANK_PROGRAM_OPERATIONS: Final = 1_000_000
+"""Nodes worked while one rank expression is compiled, each call of a function anew."""
