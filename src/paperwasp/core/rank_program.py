@@ -1,8 +1,8 @@
 """Scalar rank programs over columns: the operations, and the plain NumPy twin of core/rank_program.cpp.
 
-A program is a list of operations on operands. An operand is a number: the columns come first, then the constants, then the
-temporaries. Each operation is five int32: opcode, target (a temporary), and three operands, of which it uses the first one, two or
-three. All arithmetic is in double, as in Vespa (eval/operation): NaN and infinities follow IEEE 754 and the C library.
+A program is a list of operations on operands. An operand is a number: the columns come first, then the constants, then
+the temporaries. Each operation is five int32: opcode, target (a temporary), and three operands, of which it uses the
+first one, two or three. All arithmetic is in double, as in Vespa: NaN and infinities follow IEEE 754 and the C library.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _bit(a: Floats, b: Floats) -> Floats:
 
 def _hamming(a: Floats, b: Floats) -> Floats:
     different = ((_truncated(a, 32) ^ _truncated(b, 32)) & 0xFF).astype(np.uint8)
-    return np.unpackbits(different[:, None], axis=1).sum(axis=1).astype(np.float64)
+    ones: Floats = np.unpackbits(different[:, None], axis=1).sum(axis=1).astype(np.float64)
+    return ones
 
 
 def _round(a: Floats) -> Floats:
@@ -115,7 +116,7 @@ OPERATIONS: Final[dict[str, tuple[int, Operation]]] = {
     "min": (2, lambda a, b: np.where(b < a, b, a)),
     "select": (3, lambda a, b, c: np.where(a != 0.0, b, c)),
 }
-"""name → (number of operands, what it computes). The place in this table is the opcode; core/rank_program.cpp has the same order."""
+"""name → (number of operands, what it computes). The place in this table is the opcode, as in core/rank_program.cpp."""
 
 OPCODES: Final[dict[str, int]] = {name: opcode for opcode, name in enumerate(OPERATIONS)}
 

@@ -1,6 +1,7 @@
 """What a rank feature is, and what it may ask about the hits it is computed for.
 
-A feature family is one file of this package that registers itself; the batch is a block of lids, the answer one float64 per lid.
+A feature family is one file of this package that registers itself; the batch is a block of lids, the answer one
+float64 per lid.
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
 """
 
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 class RankTerm:
     """One term of the query as ranking sees it, in query order.
 
-    `fields` are the fields it searches (several for a fieldset). A phrase is one term. `significance` is Vespa's term significance
-    0..1; `connectivity` is to the previous term (default 0.1). `weight` is the query's percentage.
+    `fields` are the fields it searches (several for a fieldset). A phrase is one term. `significance` is Vespa's term
+    significance 0..1; `connectivity` is to the previous term (default 0.1). `weight` is the query's percentage.
+    `explicit_significance`: the query itself gave the significance, which then also stands for the idf of bm25.
     """
 
     fields: tuple[str, ...]
@@ -29,6 +31,7 @@ class RankTerm:
     id: int | None = None
     label: str | None = None
     phrase_length: int = 1
+    explicit_significance: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class MatchContext(Protocol):
         """How often term number `term` occurs in the indexed `field`; 0 where it does not match."""
 
     def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """(offsets[n + 1], positions): hit i has positions[offsets[i]:offsets[i + 1]], rising, in the indexed `field`."""
+        """(offsets[n + 1], positions) in the indexed `field`: hit i has positions[offsets[i]:offsets[i + 1]]."""
 
     def field_length(self, field: str) -> NDArray[np.int32]:
         """The length in tokens of the indexed `field`."""

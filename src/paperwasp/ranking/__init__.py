@@ -1,0 +1,17 @@
+"""Ranking: the expression language, and rank profiles compiled to programs over rank features."""
+
+from paperwasp.ranking.compiler import FeatureCatalog
+from paperwasp.ranking.expression import parse_expression, parse_reference
+from paperwasp.ranking.profile import CompiledProfile, ProfileError, compile_profile
+from paperwasp.ranking.program import Feature, Program
+
+__all__ = [
+    "CompiledProfile",
+    "Feature",
+    "FeatureCatalog",
+    "ProfileError",
+    "Program",
+    "compile_profile",
+    "parse_expression",
+    "parse_reference",
+]

@@ -1,0 +1,56 @@
+"""attribute(name), attribute(name, n) and attribute(name).count: what an attribute holds.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#attribute(name)
+Differs: text attributes have no value here yet (Vespa answers a hash of it).
+"""
+
+from __future__ import annotations
+
+from paperwasp.document.types import ArrayType
+from paperwasp.errors import LanguageError
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import Compute, Floats, RankSetup, constant, is_numeric, register
+
+
+@register("attribute", "attribute", "name", optional=1, outputs=("value", "weight", "contains", "count"))
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    name = arguments[0]
+    described = setup.schema.fields[name]
+    is_array = isinstance(described.type, ArrayType)
+    if output == "count":
+        return _count(name) if is_array and len(arguments) == 1 else constant(0.0 if is_array else 1.0)
+    if output in ("weight", "contains"):
+        return constant(0.0)
+    if not is_numeric(described):
+        raise LanguageError(f"attribute({name}) of type {described.type} is not supported yet as a number")
+    element = _element_number(arguments[1]) if len(arguments) == 2 else None
+    if not is_array:  # a single value is the value at any index, as Vespa looks it up
+        return _value(name)
+    return _element(name, element) if element is not None else constant(0.0)
+
+
+def _element_number(argument: str) -> int:
+    if not argument.isdigit():
+        raise LanguageError(f"attribute takes the number of an element, counted from 0, not {argument!r}")
+    return int(argument)
+
+
+def _value(name: str) -> Compute:
+    def compute(context: MatchContext) -> Floats:
+        return context.attribute(name)
+
+    return compute
+
+
+def _element(name: str, element: int) -> Compute:
+    def compute(context: MatchContext) -> Floats:
+        return context.attribute_element(name, element)
+
+    return compute
+
+
+def _count(name: str) -> Compute:
+    def compute(context: MatchContext) -> Floats:
+        return context.attribute_count(name)
+
+    return compute

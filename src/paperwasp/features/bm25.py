@@ -1,0 +1,86 @@
+"""bm25(field): Okapi BM25 of the query terms that search an indexed field.
+
+Vespa: https://docs.vespa.ai/en/ranking/bm25.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.family import Compute, Floats, RankSetup, register
+
+DEFAULT_K1 = 1.2
+DEFAULT_B = 0.75
+
+
+def inverse_document_frequency(documents: int, frequency: int) -> float:
+    """log(1 + (N - n + 0.5) / (n + 0.5)), of at least one document, and of a term that is in 1..N of them."""
+    total = max(1.0, float(documents))
+    within = min(max(1.0, float(frequency)), total)
+    return math.log(1.0 + ((total - within + 0.5) / (within + 0.5)))
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Parameters:
+    """k1, b, and the average field length where the profile sets it."""
+
+    k1: float = DEFAULT_K1
+    b: float = DEFAULT_B
+    average_field_length: float | None = None
+
+    def scores(self, occurrences: Floats, lengths: Floats, average_length: float, weight: float) -> Floats:
+        """What a term of this weight (its idf) adds where it occurs; in the order of operations of Vespa."""
+        saturation = self.k1 * (1.0 - self.b) + self.k1 * self.b * (lengths / average_length)
+        added: Floats = occurrences * (weight * (self.k1 + 1.0)) / (occurrences + saturation)
+        return added
+
+
+def bm25_parameters(setup: RankSetup, field: str) -> Bm25Parameters:
+    """The rank properties `bm25(field).k1`, `.b` and `.averageFieldLength` of a profile."""
+    prefix = f"bm25({field})"
+    average = setup.number(math.nan, f"{prefix}.averageFieldLength")
+    return Bm25Parameters(
+        setup.number(DEFAULT_K1, f"{prefix}.k1"),
+        setup.number(DEFAULT_B, f"{prefix}.b"),
+        None if math.isnan(average) else average,
+    )
+
+
+def _listed(setup: RankSetup) -> Iterable[str]:
+    fields = setup.schema.indexed_fields
+    return [f"bm25({f.name})" for f in fields if f.index is not None and f.index.enable_bm25]
+
+
+def term_weight(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
+    """The idf of a term; the significance in its place where the query gives one."""
+    if term.explicit_significance:
+        return term.significance
+    documents = context.field_statistics(field).documents
+    return inverse_document_frequency(documents, context.document_frequency(number, field))
+
+
+@register("bm25", "bm25-index", outputs=("score",), listed=_listed)
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    field = arguments[0]
+    parameters = bm25_parameters(setup, field)
+
+    def compute(context: MatchContext) -> Floats:
+        scores = np.zeros(len(context.lids))
+        average_length = parameters.average_field_length
+        if average_length is None:
+            average_length = context.field_statistics(field).average_length or 1.0
+        lengths = context.field_length(field).astype(np.float64)
+        for number, term in enumerate(context.terms):
+            if field in term.fields:
+                occurrences = context.occurrences(number, field).astype(np.float64)
+                weight = term_weight(term, number, field, context)
+                added = parameters.scores(occurrences, lengths, average_length, weight)
+                scores += np.where(occurrences > 0, added, 0.0)
+        return scores
+
+    return compute

@@ -1,0 +1,39 @@
+"""matches(field), matches(field, n) and matchCount(field): whether, and by how many terms, a field was matched.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#matches(name)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import Compute, Floats, RankSetup, register
+
+
+def _count_of(context: MatchContext, field: str, only: int | None = None) -> Floats:
+    """How many of the terms (or whether term `only`) matched in `field`."""
+    count = np.zeros(len(context.lids))
+    for number, term in enumerate(context.terms):
+        if field in term.fields and only in (None, number):
+            count += context.matched(number, field)
+    return count
+
+
+@register("matches", "field", "number", optional=1)
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    field = arguments[0]
+    only = int(arguments[1]) if len(arguments) == 2 else None
+
+    def compute(context: MatchContext) -> Floats:
+        return (_count_of(context, field, only) > 0).astype(np.float64)
+
+    return compute
+
+
+@register("matchCount", "field")
+def bind_count(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    def compute(context: MatchContext) -> Floats:
+        return _count_of(context, arguments[0])
+
+    return compute

@@ -1,0 +1,237 @@
+"""Parser of ranking expressions over numbers.
+
+`parse_expression` reads an expression, `parse_reference` the name of one feature or function, as in match-features.
+What the language has and this engine does not execute yet (tensors) is refused by name.
+Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from paperwasp.errors import LanguageError
+from paperwasp.parsing import Lexicon, Token, TokenStream
+from paperwasp.ranking.tree import (
+    LEVELS,
+    Call,
+    If,
+    Membership,
+    Node,
+    Number,
+    Operation,
+    Prefix,
+    Reference,
+    String,
+    Switch,
+    operation,
+)
+
+_LEXICON = Lexicon(
+    {
+        "_space": r"[ \t\r\n\f]+|#[^\n]*",
+        "number": r"(?:\d+\.\d*|\d+)(?:[eE][+-]?\d+)?(?![A-Za-z0-9_@$])",
+        "name": r"[A-Za-z0-9_@][A-Za-z0-9_@$]*",
+        "string": r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'",
+        "operator": r"\|\||&&|==|!=|~=|<=|>=|[-+*/%^<>!]",
+        "punctuation": r"[()\[\]{},.:$]",
+    }
+)
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+FUNCTIONS: Final[dict[str, int]] = {
+    **dict.fromkeys(
+        _words(
+            "abs acos asin atan ceil cos cosh elu erf exp fabs floor isNan log log10 relu round sigmoid sign sin sinh"
+            " sqrt square tan tanh"
+        ),
+        1,
+    ),
+    **dict.fromkeys(_words("atan2 bit fmod hamming ldexp max min pow"), 2),
+}
+"""The scalar functions and how many arguments each takes."""
+
+TENSOR_FUNCTIONS: Final = frozenset(
+    _words(
+        "argmax argmin avg cell_cast cell_order concat cosine_similarity count diag euclidean_distance expand"
+        " filter_subspaces join l1_normalize l2_normalize map map_subspaces matmul median merge prod range reduce"
+        " remove rename softmax sum tensor top unpack_bits xw_plus_b"
+    )
+)
+
+_ESCAPES: Final = {"f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def parse_expression(text: str, source: str = "") -> Node:
+    """The tree of `text`; raises LanguageError, with the place, for what is wrong or not supported yet."""
+    parser = _Parser(_LEXICON.tokenize(text, source))
+    node = parser.expression()
+    parser.tokens.expect_end()
+    return node
+
+
+def parse_reference(text: str, source: str = "") -> Reference:
+    """The one feature or function that `text` names, such as `bm25(title)` or `term(0).weight`."""
+    node = parse_expression(text, source)
+    if isinstance(node, Reference):
+        return node
+    raise LanguageError(f"expected the name of a rank feature or function, found {text.strip()!r}")
+
+
+class _Parser:
+    """Operators are worked with a stack, so that nesting costs few frames; a run of one level becomes one Operation."""
+
+    def __init__(self, tokens: TokenStream) -> None:
+        self.tokens = tokens
+
+    def expression(self) -> Node:
+        with self.tokens.nested():
+            operands = [self.operand()]
+            pending: list[str] = []
+            while self.tokens.at(*LEVELS):
+                operator = self.tokens.next().text
+                if operator == "in":
+                    _reduce(operands, pending, LEVELS["in"] - 1)
+                    operands[-1] = Membership(operands[-1], self.choices(), start=operands[-1].start)
+                else:
+                    _reduce(operands, pending, LEVELS[operator])
+                    pending.append(operator)
+                    operands.append(self.operand())
+            _reduce(operands, pending, 0)
+            return operands[0]
+
+    def choices(self) -> tuple[Node, ...]:
+        self.tokens.expect("[")
+        return self.listed("]")
+
+    def listed(self, closing: str) -> tuple[Node, ...]:
+        """Expressions with commas between them, up to and with `closing`; at least one."""
+        items = [self.expression()]
+        while self.tokens.accept(","):
+            items.append(self.expression())
+        self.tokens.expect(closing, ",")
+        return tuple(items)
+
+    def operand(self) -> Node:
+        prefixes = []
+        while token := self.tokens.accept("-", "!"):
+            prefixes.append(token)
+        node = self.value()
+        if self.tokens.at("{", "["):
+            self.tokens.fail("slices of tensors are not supported yet")
+        for prefix in reversed(prefixes):
+            node = Prefix(prefix.text, node, start=prefix.start)
+        return node
+
+    def value(self) -> Node:
+        token = self.tokens.next()
+        if token.kind == "number":
+            return Number(float(token.text), token.text, start=token.start)
+        if token.kind == "string":
+            return String(_unquoted(token.text), start=token.start)
+        if token.kind == "name":
+            return self.named(token)
+        if token.text == "(":
+            node = self.expression()
+            self.tokens.expect(")")
+            return node
+        if token.text == "$":
+            name = self.tokens.expect_kind("name")
+            return Reference("query", (Reference(name.text, start=name.start),), start=token.start)
+        found = repr(token.text) if token.text else "the end"
+        raise LanguageError(f"expected a value, found {found}", self.tokens.position(token))
+
+    def named(self, token: Token) -> Node:
+        """What a name starts: a function, a tensor function, a keyword, or a reference."""
+        called = self.tokens.at("(")
+        if called and token.text == "if":
+            return self.condition(token)
+        if called and token.text == "switch":
+            return self.switch(token)
+        if called and token.text in FUNCTIONS:
+            return self.call(token)
+        if token.text in TENSOR_FUNCTIONS and (called or (token.text == "tensor" and self.tokens.at("<"))):
+            self.tokens.fail(f"the tensor function {token.text!r} is not supported yet", token)
+        if token.text in ("true", "false") and not called:
+            return Number(float(token.text == "true"), token.text, start=token.start)
+        return self.reference(token)
+
+    def reference(self, name: Token) -> Reference:
+        arguments: tuple[Node, ...] = ()
+        if self.tokens.accept("(") and not self.tokens.accept(")"):
+            if self.tokens.peek().text == ":":
+                self.tokens.fail("named parameters are not supported yet")
+            arguments = self.listed(")")
+        outputs = []
+        while self.tokens.accept("."):
+            outputs.append(self.tokens.expect_kind("name", "number").text)
+        return Reference(name.text, arguments, ".".join(outputs), start=name.start)
+
+    def call(self, name: Token) -> Call:
+        self.tokens.expect("(")
+        arguments = self.listed(")")
+        expected = FUNCTIONS[name.text]
+        if len(arguments) != expected:
+            hint = " (as a tensor function it is not supported yet)" if name.text in ("max", "min") else ""
+            self.tokens.fail(f"{name.text} takes {expected} argument(s), not {len(arguments)}{hint}", name)
+        return Call(name.text, arguments, start=name.start)
+
+    def condition(self, keyword: Token) -> If:
+        self.tokens.expect("(")
+        condition = self.expression()
+        self.tokens.expect(",")
+        if_true = self.expression()
+        self.tokens.expect(",")
+        if_false = self.expression()
+        probability = None
+        if self.tokens.accept(","):
+            token = self.tokens.expect_kind("number")
+            probability = Number(float(token.text), token.text, start=token.start)
+        self.tokens.expect(")")
+        return If(condition, if_true, if_false, probability, start=keyword.start)
+
+    def switch(self, keyword: Token) -> Switch:
+        self.tokens.expect("(")
+        discriminant = self.expression()
+        self.tokens.expect(")")
+        self.tokens.expect("{")
+        cases: list[tuple[Node, Node]] = []
+        while not cases or self.tokens.at("case"):
+            self.tokens.expect("case")
+            value = self.expression()
+            self.tokens.expect(":")
+            cases.append((value, self.expression()))
+            self.tokens.expect(",")
+        self.tokens.expect("default")
+        self.tokens.expect(":")
+        default = self.expression()
+        self.tokens.expect("}")
+        return Switch(discriminant, tuple(cases), default, start=keyword.start)
+
+
+def _reduce(operands: list[Node], pending: list[str], level: int) -> None:
+    """Joins what binds tighter than `level`: run by run of one level, from the top of the stack."""
+    while pending and LEVELS[pending[-1]] > level:
+        run = 1
+        while run < len(pending) and LEVELS[pending[-run - 1]] == LEVELS[pending[-1]]:
+            run += 1
+        operators, parts = pending[-run:], operands[-run - 1 :]
+        del pending[-run:]
+        operands[-run - 1 :] = [_joined(parts, operators)]
+
+
+def _joined(parts: list[Node], operators: list[str]) -> Node:
+    if operators[0] != "^":
+        return operation(parts, operators, parts[0].start)
+    node = parts[-1]
+    for part in reversed(parts[:-1]):
+        node = Operation((part, node), ("^",), start=part.start)
+    return node
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)

@@ -1,0 +1,156 @@
+"""Programs: an expression as a list of operations over columns, ready to run block by block.
+
+A `ProgramBuilder` numbers values: the same operation on the same operands is the same value, and an operation on
+constants is done at once. `program()` writes out what one value needs, in order, with as few temporaries as possible.
+A `Program` is immutable and may run in many threads.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
+
+Floats = NDArray[np.float64]
+
+
+class Feature(Protocol):
+    """A rank feature bound to its arguments, as a feature catalog answers it."""
+
+    @property
+    def name(self) -> str:
+        """Its canonical name, such as `fieldTermMatch(title,0).occurrences`."""
+
+    def compute(self, context: Any) -> Floats:
+        """One value per hit of the context, or a single one for all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What to compute from the values of `features`. Operands are these, then the constants, then the temporaries."""
+
+    features: tuple[Feature, ...]
+    constants: Floats
+    code: NDArray[np.int32]
+    """Operations of `core.rank_program.OPERATION_WIDTH` int32 each."""
+    temporaries: int
+    result: int
+
+    @property
+    def constant(self) -> float | None:
+        """The value, when it is the same for every hit of every query."""
+        at = self.result - len(self.features)
+        return float(self.constants[at]) if 0 <= at < len(self.constants) else None
+
+    def evaluate(self, columns: Sequence[Floats], n: int) -> Floats:
+        """One score per row. `columns`: parallel to `features`, float64, of length n or 1."""
+        if self.result < len(self.features):
+            return np.broadcast_to(columns[self.result], n).copy()
+        out = np.empty(n, np.float64)
+        _core.rank_program_evaluate(self.code, self.constants, list(columns), self.temporaries, self.result, out)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value of the builder: a feature, a constant, or an operation on earlier values."""
+
+    feature: Feature | None = None
+    constant: float | None = None
+    operation: str = ""
+    operands: tuple[int, ...] = ()
+
+
+class ProgramBuilder:
+    """Values with numbers, each there once; `program` makes any of them runnable."""
+
+    def __init__(self) -> None:
+        self._values: list[_Value] = []
+        self._numbers: dict[tuple[Any, ...], int] = {}
+
+    def constant(self, value: float) -> int:
+        return self._numbered(("constant", struct.pack("d", value)), _Value(constant=value))
+
+    def feature(self, feature: Feature) -> int:
+        return self._numbered(("feature", feature.name), _Value(feature=feature))
+
+    def constant_of(self, number: int) -> float | None:
+        """The value of number `number`, if it is a constant."""
+        return self._values[number].constant
+
+    def apply(self, operation: str, *operands: int) -> int:
+        """The number of `operation` on these values; done at once if they are constants, or the condition is one."""
+        constants = [self._values[operand].constant for operand in operands]
+        if operation == "select" and constants[0] is not None:
+            return operands[1] if constants[0] != 0.0 else operands[2]
+        known = [constant for constant in constants if constant is not None]
+        if len(known) == len(operands):
+            return self.constant(_folded(operation, known))
+        return self._numbered((operation, *operands), _Value(operation=operation, operands=operands))
+
+    def _numbered(self, key: tuple[Any, ...], value: _Value) -> int:
+        number = self._numbers.setdefault(key, len(self._values))
+        if number == len(self._values):
+            self._values.append(value)
+        return number
+
+    def program(self, result: int) -> Program:
+        """The program that computes value `result`."""
+        needed = self._needed(result)
+        features = [n for n in needed if self._values[n].feature is not None]
+        constants = [n for n in needed if self._values[n].constant is not None]
+        places = {number: place for place, number in enumerate([*features, *constants])}
+        operations = [n for n in needed if n not in places]
+        code, temporaries = self._code(operations, places, result)
+        return Program(
+            features=tuple(f for n in features if (f := self._values[n].feature) is not None),
+            constants=np.array([self._values[n].constant for n in constants], np.float64),
+            code=np.array(code, np.int32),
+            temporaries=temporaries,
+            result=places[result],
+        )
+
+    def _needed(self, result: int) -> list[int]:
+        """The values that `result` is made of, operands before what they are used in."""
+        seen, pending = {result}, [result]
+        while pending:
+            fresh = set(self._values[pending.pop()].operands) - seen
+            seen |= fresh
+            pending.extend(fresh)
+        return sorted(seen)
+
+    def _code(self, operations: list[int], places: dict[int, int], result: int) -> tuple[list[int], int]:
+        """Operations with temporaries assigned. One is free again after its last use, and may be the target of that."""
+        last_use = {operand: number for number in operations for operand in self._values[number].operands}
+        last_use[result] = -1
+        first, count = len(places), 0
+        code: list[int] = []
+        free: list[int] = []
+        for number in operations:
+            value = self._values[number]
+            operands = [places[operand] for operand in value.operands]
+            done = (operand for operand in dict.fromkeys(value.operands) if last_use[operand] == number)
+            free += [places[operand] for operand in done if places[operand] >= first]
+            if not free:
+                free.append(first + count)
+                count += 1
+            places[number] = free.pop()
+            padding = [0] * (OPERATION_WIDTH - 2 - len(operands))
+            code += [OPCODES[value.operation], places[number], *operands, *padding]
+        return code, count
+
+
+def _folded(operation: str, operands: Sequence[float]) -> float:
+    """What the kernel itself computes, so that folding never changes a score."""
+    arity = OPERATIONS[operation][0]
+    code = np.array([OPCODES[operation], arity, *range(arity), *[0] * (OPERATION_WIDTH - 2 - arity)], np.int32)
+    out = np.empty(1, np.float64)
+    _core.rank_program_evaluate(code, np.array(operands, np.float64), [], 1, arity, out)
+    return float(out[0])

@@ -1,0 +1,215 @@
+"""The tree of a ranking expression. `str()` of any node is its canonical text, which parses to the same tree.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+LEVELS: Final[dict[str, int]] = {
+    "||": 1,
+    "&&": 2,
+    "==": 3,
+    "!=": 3,
+    "~=": 3,
+    "<": 3,
+    "<=": 3,
+    ">": 3,
+    ">=": 3,
+    "in": 3,
+    "+": 4,
+    "-": 4,
+    "*": 5,
+    "/": 5,
+    "%": 5,
+    "^": 6,
+}
+"""How tightly an operator binds, as the content nodes of Vespa parse. All but ^ are left-associative.
+
+A - or ! before a value binds tighter than all of them: -a ^ 2 is (-a) ^ 2.
+"""
+
+_PREFIX_LEVEL: Final = 7
+_VALUE_LEVEL: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node. `start` is the character offset of its first token; it takes no part in equality."""
+
+    start: int = field(default=0, compare=False, kw_only=True)
+
+    @property
+    def level(self) -> int:
+        return _VALUE_LEVEL
+
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it."""
+        pending: list[Node] = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(reversed(node.children()))
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
+    """A constant, with the text it was written as. `true` is 1 and `false` is 0."""
+
+    value: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class String(Node):
+    """A quoted text: an argument of a feature."""
+
+    value: str
+
+    def __str__(self) -> str:
+        escaped = self.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return f'"{escaped}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Node):
+    """`name(arguments).output`: a rank feature, a function, a constant or a parameter."""
+
+    name: str
+    arguments: tuple[Node, ...] = ()
+    output: str = ""
+
+    def children(self) -> tuple[Node, ...]:
+        return self.arguments
+
+    def __str__(self) -> str:
+        arguments = f"({','.join(map(str, self.arguments))})" if self.arguments else ""
+        return f"{self.name}{arguments}{'.' + self.output if self.output else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A built-in scalar function of the language."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+    def children(self) -> tuple[Node, ...]:
+        return self.arguments
+
+    def __str__(self) -> str:
+        return f"{self.function}({','.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix(Node):
+    """`-value` or `!value`."""
+
+    operator: str
+    operand: Node
+
+    @property
+    def level(self) -> int:
+        return _PREFIX_LEVEL
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return self.operator + _enclosed(self.operand, _PREFIX_LEVEL)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Node):
+    """Operands with operators of one level between them, worked from the left; `^` has exactly two operands."""
+
+    operands: tuple[Node, ...]
+    operators: tuple[str, ...]
+
+    @property
+    def level(self) -> int:
+        return LEVELS[self.operators[0]]
+
+    def children(self) -> tuple[Node, ...]:
+        return self.operands
+
+    def __str__(self) -> str:
+        first_level, other_level = (
+            (self.level + 1, self.level) if self.level == LEVELS["^"] else (self.level, self.level + 1)
+        )
+        parts = [_enclosed(self.operands[0], first_level)]
+        for operator, operand in zip(self.operators, self.operands[1:], strict=True):
+            parts += [operator, _enclosed(operand, other_level)]
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership(Node):
+    """`value in [choice, …]`"""
+
+    value: Node
+    choices: tuple[Node, ...]
+
+    @property
+    def level(self) -> int:
+        return LEVELS["in"]
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.value, *self.choices)
+
+    def __str__(self) -> str:
+        return f"{_enclosed(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    """`if (condition, if_true, if_false, probability)`; the probability of the condition is a hint only."""
+
+    condition: Node
+    if_true: Node
+    if_false: Node
+    probability: Number | None = None
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.condition, self.if_true, self.if_false)
+
+    def __str__(self) -> str:
+        probability = f", {self.probability}" if self.probability else ""
+        return f"if ({self.condition}, {self.if_true}, {self.if_false}{probability})"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch(Node):
+    """`switch (discriminant) { case value: result, …, default: result }`"""
+
+    discriminant: Node
+    cases: tuple[tuple[Node, Node], ...]
+    default: Node
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.discriminant, *(node for case in self.cases for node in case), self.default)
+
+    def __str__(self) -> str:
+        cases = "".join(f"case {value}: {result}, " for value, result in self.cases)
+        return f"switch ({self.discriminant}) {{ {cases}default: {self.default} }}"
+
+
+def operation(operands: Sequence[Node], operators: Sequence[str], start: int) -> Node:
+    """One Operation; a first operand of the same level is taken apart, since the text would be the same."""
+    first = operands[0]
+    if isinstance(first, Operation) and first.level == LEVELS[operators[0]] != LEVELS["^"]:
+        return Operation((*first.operands, *operands[1:]), (*first.operators, *operators), start=start)
+    return Operation(tuple(operands), tuple(operators), start=start)
+
+
+def _enclosed(node: Node, least_level: int) -> str:
+    return str(node) if node.level >= least_level else f"({node})"

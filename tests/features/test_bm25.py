@@ -1,0 +1,54 @@
+"""bm25 against the published formula, worked by hand."""
+
+import math
+
+import pytest
+from fake_match_context import FakeMatchContext, schema_of
+
+from paperwasp.features import compile_profile, evaluate
+from paperwasp.features.base import RankTerm
+from paperwasp.schema.model import RankProfile
+
+DOCUMENTS = [{"title": "red red fish"}, {"title": "blue fish"}, {"title": "one fish two fish red"}, {"title": "bird"}]
+TERMS = [("red", RankTerm(("title",))), ("fish", RankTerm(("title",)))]
+
+
+def first_phase_scores(expression, context, **settings):
+    profile = RankProfile("p", first_phase=expression, **settings)
+    return evaluate(compile_profile(schema_of(["title", "body"], profile=profile), profile).first_phase, context)
+
+
+def test_bm25_by_hand():
+    # N = 4 documents; lengths 3, 2, 5, 1: 2.75 on average. "red" is in 2, "fish" in 3 of them.
+    idf_red = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
+    idf_fish = math.log(1 + (4 - 3 + 0.5) / (3 + 0.5))
+
+    def part(idf, occurrences, length):
+        return idf * occurrences * 2.2 / (occurrences + 1.2 * (0.25 + 0.75 * length / 2.75))
+
+    expected = [
+        part(idf_red, 2, 3) + part(idf_fish, 1, 3),
+        part(idf_fish, 1, 2),
+        part(idf_red, 1, 5) + part(idf_fish, 2, 5),
+        0.0,
+    ]
+    assert first_phase_scores("bm25(title)", FakeMatchContext(DOCUMENTS, TERMS)) == pytest.approx(expected, rel=1e-14)
+
+
+def test_parameters_from_rank_properties():
+    # k1 = 2, b = 0.5, average length 10. "fish" once in 2 tokens: 1 · 3 / (1 + 2 · (0.5 + 0.5 · 2/10)) = 3 / 2.2.
+    properties = {"bm25(title).k1": "2", "bm25(title).b": "0.5", "bm25(title).averageFieldLength": '"10"'}
+    context = FakeMatchContext(DOCUMENTS, [TERMS[1]])
+    scores = first_phase_scores("bm25(title)", context, rank_properties=properties)
+    assert scores[1] == pytest.approx(math.log(1 + 1.5 / 3.5) * 3 / 2.2, rel=1e-14)
+
+
+def test_a_significance_of_the_query_stands_for_the_idf():
+    term = RankTerm(("title",), significance=0.25, explicit_significance=True)
+    scores = first_phase_scores("bm25(title)", FakeMatchContext(DOCUMENTS, [("bird", term)]))
+    assert scores[3] == pytest.approx(0.25 * 2.2 / (1 + 1.2 * (0.25 + 0.75 / 2.75)), rel=1e-14)
+
+
+def test_terms_of_other_fields_do_not_count():
+    context = FakeMatchContext(DOCUMENTS, [("fish", RankTerm(("body",)))])
+    assert first_phase_scores("bm25(title)", context).tolist() == [0, 0, 0, 0]
