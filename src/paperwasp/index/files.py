@@ -1,0 +1,155 @@
+"""Segments and the lexicon on disk. docs/formats/index.md
+
+A file is written once under a name of its own, synced, and never changed; the state that `TextIndex.flush`
+returns names it with its size and CRC-32, which `check_file` compares.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.errors import Corruption
+from paperwasp.index.parts import Buffer, Part
+
+_LEXICON = struct.Struct("<8sIII")
+_LEXICON_MAGIC = b"pwlex\x00\x00\x01"
+_CHUNK_BYTES = 1 << 22
+
+
+class SavedLexicon:
+    """A copy of the lexicon at one moment, taken by its writer."""
+
+    def __init__(self, lexicon: _core.Lexicon, profiles: int) -> None:
+        words, sizes = lexicon.words_from(0)
+        self.words: bytes = words
+        self.sizes: NDArray[np.uint32] = sizes
+        self.stems: list[NDArray[np.uint32]] = [lexicon.stems_from(profile, 0) for profile in range(profiles)]
+
+    def to_bytes(self) -> bytes:
+        header = _LEXICON.pack(_LEXICON_MAGIC, len(self.sizes), len(self.stems), len(self.words))
+        return b"".join([header, self.sizes.tobytes(), *(stems.tobytes() for stems in self.stems), self.words])
+
+
+def restore_lexicon(lexicon: _core.Lexicon, data: bytes) -> None:
+    """Fills an empty lexicon; raises ValueError where the bytes are not a saved one."""
+    magic, count, profiles, size = _LEXICON.unpack_from(data)
+    if magic != _LEXICON_MAGIC or len(data) != _LEXICON.size + 4 * count * (1 + profiles) + size:
+        raise ValueError("not a saved lexicon")
+    arrays = np.frombuffer(data, np.uint32, count * (1 + profiles), _LEXICON.size).reshape(1 + profiles, count)
+    lexicon.add_words(data[len(data) - size :], arrays[0])
+    for profile in range(profiles):
+        lexicon.set_stems(profile, 0, arrays[1 + profile])
+
+
+def write_file(directory: Path, stem: str, data: bytes | memoryview) -> Path:
+    """Writes a new file and syncs it."""
+    number = 1 + max((int(path.suffixes[0][1:]) for path in directory.glob(f"{stem}.*.bin")), default=0)
+    path = directory / f"{stem}.{number}.bin"
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+def sync_directory(directory: Path) -> None:
+    """Makes the names of new files durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_part(directory: Path, part: Part) -> Part:
+    """The same part with its segments on disk, mapped from there."""
+    if not part.in_memory:
+        return part
+    paths: list[Path | None] = []
+    segments: list[Buffer | None] = []
+    for number, segment in enumerate(part.segments):
+        if segment is None:
+            paths.append(None)
+            segments.append(None)
+            continue
+        path = write_file(directory, f"segment-{number}-{part.base}-{part.limit}", segment.data)
+        paths.append(path)
+        segments.append(_map(path))
+    return replace(part, segments=tuple(segments), files=tuple(paths))
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    return {"name": path.name, "size_bytes": path.stat().st_size, "crc32": checksum(path)}
+
+
+def describe_part(part: Part) -> dict[str, Any]:
+    return {
+        "base": part.base,
+        "documents": part.documents,
+        "tokens": part.tokens,
+        "files": [describe_file(path) if path is not None else None for path in part.files],
+    }
+
+
+def open_part(directory: Path, described: Mapping[str, Any]) -> Part:
+    """Maps a part's segments; raises Corruption naming the file that is not what was written."""
+    paths = [check_file(directory, file) if file is not None else None for file in described["files"]]
+    segments = tuple(_map(path) if path is not None else None for path in paths)
+    return Part(described["base"], described["documents"], segments, described["tokens"], tuple(paths))
+
+
+def check_file(directory: Path, described: Mapping[str, Any]) -> Path:
+    """The path of a described file that is whole."""
+    path = directory / str(described["name"])
+    if not path.is_file():
+        raise Corruption(f"{path}: the file is missing")
+    if (size := path.stat().st_size) != described["size_bytes"]:
+        raise Corruption(f"{path}: damaged at offset {size}: {described['size_bytes']} bytes were written")
+    if checksum(path) != described["crc32"]:
+        raise Corruption(f"{path}: damaged somewhere in its {size} bytes: the checksum differs")
+    return path
+
+
+def checksum(path: Path) -> int:
+    """CRC-32 of a file. Read, not mapped, so that its pages do not count as ours."""
+    value = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            value = zlib.crc32(chunk, value)
+    return value
+
+
+def delete_unused(directory: Path, states: Iterable[Mapping[str, Any]]) -> None:
+    """Deletes files that none of the states names. A reader's mapping outlives the name."""
+    used: set[str] = set()
+    for state in states:
+        used.add(state["lexicon"]["name"])
+        used.update(file["name"] for part in state["parts"] for file in part["files"] if file is not None)
+    for path in directory.glob("*.bin"):
+        if path.name not in used:
+            path.unlink()
+
+
+def _map(path: Path) -> Buffer:
+    return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
+
+
+def total_tokens(parts: Sequence[Part], number: int) -> tuple[int, int]:
+    """(documents with field `number`, tokens in it) over parts."""
+    documents = tokens = 0
+    for part in parts:
+        if number < len(part.segments) and (segment := part.segments[number]) is not None:
+            described = _core.describe(segment)
+            documents += described["documents_with_field"]
+            tokens += described["tokens"]
+    return documents, tokens

@@ -1,0 +1,103 @@
+"""Parts: runs of consecutive lids with one segment for each field, and the policy that merges them.
+
+A batch of documents becomes a small part; parts of one size class are merged when there are FAN_OUT of them side by
+side, so that each token is rewritten about log(tokens of the index) / log(FAN_OUT) times and a search sees few parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+
+Buffer: TypeAlias = NDArray[np.uint8]
+Bitmap: TypeAlias = NDArray[np.uint64]
+
+FAN_OUT = 4
+SMALLEST_CLASS_TOKENS = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Lids `base`..`base + documents`. `segments` are by field number; None where no document has the field."""
+
+    base: int
+    documents: int
+    segments: tuple[Buffer | None, ...]
+    tokens: int
+    files: tuple[Path | None, ...] = field(default=())
+    """Where the segments are on disk; empty while they are in memory only."""
+
+    @property
+    def limit(self) -> int:
+        return self.base + self.documents
+
+    @property
+    def in_memory(self) -> bool:
+        return not self.files
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(segment) for segment in self.segments if segment is not None)
+
+    @property
+    def size_class(self) -> int:
+        size, tokens = 0, max(self.tokens, 1)
+        while tokens >= SMALLEST_CLASS_TOKENS:
+            tokens //= FAN_OUT
+            size += 1
+        return size
+
+
+def due_for_merge(parts: Sequence[Part]) -> tuple[int, int] | None:
+    """A run [from, to) of neighbours to be merged: FAN_OUT of one size class, and the smaller ones between them."""
+    classes = [part.size_class for part in parts]
+    for size in sorted(set(classes)):
+        start = 0
+        for is_run, run in groupby(classes, key=size.__ge__):
+            length = len(members := list(run))
+            if is_run and members.count(size) >= FAN_OUT:
+                return start, start + length
+            start += length
+    return None
+
+
+def merge_parts(parts: Sequence[Part], fields: int, live: Bitmap | None, averages: Sequence[float]) -> Part:
+    """One part of several neighbours. Postings of documents that are not live are dropped; lids stay as they are."""
+    base, limit = parts[0].base, parts[-1].limit
+    documents = limit - base
+    kept = _kept(base, limit, live)
+    segments: list[Buffer | None] = []
+    for number in range(fields):
+        sources = [(p, p.segments[number]) for p in parts if number < len(p.segments)]
+        present = [(part, segment) for part, segment in sources if segment is not None]
+        if not present:
+            segments.append(None)
+            continue
+        mapping = np.concatenate([_mapping(part, base, kept) for part, _ in present])
+        segments.append(_core.merge([segment for _, segment in present], mapping, documents, averages[number]))
+    return Part(base, documents, tuple(segments), sum(part.tokens for part in parts))
+
+
+def _kept(base: int, limit: int, live: Bitmap | None) -> NDArray[np.bool_]:
+    if live is None:
+        return np.ones(limit - base, np.bool_)
+    bits = np.unpackbits(live[base // 64 : (limit + 63) // 64].view(np.uint8), bitorder="little")
+    start = base % 64
+    kept = bits[start : start + limit - base].astype(np.bool_)
+    # What the bitmap does not cover yet was just added: it lives.
+    return np.concatenate([kept, np.ones(limit - base - len(kept), np.bool_)])
+
+
+def _mapping(part: Part, base: int, kept: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    first = part.base - base
+    mapping = np.arange(first, first + part.documents, dtype=np.uint32)
+    mapping[~kept[first : first + part.documents]] = _core.NO_INDEX
+    return mapping

@@ -1,0 +1,94 @@
+"""What a query sees of the index: immutable, made at each publication, opened when the first query needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.index.parts import Bitmap, Part
+
+if TYPE_CHECKING:
+    from paperwasp.index.text_index import IndexedField
+
+FieldKey = tuple[str, str]
+"""Document type and field name."""
+
+EXACT_COUNT_FREQUENCY = 4096
+"""Terms in more documents than this have their live documents estimated where some documents are dead."""
+
+
+@dataclass(frozen=True, eq=False)
+class IndexSnapshot:
+    """All postings below a lid. Numbers of fields and terms are those of the index and its lexicon."""
+
+    parts: tuple[Part, ...]
+    fields: Mapping[FieldKey, tuple[int, IndexedField]]
+    lexicon: _core.Lexicon = field(repr=False)
+
+    @cached_property
+    def reader(self) -> _core.Reader:
+        """The parts as the kernels read them."""
+        return _core.Reader([(part.base, part.documents, list(part.segments)) for part in self.parts], len(self.fields))
+
+    def number_of(self, key: FieldKey) -> int:
+        return self.fields[key][0]
+
+    def term_id(self, term: str) -> int:
+        """The lexicon's id of a term, or -1: then no document has it."""
+        return self.lexicon.find(term)
+
+    def document_frequency(self, number: int, term: int) -> int:
+        """Documents with the term, dead ones that were not merged away yet among them."""
+        return _core.document_frequency(self.reader, number, term)
+
+    def live_frequency(self, number: int, term: int, live: Bitmap, dead: bool) -> int:
+        """Live documents with the term. `dead`: whether the index may hold any that are not live.
+
+        Exact up to EXACT_COUNT_FREQUENCY documents; beyond, dead documents are taken to be as many as elsewhere.
+        """
+        frequency = self.document_frequency(number, term)
+        if not dead or frequency == 0:
+            return frequency
+        if frequency <= EXACT_COUNT_FREQUENCY:
+            return _core.count_accepted(self.reader, number, term, live)
+        indexed = max(1, self.statistics(number)[0])
+        return min(frequency, max(1, frequency * _core.bitmap_count(live, live) // indexed)) if indexed else frequency
+
+    def statistics(self, number: int) -> tuple[int, float]:
+        """(documents with the field, mean length in tokens) over what is indexed."""
+        if number not in self._statistics:
+            documents, tokens = _core.field_statistics(self.reader, number)
+            self._statistics[number] = (documents, tokens / documents if documents else 0.0)
+        return self._statistics[number]
+
+    @cached_property
+    def _statistics(self) -> dict[int, tuple[int, float]]:
+        return {}
+
+    def occurrences(self, number: int, term: int, lids: NDArray[np.uint32]) -> NDArray[np.int32]:
+        result = np.empty(len(lids), np.int32)
+        _core.occurrences(self.reader, number, term, lids, result)
+        return result
+
+    def positions(
+        self, number: int, term: int, lids: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """(offsets[lids + 1], positions)."""
+        return _core.positions(self.reader, number, term, lids)
+
+    def phrase(
+        self, number: int, terms: Sequence[int], accept: Bitmap | None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+        """Documents with the terms next to each other: (lids, offsets[lids + 1], positions of the first term)."""
+        return _core.phrase(self.reader, number, np.array(terms, np.uint32), accept)
+
+    def field_lengths(self, number: int, lids: NDArray[np.uint32]) -> NDArray[np.int32]:
+        result = np.empty(len(lids), np.int32)
+        _core.field_lengths(self.reader, number, lids, result)
+        return result

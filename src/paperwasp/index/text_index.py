@@ -1,0 +1,244 @@
+"""The text index of a content node: what was fed is searchable at once, and is merged and written behind.
+
+One writer thread adds batches and takes snapshots; `flush` may run beside it in another thread. A snapshot never
+changes: merging puts a new part in the place of its sources, in the next snapshot.
+
+Format on disk: docs/formats/index.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paperwasp.core import _core
+from paperwasp.errors import Corruption
+from paperwasp.index import files
+from paperwasp.index.parts import Bitmap, Buffer, Part, due_for_merge, merge_parts
+from paperwasp.index.snapshot import FieldKey, IndexSnapshot
+from paperwasp.linguistics import PROFILES, TextProfile
+
+INLINE_MERGE_TOKENS = 1_000_000
+"""Merges of more tokens than this are left to the background."""
+
+DEFAULT_PROFILE = TextProfile()
+
+IndexState = dict[str, Any]
+"""What `load` needs: file names, sizes and checksums. JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedField:
+    """One field of one document type, and how its text becomes terms."""
+
+    document_type: str
+    name: str
+    profile: TextProfile = DEFAULT_PROFILE
+
+    @property
+    def key(self) -> FieldKey:
+        return self.document_type, self.name
+
+
+class TextIndex:
+    """The postings of all indexed fields of a content node, by lid."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lexicon = _core.Lexicon()
+        self._fields: dict[FieldKey, tuple[int, IndexedField]] = {}
+        self._parts: tuple[Part, ...] = ()
+        self._totals: dict[int, tuple[int, int]] = {}
+        """By field number: documents that have it, tokens in it."""
+        self._lock = threading.Lock()
+        self._reserved_limit = 0
+        """Lids below this are being merged or written in the background: the writer leaves their parts alone."""
+        self._saved_states: list[IndexState] = []
+        self.live: Bitmap | None = None
+        """Which documents live, as last published; merging drops the others' postings. Set by the owner."""
+
+    # ------------------------------------------------------------------------------------------------------- writing
+
+    def configure(self, fields: Iterable[IndexedField]) -> None:
+        """Makes fields known. Known ones keep their numbers; none is ever forgotten."""
+        known = dict(self._fields)
+        for indexed in fields:
+            number = known[indexed.key][0] if indexed.key in known else len(known)
+            known[indexed.key] = (number, indexed)
+        self._fields = known
+
+    def add_batch(self, first_lid: int, document_type: str, documents: Sequence[Mapping[str, str | list[str]]]) -> None:
+        """Adds documents with lids `first_lid`.. of one type. Lids rise from batch to batch."""
+        segments: list[Buffer | None] = [None] * len(self._fields)
+        tokens = 0
+        for (kind, name), (number, indexed) in self._fields.items():
+            if kind == document_type:
+                segments[number], count = self._invert(indexed.profile, number, [d.get(name) for d in documents])
+                tokens += count
+        part = Part(first_lid, len(documents), tuple(segments), tokens)
+        with self._lock:
+            self._parts = (*self._parts, part)
+        self._merge_small()
+
+    def _invert(
+        self, profile: TextProfile, number: int, values: Sequence[str | list[str] | None]
+    ) -> tuple[Buffer | None, int]:
+        texts: list[str] = []
+        owners: list[int] = []
+        for owner, value in enumerate(values):
+            if isinstance(value, str):
+                texts.append(value)
+                owners.append(owner)
+            elif value:
+                texts.extend(value)
+                owners.extend([owner] * len(value))
+        canonical = [text if text.isascii() else profile.canonical(text) for text in texts]
+        terms, positions, offsets = self._lexicon.tokenize(canonical, np.array(owners, np.uint32), len(values))
+        if len(terms) == 0:
+            return None, 0
+        self._to_terms(profile, terms)
+        documents, tokens = self._totals.get(number, (0, 0))
+        self._totals[number] = (documents + int(np.count_nonzero(np.diff(offsets))), tokens + len(terms))
+        return _core.invert(terms, positions, offsets, self._average_length(number)), len(terms)
+
+    def _to_terms(self, profile: TextProfile, surfaces: Any) -> None:
+        unknown = self._lexicon.unknown(profile.stemming, surfaces)
+        if unknown:
+            self._lexicon.learn(profile.stemming, unknown, profile.stems([self._lexicon.text(i) for i in unknown]))
+        self._lexicon.to_terms(profile.stemming, surfaces)
+
+    def _average_length(self, number: int) -> float:
+        """The mean length of a field over everything ever added: what bounds are computed with."""
+        documents, tokens = self._totals.get(number, (0, 0))
+        return tokens / documents if documents else 1.0
+
+    def _merge_small(self) -> None:
+        """Merges what is due and small, so that a search sees few parts."""
+        while True:
+            with self._lock:
+                parts = self._parts
+                first = next((i for i, part in enumerate(parts) if part.base >= self._reserved_limit), len(parts))
+            candidates = parts[first:]
+            due = due_for_merge(candidates)
+            if due is None or sum(part.tokens for part in candidates[slice(*due)]) > INLINE_MERGE_TOKENS:
+                return
+            sources = candidates[slice(*due)]
+            self._replace(sources, self._merged(sources))
+
+    def _merged(self, sources: Sequence[Part]) -> Part:
+        averages = [self._average_length(number) for number in range(len(self._fields))]
+        return merge_parts(sources, len(self._fields), self.live, averages)
+
+    def _replace(self, sources: Sequence[Part], part: Part) -> bool:
+        """Puts `part` where `sources` are; does nothing if they are not there any more."""
+        with self._lock:
+            try:
+                at = self._parts.index(sources[0])
+            except ValueError:
+                return False
+            if self._parts[at : at + len(sources)] != tuple(sources):
+                return False
+            self._parts = (*self._parts[:at], part, *self._parts[at + len(sources) :])
+            return True
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def snapshot(self) -> IndexSnapshot:
+        """Everything added so far."""
+        return IndexSnapshot(self._parts, self._fields, self._lexicon)
+
+    def memory_bytes(self) -> int:
+        """Bytes of segments that are not on disk yet."""
+        return sum(part.size_bytes for part in self._parts if part.in_memory)
+
+    # ---------------------------------------------------------------------------------------------- disk, background
+
+    def freeze(self) -> FrozenIndex:
+        """Everything added so far, for `flush` to write while the writer goes on. Called by the writer."""
+        with self._lock:
+            self._reserved_limit = self._parts[-1].limit if self._parts else 0
+        return FrozenIndex(self._parts, self._fields, files.SavedLexicon(self._lexicon, PROFILES))
+
+    def flush(self, frozen: FrozenIndex) -> IndexState:
+        """Writes what is frozen, synced; gives what `load` needs.
+
+        Parts in memory are merged into one file for each field; parts on disk are merged when enough of them are of one
+        size. Files that neither this state nor the one before names are deleted.
+        """
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            parts = self._fuse(list(frozen.parts))
+            state: IndexState = {
+                "fields": [
+                    _describe_field(indexed) for _, indexed in sorted(frozen.fields.values(), key=lambda item: item[0])
+                ],
+                "lexicon": files.describe_file(files.write_file(self._directory, "lexicon", frozen.lexicon.to_bytes())),
+                "parts": [files.describe_part(part) for part in parts],
+            }
+            files.sync_directory(self._directory)
+        finally:
+            with self._lock:
+                self._reserved_limit = 0
+        self._saved_states = [*self._saved_states[-1:], state]
+        files.delete_unused(self._directory, self._saved_states)
+        return state
+
+    def _fuse(self, parts: list[Part]) -> list[Part]:
+        memory = next((i for i, part in enumerate(parts) if part.in_memory), len(parts))
+        if memory < len(parts):
+            self._write_merged(parts, memory, len(parts))
+        while (due := due_for_merge(parts)) is not None:
+            self._write_merged(parts, *due)
+        return parts
+
+    def _write_merged(self, parts: list[Part], start: int, end: int) -> None:
+        """Merges parts[start:end] into one on disk, there and in the index."""
+        sources = parts[start:end]
+        merged = sources[0] if len(sources) == 1 else self._merged(sources)
+        written = files.write_part(self._directory, merged)
+        self._replace(sources, written)
+        parts[start:end] = [written]
+
+    def load(self, state: IndexState) -> None:
+        """Restores a flushed state; raises Corruption that names the file where one is damaged."""
+        self.configure(_read_field(described) for described in state["fields"])
+        path = files.check_file(self._directory, state["lexicon"])
+        try:
+            files.restore_lexicon(self._lexicon, path.read_bytes())
+        except ValueError as error:
+            raise Corruption(f"{path}: {error}") from error
+        self._parts = tuple(files.open_part(self._directory, described) for described in state["parts"])
+        self._totals = {number: files.total_tokens(self._parts, number) for number, _ in self._fields.values()}
+        self._saved_states = [state]
+
+    def close(self) -> None:
+        """Forgets everything in memory."""
+        self._parts = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenIndex:
+    """The index at one moment: what a flush writes."""
+
+    parts: tuple[Part, ...]
+    fields: Mapping[FieldKey, tuple[int, IndexedField]]
+    lexicon: files.SavedLexicon
+
+
+def _describe_field(indexed: IndexedField) -> dict[str, Any]:
+    return {
+        "document_type": indexed.document_type,
+        "name": indexed.name,
+        "stemming": indexed.profile.stemming,
+        "normalizing": indexed.profile.normalizing,
+    }
+
+
+def _read_field(described: Mapping[str, Any]) -> IndexedField:
+    profile = TextProfile(described["stemming"], described["normalizing"])
+    return replace(IndexedField(described["document_type"], described["name"]), profile=profile)
