@@ -1,0 +1,96 @@
+"""From what a query says to the closed range of a column's own type.
+
+Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#range and numeric terms
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from paperwasp.document.types import BOOL, NumericType
+
+Number = int | float
+
+
+class Bounds(NamedTuple):
+    """low <= value <= high, both values of the column's type."""
+
+    low: Number
+    high: Number
+
+
+def number_of(text: str) -> Number | None:
+    """The number a query term stands for, or None."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def bounds_of(
+    data_type: NumericType,
+    low: Number | None,
+    high: Number | None,
+    low_inclusive: bool = True,
+    high_inclusive: bool = True,
+    *,
+    skip_unset: bool = True,
+) -> Bounds | None:
+    """The closed range, or None when no value can be in it. Open ends are None.
+
+    `skip_unset` leaves out the integer that stands for "no value", as Vespa does for single values.
+    """
+    if (low is not None and math.isnan(low)) or (high is not None and math.isnan(high)):
+        return None
+    if data_type.low is None or data_type.high is None:
+        bounds = _float_bounds(data_type.dtype, low, high, low_inclusive, high_inclusive)
+    else:
+        least = data_type.low + (skip_unset and data_type != BOOL)
+        bounds = Bounds(
+            max(least, _integer_low(low, low_inclusive)), min(data_type.high, _integer_high(high, high_inclusive))
+        )
+    return bounds if bounds.low <= bounds.high else None
+
+
+def _integer_low(low: Number | None, inclusive: bool) -> Number:
+    if low is None or math.isinf(low):
+        return -math.inf if low is None or low < 0 else math.inf
+    least = math.ceil(low)
+    return least if inclusive or least != low else least + 1
+
+
+def _integer_high(high: Number | None, inclusive: bool) -> Number:
+    if high is None or math.isinf(high):
+        return math.inf if high is None or high > 0 else -math.inf
+    most = math.floor(high)
+    return most if inclusive or most != high else most - 1
+
+
+def _float_bounds(
+    dtype: str, low: Number | None, high: Number | None, low_inclusive: bool, high_inclusive: bool
+) -> Bounds:
+    """Rounded to the column's precision first, as the values in it are; then the next number for an open bound."""
+    kind = np.float32 if dtype == "float32" else np.float64
+    with np.errstate(over="ignore"):
+        least = kind(-math.inf if low is None else _to_float(low))
+        most = kind(math.inf if high is None else _to_float(high))
+    if not low_inclusive and low is not None:
+        least = np.nextafter(least, kind(math.inf)) if least != math.inf else kind(math.nan)
+    if not high_inclusive and high is not None:
+        most = np.nextafter(most, kind(-math.inf)) if most != -math.inf else kind(math.nan)
+    return Bounds(float(least), float(most))
+
+
+def _to_float(number: Number) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

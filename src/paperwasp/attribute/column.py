@@ -1,0 +1,138 @@
+"""Columns: the values of one attribute of one document type, by lid.
+
+A `Column` belongs to the writer: it appends rows for rising lids and changes single rows in place. A `ColumnView`
+belongs to readers: it covers the lids below its limit and never changes length. A row that is changed in place shows
+its old or its new value to readers of earlier views, never a mixture; a row once appended is never used for another
+document.
+
+Bitmaps: np.uint64, bit (lid & 63) of word (lid >> 6), (limit + 63) // 64 words; bits from the limit on are zero.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.document.operations import Value
+
+Bitmap = NDArray[np.uint64]
+Lids = NDArray[np.uint32]
+Number = int | float
+
+
+class ColumnView(ABC):
+    """One immutable view of a column: rows of the lids below `limit`."""
+
+    __slots__ = ()
+
+    limit: int
+    is_array: bool = False
+    is_string: bool = False
+
+    @abstractmethod
+    def range_bitmap(
+        self,
+        low: Number | None,
+        high: Number | None,
+        low_inclusive: bool = True,
+        high_inclusive: bool = True,
+        limit: int | None = None,
+    ) -> Bitmap:
+        """The rows below `limit` (default: the view's) with a value in the range. Unset values are in no range.
+
+        Strings are in no range either. None leaves a side open.
+        """
+
+    @abstractmethod
+    def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
+        """The rows with one of these values. Text stands for a number in a numeric column, if it is one; strings are
+        compared without case unless the field is cased."""
+
+    @abstractmethod
+    def estimate_range(
+        self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
+    ) -> int:
+        """About how many rows the range has: for planning only."""
+
+    @abstractmethod
+    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
+        """About how many rows have one of these values."""
+
+    @abstractmethod
+    def as_float64(self, lids: Lids) -> NDArray[np.float64]:
+        """The single value as a number; NaN where unset, for arrays, and for strings."""
+
+    @abstractmethod
+    def counts(self, lids: Lids) -> NDArray[np.float64]:
+        """How many values each row has: the length of an array; 1 for any single value, set or not."""
+
+    @abstractmethod
+    def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
+        """Element `element` of a numeric array; 0 where it has fewer, and for all else."""
+
+    @abstractmethod
+    def sort_keys(self, lids: Lids) -> NDArray[Any]:
+        """Keys that sort as the values do, comparable within this view. Unset first. Strings: without case."""
+
+    @abstractmethod
+    def gather(self, lids: Lids) -> list[Value | None]:
+        """The values for people: None where unset (a bool is false)."""
+
+
+class Column(ABC):
+    """The writer's side. `length` rows are appended; the writer alone calls these."""
+
+    @property
+    @abstractmethod
+    def length(self) -> int: ...
+
+    @abstractmethod
+    def append(self, values: Sequence[Value | None]) -> None:
+        """The rows of the next lids. None: unset."""
+
+    @abstractmethod
+    def pad(self, length: int) -> None:
+        """Unset rows up to `length`."""
+
+    @abstractmethod
+    def set(self, lid: int, value: Value | None) -> None:
+        """Changes one row in place."""
+
+    @abstractmethod
+    def get(self, lid: int) -> Value | None:
+        """The value of one row; None where unset."""
+
+    @abstractmethod
+    def snapshot(self) -> ColumnView:
+        """A view of all rows appended so far."""
+
+    @abstractmethod
+    def freeze(self) -> Mapping[str, NDArray[Any]]:
+        """The rows as arrays that no later change touches: what is saved."""
+
+    @abstractmethod
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Becomes what `freeze` gave. Errors: KeyError, ValueError for arrays of another kind of column."""
+
+    @abstractmethod
+    def size_bytes(self) -> int: ...
+
+
+def empty_bitmap(limit: int) -> Bitmap:
+    return np.zeros((limit + 63) // 64, np.uint64)
+
+
+def bitmap_of(lids: NDArray[Any], limit: int) -> Bitmap:
+    """The bitmap of these lids (any order, all below `limit`)."""
+    flags = np.zeros((limit + 63) // 64 * 64, np.bool_)
+    flags[lids] = True
+    return np.packbits(flags, bitorder="little").view(np.uint64)
+
+
+def as_list(values: Value | Sequence[Value]) -> list[Value]:
+    """One value or several, as a list."""
+    return list(values) if isinstance(values, list | tuple | set | frozenset) else [values]

@@ -1,0 +1,102 @@
+"""The distinct strings of a column, by code. Codes are dense, rise in order of first appearance, and never change.
+
+Code 0 is the empty string, which is also what an unset row has. The writer adds; readers may look up at any time,
+since they only ask for codes that were there when their view was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class StringDictionary:
+    """Strings to codes and back; and, unless `cased`, the codes that are equal without case."""
+
+    __slots__ = ("_cased", "_codes", "_ranks", "_strings", "_variants", "size_bytes")
+
+    def __init__(self, *, cased: bool = False) -> None:
+        self._cased = cased
+        self._strings: list[str] = [""]
+        self._codes: dict[str, int] = {"": 0}
+        self._variants: dict[str, list[int]] = {}
+        """Lower-cased string → the codes of its forms that are not lower case. Most strings need no entry."""
+        self._ranks: NDArray[np.uint32] = np.zeros(1, np.uint32)
+        self.size_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._strings)
+
+    def __getitem__(self, code: int) -> str:
+        return self._strings[code]
+
+    def encode(self, values: Sequence[str]) -> NDArray[np.uint32]:
+        """The codes of these strings; what is new is added."""
+        codes = self._codes
+        try:
+            return np.array([codes[value] for value in values], np.uint32)
+        except KeyError:
+            return np.array([codes[value] if value in codes else self._add(value) for value in values], np.uint32)
+
+    def encode_one(self, value: str) -> int:
+        code = self._codes.get(value)
+        return self._add(value) if code is None else code
+
+    def codes_equal_to(self, value: str) -> list[int]:
+        """The codes of strings equal to `value`: as they are when cased, else without case."""
+        if self._cased:
+            code = self._codes.get(value)
+            return [] if code is None else [code]
+        folded = fold(value)
+        code = self._codes.get(folded)
+        return ([] if code is None else [code]) + self._variants.get(folded, [])
+
+    def decode(self, codes: Iterable[int]) -> list[str]:
+        strings = self._strings
+        return [strings[code] for code in codes]
+
+    def ranks(self) -> NDArray[np.uint32]:
+        """For each code its place in the order without case; equal strings have equal ranks. Kept until strings are
+        added."""
+        if len(self._ranks) != len(self._strings):
+            self._ranks = _ranks_of([fold(value) for value in self._strings[:]])
+        return self._ranks
+
+    def freeze(self) -> Mapping[str, NDArray[Any]]:
+        encoded = [value.encode("utf-8", "surrogatepass") for value in self._strings[:]]
+        ends = np.cumsum([len(value) for value in encoded], dtype=np.uint64)
+        return {"strings": np.frombuffer(b"".join(encoded), np.uint8), "string_ends": ends}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        text = arrays["strings"].tobytes()
+        start = 0
+        self.__init__(cased=self._cased)  # type: ignore[misc]
+        for end in arrays["string_ends"].tolist():
+            if end > start:
+                self._add(text[start:end].decode("utf-8", "surrogatepass"))
+            start = end
+
+    def _add(self, value: str) -> int:
+        code = len(self._strings)
+        self._strings.append(value)
+        if not self._cased:
+            folded = fold(value)
+            if folded != value:
+                self._variants.setdefault(folded, []).append(code)
+        # Last, since a reader that finds the code must find the string.
+        self._codes[value] = code
+        self.size_bytes += 200 + len(value)
+        return code
+
+
+def fold(value: str) -> str:
+    """What two strings have in common that differ in case alone."""
+    return value.lower()
+
+
+def _ranks_of(folded: list[str]) -> NDArray[np.uint32]:
+    distinct = {value: rank for rank, value in enumerate(sorted(set(folded)))}
+    return np.array([distinct[value] for value in folded], np.uint32)

@@ -1,0 +1,57 @@
+"""The plain NumPy twins of attribute.cpp: its oracle and its documentation. Same arguments, same results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROW_LENGTH_BITS = 24
+"""A row of an array column is `offset << 24 | length`."""
+
+
+def range_bitmap(values: NDArray[Any], low: float, high: float, bitmap: NDArray[np.uint64]) -> None:
+    """Rows with low <= value <= high."""
+    _pack((values >= low) & (values <= high), bitmap)
+
+
+def member_bitmap(codes: NDArray[np.uint32], table: NDArray[np.uint8], bitmap: NDArray[np.uint64]) -> None:
+    """Rows whose code has a one in `table`."""
+    _pack(_members(codes, table), bitmap)
+
+
+def array_range_bitmap(
+    values: NDArray[Any], rows: NDArray[np.uint64], low: float, high: float, bitmap: NDArray[np.uint64]
+) -> None:
+    """Rows of which at least one element is in the range."""
+    _pack(_any_of((values >= low) & (values <= high), rows), bitmap)
+
+
+def array_member_bitmap(
+    codes: NDArray[np.uint32], rows: NDArray[np.uint64], table: NDArray[np.uint8], bitmap: NDArray[np.uint64]
+) -> None:
+    """Rows of which at least one element has a one in `table`."""
+    _pack(_any_of(_members(codes, table), rows), bitmap)
+
+
+def _members(codes: NDArray[np.uint32], table: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    members = np.zeros(codes.shape, np.bool_)
+    known = codes < len(table)
+    members[known] = table[codes[known]] != 0
+    return members
+
+
+def _any_of(matches: NDArray[np.bool_], rows: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    starts = (rows >> np.uint64(ROW_LENGTH_BITS)).astype(np.int64)
+    lengths = (rows & np.uint64((1 << ROW_LENGTH_BITS) - 1)).astype(np.int64)
+    inside = starts + lengths <= len(matches)
+    return np.array(
+        [bool(i) and matches[s : s + n].any() for s, n, i in zip(starts, lengths, inside, strict=True)], bool
+    )
+
+
+def _pack(flags: NDArray[np.bool_], bitmap: NDArray[np.uint64]) -> None:
+    packed = np.zeros(len(bitmap) * 8, np.uint8)
+    packed[: (len(flags) + 7) // 8] = np.packbits(flags, bitorder="little")
+    bitmap[:] = packed.view(np.uint64)

@@ -1,0 +1,235 @@
+"""One suite for every kind of column, against lists of plain values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.attribute import Column, ColumnView, create_column_of
+from paperwasp.attribute.bounds import bounds_of
+from paperwasp.document.types import (
+    BOOL,
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    ArrayType,
+    DataType,
+    NumericType,
+    array_of,
+)
+from paperwasp.errors import InvalidQuery
+from paperwasp.schema.model import AttributeSettings
+
+SCALARS: list[DataType] = [BYTE, INT, LONG, FLOAT, DOUBLE, BOOL, STRING]
+TYPES = SCALARS + [array_of(scalar) for scalar in SCALARS]
+SETTINGS = [AttributeSettings(), AttributeSettings(fast_search=True), AttributeSettings(cased=True)]
+TEXTS = st.one_of(st.sampled_from(["a", "A", "b", "Ab", "aB", "\u0130", "ß"]), st.text(max_size=3))
+
+
+def values_of(data_type: DataType) -> st.SearchStrategy[Any]:
+    if isinstance(data_type, ArrayType):
+        return st.lists(values_of(data_type.element), max_size=4)
+    if data_type == BOOL:
+        return st.booleans()
+    if data_type == STRING:
+        return TEXTS
+    assert isinstance(data_type, NumericType)
+    if data_type.low is None or data_type.high is None:
+        return st.one_of(st.integers(-5, 5).map(float), st.floats(width=32 if data_type == FLOAT else 64))
+    return st.one_of(st.integers(-5, 5), st.integers(data_type.low + 1, data_type.high))
+
+
+def is_unset(value: Any) -> bool:
+    return value is None or value == "" or value == [] or (isinstance(value, float) and math.isnan(value))
+
+
+def lids_of(bitmap: np.ndarray) -> list[int]:
+    return np.flatnonzero(np.unpackbits(bitmap.view(np.uint8), bitorder="little")).tolist()
+
+
+def every(limit: int) -> np.ndarray:
+    return np.arange(limit, dtype=np.uint32)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[DataType, AttributeSettings, Column, list[Any]]:
+    """A column after some batches, paddings and changes in place, and the plain list it should equal."""
+    data_type, settings = draw(st.sampled_from(TYPES)), draw(st.sampled_from(SETTINGS))
+    column, rows = create_column_of(data_type, settings), []
+    optional = st.one_of(st.none(), values_of(data_type))
+    for _ in range(draw(st.integers(0, 4))):
+        batch = draw(st.lists(optional, max_size=100))
+        column.append(batch)
+        rows += batch
+        padding = draw(st.integers(0, 2))
+        column.pad(len(rows) + padding)
+        rows += [None] * padding
+        for _ in range(draw(st.integers(0, 3)) if rows else 0):
+            lid, value = draw(st.integers(0, len(rows) - 1)), draw(optional)
+            column.set(lid, value)
+            rows[lid] = value
+    return data_type, settings, column, rows
+
+
+def same(found: Any, expected: Any) -> bool:
+    return repr(found) == repr(expected)
+
+
+@given(histories())
+def test_rows(history: tuple[DataType, AttributeSettings, Column, list[Any]]) -> None:
+    data_type, _, column, rows = history
+    expected = [None if is_unset(row) else row for row in rows]
+    assert column.length == len(rows)
+    assert same([column.get(lid) for lid in range(len(rows))], expected)
+    shown = [bool(value) for value in expected] if data_type == BOOL else expected
+    assert same(column.snapshot().gather(every(len(rows))), shown)
+
+
+@given(histories())
+def test_what_is_saved_comes_back(history: tuple[DataType, AttributeSettings, Column, list[Any]]) -> None:
+    data_type, settings, column, rows = history
+    again = create_column_of(data_type, settings)
+    again.load({name: values.copy() for name, values in column.freeze().items()})
+    assert same([again.get(lid) for lid in range(len(rows))], [column.get(lid) for lid in range(len(rows))])
+    again.append([None])
+    assert again.length == len(rows) + 1 and again.get(len(rows)) is None
+
+
+@given(histories(), st.data())
+def test_ranges(history: tuple[DataType, AttributeSettings, Column, list[Any]], data: st.DataObject) -> None:
+    data_type, _, column, rows = history
+    element = data_type.element if isinstance(data_type, ArrayType) else data_type
+    if element == STRING:
+        return
+    ends = st.one_of(st.none(), st.integers(-6, 6), st.floats(-6, 6), st.sampled_from([2**70, -(2**70), math.inf]))
+    low, high, low_inclusive, high_inclusive = (data.draw(s) for s in (ends, ends, st.booleans(), st.booleans()))
+    rounded = [np.float32(end) if element == FLOAT and end is not None else end for end in (low, high)]
+
+    def inside(value: Any) -> bool:
+        if is_unset(value):
+            return element == BOOL and inside(False)
+        after = rounded[0] is None or value > rounded[0] or (low_inclusive and value == rounded[0])
+        before = rounded[1] is None or value < rounded[1] or (high_inclusive and value == rounded[1])
+        return bool(after and before)
+
+    view = column.snapshot()
+    found = lids_of(view.range_bitmap(low, high, low_inclusive, high_inclusive))
+    if isinstance(data_type, ArrayType):
+        assert found == [lid for lid, row in enumerate(rows) if any(inside(value) for value in row or ())]
+    else:
+        assert found == [lid for lid, row in enumerate(rows) if inside(row)]
+    limit = data.draw(st.integers(0, len(rows)))
+    part = view.range_bitmap(low, high, low_inclusive, high_inclusive, limit)
+    assert len(part) == (limit + 63) // 64 and lids_of(part) == [lid for lid in found if lid < limit]
+    assert 0 <= view.estimate_range(low, high, low_inclusive, high_inclusive) <= len(rows)
+
+
+@given(histories(), st.data())
+def test_equality(history: tuple[DataType, AttributeSettings, Column, list[Any]], data: st.DataObject) -> None:
+    data_type, settings, column, rows = history
+    element = data_type.element if isinstance(data_type, ArrayType) else data_type
+    wanted = data.draw(st.lists(values_of(element).filter(lambda value: not is_unset(value)), max_size=3))
+
+    def key(value: Any) -> Any:
+        return value.lower() if isinstance(value, str) and not settings.cased else value
+
+    keys = {key(value) for value in wanted}
+    elements = [row or [] for row in rows] if isinstance(data_type, ArrayType) else [[row] for row in rows]
+    if data_type == BOOL:
+        elements = [[bool(row)] for row in rows]
+    expected = [
+        lid for lid, row in enumerate(elements) if any(value is not None and key(value) in keys for value in row)
+    ]
+    view = column.snapshot()
+    assert lids_of(view.equal_bitmap(wanted)) == expected
+    assert 0 <= view.estimate_equal(wanted) <= len(rows)
+    if element not in (STRING, BOOL):
+        assert lids_of(view.equal_bitmap([str(value) for value in wanted])) == expected
+
+
+@given(histories(), st.integers(0, 4))
+def test_numbers_for_ranking(history: tuple[DataType, AttributeSettings, Column, list[Any]], element: int) -> None:
+    data_type, _, column, rows = history
+    view, lids = column.snapshot(), every(len(rows))
+    if isinstance(data_type, ArrayType):
+        assert view.counts(lids).tolist() == [len(row or ()) for row in rows]
+        assert np.isnan(view.as_float64(lids)).all()
+        if data_type.element != STRING:
+            expected = [float((row or [])[element]) if element < len(row or []) else 0.0 for row in rows]
+            assert same(view.element(lids, element).tolist(), expected)
+    else:
+        assert view.counts(lids).tolist() == [1.0] * len(rows)
+        number = data_type != STRING
+        missing = 0.0 if data_type == BOOL else math.nan
+        expected = [float(row) if number and not is_unset(row) else missing for row in rows]
+        assert same(view.as_float64(lids).tolist(), expected)
+
+
+@given(histories())
+def test_sort_keys_sort_as_values_do(history: tuple[DataType, AttributeSettings, Column, list[Any]]) -> None:
+    data_type, _, column, rows = history
+    view, lids = column.snapshot(), every(len(rows))
+    if isinstance(data_type, ArrayType):
+        with pytest.raises(InvalidQuery):
+            view.sort_keys(lids)
+        return
+    keys = view.sort_keys(lids).tolist()
+    plain = [(not is_unset(row), row.lower() if isinstance(row, str) else row) for row in rows if not is_unset(row)]
+    in_order = [key for key, row in zip(keys, rows, strict=True) if not is_unset(row)]
+    assert [value for _, value in sorted(zip(in_order, (p[1] for p in plain), strict=True))] == sorted(
+        value for _, value in plain
+    )
+    unset = [key for key, row in zip(keys, rows, strict=True) if is_unset(row)]
+    assert not unset or not in_order or max(unset) <= min(in_order) or data_type == BOOL
+
+
+@pytest.mark.parametrize("data_type", [INT, FLOAT, STRING])
+def test_posting_lists_find_what_the_column_has(data_type: DataType) -> None:
+    """Through tails, changes in place and new pictures, for early and late views."""
+    random = np.random.default_rng(7)
+    fast, plain = (create_column_of(data_type, AttributeSettings(fast_search=fast)) for fast in (True, False))
+    views: list[tuple[ColumnView, ColumnView]] = []
+    for _ in range(12):
+        numbers = random.integers(0, 3000, 3000).tolist()
+        values = [f"w{number}" if data_type == STRING else number for number in numbers]
+        for column in (fast, plain):
+            column.append(values)
+        for lid in random.integers(0, fast.length, 50).tolist():
+            for column in (fast, plain):
+                column.set(lid, values[lid % 3000])
+        views = [(fast.snapshot(), plain.snapshot())]
+        for one, other in views:
+            for value in values[:20]:
+                assert one.equal_bitmap(value).tolist() == other.equal_bitmap(value).tolist()
+                if data_type != STRING:
+                    assert one.range_bitmap(value, value + 5).tolist() == other.range_bitmap(value, value + 5).tolist()
+                    assert one.range_bitmap(value, None).tolist() == other.range_bitmap(value, None).tolist()
+    assert fast.snapshot().estimate_equal(values[0]) < 200
+
+
+def test_a_view_keeps_its_rows_while_the_column_grows() -> None:
+    for data_type, old, new in ((INT, 1, 2), (STRING, "x", "y"), (array_of(INT), [1, 2], [3, 4, 5])):
+        column = create_column_of(data_type, AttributeSettings())
+        column.append([old] * 200)
+        view = column.snapshot()
+        column.append([new] * 5000)
+        column.set(3, new)
+        assert view.limit == 200 and len(view.gather(every(200))) == 200
+        assert view.gather(np.array([3], np.uint32))[0] in (old, new)
+        assert column.snapshot().gather(np.array([3, 199, 200], np.uint32)) == [new, old, new]
+
+
+def test_bounds_of_integers() -> None:
+    assert bounds_of(INT, None, None) == (-(2**31) + 1, 2**31 - 1)
+    assert bounds_of(INT, 1.5, 3.5) == (2, 3)
+    assert bounds_of(INT, 1, 2, False, False) is None
+    assert bounds_of(BYTE, 1000, None) is None
+    assert bounds_of(LONG, math.nan, None) is None
