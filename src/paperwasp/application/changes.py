@@ -53,6 +53,8 @@ def _field(active: Field, new: Field) -> Iterator[str]:
         yield _presence("index", active.index is not None, new.index is not None)
     if active.attribute != new.attribute:
         yield _presence("attribute", active.attribute is not None, new.attribute is not None)
+    if active.cased != new.cased:
+        yield f"matching becomes {'cased' if new.cased else 'uncased'}"
     if active.match != new.match:
         yield f"match changes from {active.match or 'the default'} to {new.match or 'the default'}"
 

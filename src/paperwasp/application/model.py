@@ -8,7 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -17,7 +17,7 @@ from paperwasp import limits
 from paperwasp.application.extras import check_extras
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.application.services import Container, DeclaredContent, Note, Services, parse_services
-from paperwasp.errors import InvalidPackage, LanguageError, PaperwaspError
+from paperwasp.errors import InvalidPackage, PaperwaspError
 from paperwasp.schema import SchemaSet, parse_schemas
 from paperwasp.schema.model import Schema
 
@@ -52,8 +52,8 @@ class ApplicationModel:
         return next((c for c in self.content_clusters if document_type in c.schemas), None)
 
 
-SchemaCheck = Callable[[Schema], Iterable[str]]
-"""What is wrong with a schema beyond its own language: with its rank profiles."""
+SchemaCheck = Callable[[Schema], object]
+"""Raises where something is wrong with a schema beyond its own language: with its rank profiles."""
 
 _SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
 _SERVICES: Final = "services.xml"
@@ -100,7 +100,7 @@ def _schemas(
     try:
         found = parse_schemas(_schema_texts(package, problems))
     except PaperwaspError as error:
-        problems.append(error.message)
+        problems.extend(error.message.splitlines())
         found = SchemaSet(MappingProxyType({}), ())
     notes.extend(Note(message) for message in found.notes)
     for schema in found.schemas.values():
@@ -111,7 +111,7 @@ def _schemas(
 def _schema_texts(package: ApplicationPackage, problems: list[str]) -> Mapping[str, str]:
     texts: dict[str, str] = {}
     for folder in _SCHEMA_FOLDERS:
-        for path, content in package.under(folder, ".sd", ".profile"):
+        for path, content in package.under(folder, ".sd", ".profile", ".expression"):
             try:
                 texts[path] = content.decode()
             except UnicodeDecodeError as error:
@@ -121,9 +121,10 @@ def _schema_texts(package: ApplicationPackage, problems: list[str]) -> Mapping[s
 
 def _checked(schema: Schema, check_schema: SchemaCheck) -> list[str]:
     try:
-        return list(check_schema(schema))
-    except LanguageError as error:
-        return [error.message]
+        check_schema(schema)
+    except PaperwaspError as error:
+        return error.message.splitlines()
+    return []
 
 
 def _cluster(content: DeclaredContent, schemas: Mapping[str, Schema], problems: list[str]) -> ContentCluster:
