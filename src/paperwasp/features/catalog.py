@@ -19,7 +19,7 @@ NOT_YET: Final = frozenset(
         "attributeMatch bm25_for_labels closeness closest customTokenInputIds distance distanceToPath dotProduct"
         " elementCompleteness elementSimilarity elementwise fieldMatch firstPhaseMax firstPhaseRank foreach"
         " globalSequence itemRawScore lightgbm match nativeDotProduct onnx onnxModel randomNormal randomNormalStable"
-        " rawScore tensorFromLabels tensorFromStructs tensorFromWeightedSet textSimilarity tokenAttentionMask"
+        " random rawScore tensorFromLabels tensorFromStructs tensorFromWeightedSet textSimilarity tokenAttentionMask"
         " tokenInputIds tokenTypeIds xgboost",
     )
 )

@@ -1,0 +1,76 @@
+"""Boost tables: functions of a small whole number, worked out beforehand. The native rank features look them up.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#boost-tables
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.errors import LanguageError
+from paperwasp.features.family import Floats, RankSetup
+
+DEFAULT_SIZE: Final = 256
+LARGEST_SIZE: Final = 1 << 20
+_ARGUMENTS: Final = {"expdecay": 2, "loggrowth": 3, "linear": 2}
+
+
+class BoostTable:
+    """The values of one table."""
+
+    def __init__(self, values: Floats) -> None:
+        self._values = values
+        self.max = max(0.0, float(values.max(initial=0.0)))
+        self.last = len(values) - 1
+        """The index of the last value, which also stands for everything beyond it."""
+
+    def __getitem__(self, places: NDArray[Any]) -> Floats:
+        found: Floats = self._values[np.minimum(places, self.last)]
+        return found
+
+
+@lru_cache(maxsize=256)
+def boost_table(text: str) -> BoostTable:
+    """The table that `text` describes, such as `expdecay(8000,12.50)` or `linear(1.5,0,512)`."""
+    match = re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", text)
+    if match is None or match[1] not in _ARGUMENTS:
+        raise LanguageError(f"no boost table {text!r}: expected expdecay(w,t), loggrowth(w,t,s) or linear(w,t)")
+    count = _ARGUMENTS[match[1]]
+    try:
+        numbers = [float(argument) for argument in match[2].split(",")]
+    except ValueError:
+        raise LanguageError(f"boost table {text!r} takes numbers") from None
+    if len(numbers) not in (count, count + 1):
+        raise LanguageError(f"boost table {text!r}: {match[1]} takes {count} numbers and, if wanted, a size")
+    size = numbers[count] if len(numbers) > count else DEFAULT_SIZE
+    if not 1 <= size <= LARGEST_SIZE:
+        raise LanguageError(f"boost table {text!r}: the size must be 1 to {LARGEST_SIZE}")
+    return BoostTable(_values(match[1], numbers, np.arange(int(size), dtype=np.float64)))
+
+
+def _values(kind: str, numbers: list[float], x: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        values: Floats
+        if kind == "expdecay":
+            values = numbers[0] * np.exp(-(x / numbers[1]))
+        elif kind == "loggrowth":
+            values = numbers[0] * np.log(1.0 + x / numbers[2]) + numbers[1]
+        else:
+            values = numbers[0] * x + numbers[1]
+    return values
+
+
+def field_table(setup: RankSetup, feature: str, table: str, field: str, default: str) -> BoostTable:
+    """The table of a field: its own rank property, the feature's, or the default."""
+    text = setup.text(f"{feature}.{table}.{field}", f"{feature}({field}).{table}", f"{feature}.{table}")
+    return boost_table(default if text is None else text)
+
+
+def uses_normalization(setup: RankSetup) -> bool:
+    """Whether boosts are divided by the highest value that their tables allow."""
+    return setup.text("nativeRank.useTableNormalization") != "false"

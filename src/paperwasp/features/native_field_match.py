@@ -1,0 +1,102 @@
+"""nativeFieldMatch(field, …): how often, and how early, the terms of the query occur in indexed fields.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeFieldMatch
+Where the page and the running system differ (the index into a table is a share of its last index, not of its size, and
+a first occurrence of the length less one) this follows the running system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
+from paperwasp.features.family import Compute, Floats, RankSetup, register
+from paperwasp.features.field_term_match import end_positions
+
+NAME = "nativeFieldMatch"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldParameters:
+    """How matches in one field count."""
+
+    weight: int
+    first_table: BoostTable
+    count_table: BoostTable
+    first_importance: float
+    highest: float
+    """What the boosts are divided by."""
+    fixed_length: int | None
+    least_length: int
+
+    def boosts(self, context: MatchContext, term: int, field: str) -> Floats:
+        """What the occurrences of a term in the field are worth, hit by hit; 0 without any."""
+        occurrences = context.occurrences(term, field).astype(np.int64)
+        first = end_positions(*context.positions(term, field)).astype(np.int64)
+        lengths = np.maximum(self._lengths(context, field), self.least_length)
+        early = self.first_table[first * self.first_table.last // np.maximum(lengths - 1, 1)]
+        often = self.count_table[occurrences * self.count_table.last // np.maximum(lengths, 1)]
+        worth = early * self.first_importance + often * (1.0 - self.first_importance)
+        boosts: Floats = np.where(occurrences > 0, worth * self.weight / self.highest, 0.0)
+        return boosts
+
+    def _lengths(self, context: MatchContext, field: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        if self.fixed_length is not None:
+            return np.full(len(context.lids), self.fixed_length, np.int64)
+        return context.field_length(field).astype(np.int64)
+
+
+def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
+    """The settings of a field: its rank properties over the defaults of Vespa."""
+    first = field_table(setup, NAME, "firstOccurrenceTable", field, "expdecay(8000,12.50)")
+    count = field_table(setup, NAME, "occurrenceCountTable", field, "loggrowth(1500,4000,19)")
+    key = "firstOccurrenceImportance"
+    importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
+    highest = first.max * importance + count.max * (1.0 - importance) if uses_normalization(setup) else 1.0
+    length = setup.number(-1, f"{NAME}({field}).averageFieldLength", f"{NAME}.averageFieldLength.{field}")
+    return FieldParameters(
+        weight=setup.weight(field),
+        first_table=first,
+        count_table=count,
+        first_importance=importance,
+        highest=highest or 1.0,
+        fixed_length=int(length) if length >= 0 else None,
+        least_length=int(setup.number(6, f"{NAME}.minFieldLength")),
+    )
+
+
+def searched_index_fields(setup: RankSetup, arguments: tuple[str, ...]) -> list[str]:
+    """The index fields among the arguments, or all; without those that have no weight or are filters."""
+    fields = [field for field in setup.index_fields if not arguments or field in arguments]
+    return [field for field in fields if setup.weight(field) != 0 and not setup.is_filter(field)]
+
+
+@register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
+
+    def compute(context: MatchContext) -> Floats:
+        scores = np.zeros(len(context.lids))
+        divisor = 0.0
+        for number, term in enumerate(context.terms):
+            fields = [field for field in term.fields if field in parameters]
+            if fields and term.weight != 0:
+                divisor += term.significance * term.weight * sum(parameters[field].weight for field in fields)
+                scores += _term_scores(context, number, term, fields, parameters)
+        return scores / divisor if divisor > 0 else scores
+
+    return compute
+
+
+def _term_scores(
+    context: MatchContext, number: int, term: RankTerm, fields: list[str], parameters: Mapping[str, FieldParameters]
+) -> Floats:
+    scores = np.zeros(len(context.lids))
+    for field in fields:
+        scores += parameters[field].boosts(context, number, field)
+    weighted: Floats = scores * (term.significance * term.weight)
+    return weighted

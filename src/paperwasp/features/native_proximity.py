@@ -1,0 +1,108 @@
+"""nativeProximity(field, …): how near the terms of the query are to each other in indexed fields.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeProximity
+Differs: an element gap is not supported; positions of a field count as one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
+from paperwasp.features.family import Compute, Floats, RankSetup, register
+from paperwasp.features.native_field_match import searched_index_fields
+from paperwasp.features.term_distance import term_distances
+
+NAME = "nativeProximity"
+DEFAULT_CONNECTIVITY = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class FieldParameters:
+    """How nearness in one field counts."""
+
+    weight: int
+    forward_table: BoostTable
+    reverse_table: BoostTable
+    forward_importance: float
+    highest: float
+
+    def boosts(self, context: MatchContext, field: str, first: int, second: int) -> Floats:
+        """What the nearness of two terms is worth, hit by hit."""
+        forward, _ = term_distances(context, field, first, second)
+        reverse, _ = term_distances(context, field, second, first)
+        forward_boost = self.forward_table[_before(forward)] * self.forward_importance
+        reverse_boost = self.reverse_table[_before(reverse)] * (1.0 - self.forward_importance)
+        return forward_boost + reverse_boost
+
+
+def _before(distances: NDArray[np.uint32]) -> NDArray[np.int64]:
+    return np.maximum(distances.astype(np.int64) - 1, 0)
+
+
+def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
+    """The settings of a field: its rank properties over the defaults of Vespa."""
+    forward = field_table(setup, NAME, "proximityTable", field, "expdecay(500,3)")
+    reverse = field_table(setup, NAME, "reverseProximityTable", field, "expdecay(400,3)")
+    key = "proximityImportance"
+    importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
+    highest = forward.max * importance + reverse.max * (1.0 - importance) if uses_normalization(setup) else 1.0
+    return FieldParameters(setup.weight(field), forward, reverse, importance, highest or 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two terms of a field, by their numbers, and the weight of the pair."""
+
+    first: int
+    second: int
+    weight: float
+
+
+def _pairs(terms: list[tuple[int, RankTerm]], window: int) -> Iterator[_Pair]:
+    """The pairs within a window of terms. The further apart, the less connected."""
+    for i, (first, a) in enumerate(terms):
+        for j in range(i + 1, min(i + window, len(terms))):
+            second, b = terms[j]
+            if a.weight != 0 or b.weight != 0:
+                connectedness = min([1.0, *(_connectivity(terms, k) for k in range(i + 1, j + 1))]) / (j - i)
+                yield _Pair(first, second, connectedness * (a.significance * a.weight + b.significance * b.weight))
+
+
+def _connectivity(terms: list[tuple[int, RankTerm]], at: int) -> float:
+    """Of a term with the one before it in the field; what the query says holds only for neighbours in the query."""
+    number, term = terms[at]
+    return term.connectivity if terms[at - 1][0] == number - 1 else DEFAULT_CONNECTIVITY
+
+
+@register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
+    window = int(setup.number(4, f"{NAME}.slidingWindowSize"))
+
+    def compute(context: MatchContext) -> Floats:
+        scores = np.zeros(len(context.lids))
+        total_weight = 0
+        for field, settings in parameters.items():
+            terms = [(number, term) for number, term in enumerate(context.terms) if field in term.fields]
+            pairs = list(_pairs(terms, window))
+            if pairs:
+                total_weight += settings.weight
+                scores += _field_scores(context, field, settings, pairs)
+        return scores / total_weight if total_weight > 0 else scores
+
+    return compute
+
+
+def _field_scores(context: MatchContext, field: str, settings: FieldParameters, pairs: list[_Pair]) -> Floats:
+    scores = np.zeros(len(context.lids))
+    for pair in pairs:
+        scores += settings.boosts(context, field, pair.first, pair.second) * pair.weight / settings.highest
+    scores *= settings.weight
+    divisor = sum(pair.weight for pair in pairs)
+    return scores / divisor if divisor > 0 else scores
