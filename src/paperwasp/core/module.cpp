@@ -6,7 +6,10 @@ void bind_lexicon(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_segment(nb::module_& m);
 void bind_top_k(nb::module_& m);
-void bind_rank_program(nb::module_ &m);
+void bind_attribute(nb::module_& m);
+void bind_gid_map(nb::module_& m);
+void bind_rank_program(nb::module_& m);
+void bind_native_rank(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -15,5 +18,8 @@ NB_MODULE(_core, m) {
     paperwasp::bind_segment(m);
     paperwasp::bind_reader(m);
     paperwasp::bind_top_k(m);
+    paperwasp::bind_attribute(m);
+    paperwasp::bind_gid_map(m);
     paperwasp::bind_rank_program(m);
+    paperwasp::bind_native_rank(m);
 }
