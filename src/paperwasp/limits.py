@@ -64,3 +64,17 @@ RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
 RANK_PROGRAM_OPERATIONS: Final = 1_000_000
 """Nodes worked while one rank expression is compiled, each call of a function anew."""
+
+# The content node
+STORE_WRITE_BUFFER_BYTES: Final = 16 * 1024 * 1024
+STORE_CACHE_BYTES: Final = 8 * 1024 * 1024
+CHECKPOINT_DOCUMENTS: Final = 65_536
+"""Rows added since the last checkpoint after which the next one is due."""
+CHECKPOINT_LOG_BYTES: Final = 64 * 1024 * 1024
+"""Bytes written to the log since the last checkpoint after which the next one is due."""
+CHECKPOINT_INDEX_BYTES: Final = 64 * 1024 * 1024
+"""Memory of the index that is not yet in files, after which a checkpoint is due."""
+DEAD_ROWS_SHARE: Final = 0.5
+"""Share of dead rows above which a start gives all documents new lids."""
+DEAD_ROWS_LEAST: Final = 100_000
+"""Dead rows below which that is never worth it."""

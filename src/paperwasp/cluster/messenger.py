@@ -1,0 +1,115 @@
+"""The third of the three doors: requests to an address, wherever it is served.
+
+A handler is given the message and a `reply` to call, once, with the answer or an error, from any thread, now or
+later. So whoever serves decides where its work runs: operations are queued for a writer thread, queries for a
+`WorkerPool`.
+
+Embedded, a request is a function call, and the replies of a whole batch wake the event loop once: a writer that answers
+a thousand operations does not wake it a thousand times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from paperwasp.errors import Conflict, NotFound
+
+Reply = Callable[[object], None]
+"""Takes the answer; an exception is raised to whoever asked."""
+Handler = Callable[[Any, Reply], None]
+"""Serves one message. Must not block: it is called on the asking thread. An error it raises is its answer."""
+
+
+class Messenger(Protocol):
+    """Request and answer by address."""
+
+    def serve(self, address: str, handler: Handler) -> None:
+        """Messages to `address` go to `handler`. Errors: Conflict when somebody serves it already."""
+
+    def withdraw(self, address: str) -> None:
+        """The address is served no more."""
+
+    def request(self, address: str, message: object) -> Awaitable[Any]:
+        """The answer, to be awaited. Errors: what the handler answers with; NotFound when nobody serves the address."""
+
+    def notify(self, address: str, message: object) -> None:
+        """Delivers without asking for an answer. Nobody is told whether it arrived."""
+
+
+class EmbeddedMessenger:
+    """A Messenger within the process. Requests come from one event loop; the first one binds it."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+        self._replies: _Replies | None = None
+
+    def serve(self, address: str, handler: Handler) -> None:
+        if address in self._handlers:
+            raise Conflict(f"'{address}' is served already")
+        self._handlers[address] = handler
+
+    def withdraw(self, address: str) -> None:
+        self._handlers.pop(address, None)
+
+    def request(self, address: str, message: object) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        if self._replies is None or self._replies.loop is not loop:
+            self._replies = _Replies(loop)
+        future: asyncio.Future[Any] = loop.create_future()
+        handler = self._handlers.get(address)
+        if handler is None:
+            future.set_exception(NotFound(f"nobody serves '{address}'"))
+            return future
+        try:
+            handler(message, self._replies.reply_to(future))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def notify(self, address: str, message: object) -> None:
+        if handler := self._handlers.get(address):
+            handler(message, _ignore)
+
+
+class _Replies:
+    """Answers on their way to the event loop. Any thread adds; the loop is woken when the first of a batch comes."""
+
+    __slots__ = ("_is_woken", "_waiting", "loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._waiting: deque[tuple[asyncio.Future[Any], object]] = deque()
+        self._is_woken = False
+
+    def reply_to(self, future: asyncio.Future[Any]) -> Reply:
+        waiting = self._waiting
+
+        def reply(answer: object) -> None:
+            waiting.append((future, answer))
+            if not self._is_woken:
+                self._is_woken = True
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    self.loop.call_soon_threadsafe(self._deliver)
+
+        return reply
+
+    def _deliver(self) -> None:
+        # Before the answers are taken: one that is added from here on is taken below or wakes the loop again.
+        self._is_woken = False
+        waiting = self._waiting
+        while waiting:
+            future, answer = waiting.popleft()
+            if future.done():
+                continue
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+
+def _ignore(_: object) -> None:
+    """The reply to a notification."""

@@ -1,0 +1,100 @@
+"""The messenger and the worker pool: every request is answered once, batches wake the loop once, queues are bounded."""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Barrier, Event, Thread
+
+import pytest
+
+from paperwasp.cluster.messenger import EmbeddedMessenger, Reply
+from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload
+
+
+def test_a_request_is_answered() -> None:
+    async def run() -> None:
+        messenger = EmbeddedMessenger()
+        messenger.serve("a", lambda message, reply: reply(message + 1))
+        assert await messenger.request("a", 1) == 2
+        with pytest.raises(Conflict):
+            messenger.serve("a", lambda message, reply: None)
+        messenger.withdraw("a")
+        with pytest.raises(NotFound, match="nobody serves 'a'"):
+            await messenger.request("a", 1)
+
+    asyncio.run(run())
+
+
+def test_errors_come_back_however_they_are_given() -> None:
+    def handler(message: bool, reply: Reply) -> None:
+        if message:
+            raise InvalidInput("raised")
+        reply(InvalidInput("replied"))
+
+    async def run() -> None:
+        messenger = EmbeddedMessenger()
+        messenger.serve("a", handler)
+        for message, text in ((True, "raised"), (False, "replied")):
+            with pytest.raises(InvalidInput, match=text):
+                await messenger.request("a", message)
+
+    asyncio.run(run())
+
+
+def test_a_batch_from_another_thread_wakes_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    replies: list[Reply] = []
+    woken: list[object] = []
+
+    async def run() -> list[int]:
+        messenger = EmbeddedMessenger()
+        messenger.serve("a", lambda message, reply: replies.append(reply))
+        loop = asyncio.get_running_loop()
+        wake = loop.call_soon_threadsafe
+        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *call: (woken.append(call), wake(*call)))
+        futures = [messenger.request("a", number) for number in range(1000)]
+        thread = Thread(target=lambda: [reply(number) for number, reply in enumerate(replies)])
+        thread.start()
+        thread.join()
+        return await asyncio.gather(*futures)
+
+    assert asyncio.run(run()) == list(range(1000))
+    assert len(woken) == 1
+
+
+def test_no_answer_is_lost_between_threads() -> None:
+    async def run() -> None:
+        messenger = EmbeddedMessenger()
+        pool = WorkerPool("test", threads=4, queue_length=10_000)
+        messenger.serve("a", lambda message, reply: pool.submit(lambda number: number * 2, message, reply))
+        for _ in range(20):
+            answers = await asyncio.gather(*(messenger.request("a", number) for number in range(200)))
+            assert answers == [number * 2 for number in range(200)]
+        pool.close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+def test_a_full_pool_refuses() -> None:
+    entered, release, answers = Barrier(2), Event(), list[object]()
+    pool = WorkerPool("test", threads=1, queue_length=2)
+
+    def work(message: int) -> int:
+        if message == 0:
+            entered.wait()
+            release.wait()
+        if message == 2:
+            raise InvalidInput("two")
+        return message
+
+    pool.submit(work, 0, answers.append)
+    entered.wait()
+    for message in (1, 2):
+        pool.submit(work, message, answers.append)
+    with pytest.raises(Overload, match="2 queries are waiting"):
+        pool.submit(work, 3, answers.append)
+    release.set()
+    pool.close()
+    assert answers[:2] == [0, 1] and isinstance(answers[2], InvalidInput)
+    with pytest.raises(Overload):
+        pool.submit(work, 4, answers.append)

@@ -1,0 +1,86 @@
+"""The document store: what is written is read, in order; a checkpoint is exactly one moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paperwasp.errors import Corruption
+from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites, restore
+
+
+def gid(number: int) -> bytes:
+    return number.to_bytes(12, "big")
+
+
+def put(store: DocumentStore, number: int, fields: bytes, timestamp_us: int = 1) -> None:
+    writes = StoreWrites()
+    writes.put(gid(number), f"id:n:t::{number}", timestamp_us, number, fields)
+    store.write(writes)
+
+
+def test_a_batch_is_written_in_order(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path)
+    writes = StoreWrites()
+    writes.put(gid(1), "id:n:t::æ", 5, 7, b'{"a":1}')
+    writes.put(gid(2), "id:n:t::2", 6, 8, b"{}")
+    writes.remove(gid(2), "id:n:t::2", 7)
+    writes.remove(gid(3), "id:n:t::3", 7)
+    writes.put(gid(3), "id:n:t::3", 8, 9, b'{"b":2}')
+    store.write(writes)
+    first, third = StoredDocument("id:n:t::æ", 5, 7, b'{"a":1}'), StoredDocument("id:n:t::3", 8, 9, b'{"b":2}')
+    assert [store.get(gid(number)) for number in range(4)] == [None, first, None, third]
+    assert store.multi_get([gid(3), gid(9), gid(2), gid(1)]) == [third, None, None, first]
+    assert store.multi_get([]) == []
+    assert list(store.scan()) == [(gid(1), first), (gid(3), third)]
+    assert list(store.scan(gid(2))) == [(gid(3), third)]
+    assert list(store.scan(gid(0), gid(3))) == [(gid(1), first)]
+    store.close()
+
+
+def test_a_checkpoint_is_one_moment(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path / "store")
+    put(store, 1, b"then")
+    store.checkpoint(tmp_path / "checkpoint")
+    put(store, 1, b"later")
+    put(store, 2, b"later")
+    store.checkpoint(tmp_path / "second")
+    store.close()
+    for _ in range(2):
+        restore(tmp_path / "checkpoint", tmp_path / "store")
+        store = DocumentStore(tmp_path / "store")
+        assert [document.fields for _, document in store.scan()] == [b"then"]
+        put(store, 1, b"another")
+        store.close()
+    restore(tmp_path / "second", tmp_path / "store")
+    store = DocumentStore(tmp_path / "store")
+    assert [document.fields for _, document in store.scan()] == [b"later", b"later"]
+    store.close()
+
+
+def test_a_damaged_value_is_reported(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path)
+    store._database[gid(1)] = b"?"
+    with pytest.raises(Corruption, match="gid 000000000000000000000001 is damaged"):
+        store.get(gid(1))
+    store.close()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), st.one_of(st.none(), st.binary())), max_size=40))
+def test_against_a_dict(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, bytes | None]]) -> None:
+    store, expected = DocumentStore(tmp_path_factory.mktemp("store")), dict[int, bytes]()
+    for number, fields in steps:
+        if fields is None:
+            writes = StoreWrites()
+            writes.remove(gid(number), f"id:n:t::{number}", 1)
+            store.write(writes)
+            expected.pop(number, None)
+        else:
+            put(store, number, fields)
+            expected[number] = fields
+    assert {document.lid: document.fields for _, document in store.scan()} == expected
+    store.close()
