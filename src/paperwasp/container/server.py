@@ -1,0 +1,185 @@
+"""A listening port with a handler behind it: bytes to Request, Response to bytes, errors to answers.
+
+All that is hostile about HTTP is met here: bodies that are too large, said or unsaid; compressed bodies that explode;
+broken encodings; handlers that fail. A client never sees a stack trace; the log does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from paperwasp import limits
+from paperwasp.container import granian_worker
+from paperwasp.errors import InternalError, InvalidInput, PaperwaspError, TooLarge
+from paperwasp.http.messages import Request, Response, json_response
+
+Handler = Callable[[Request], Awaitable[Response]]
+ErrorResponse = Callable[[Request, PaperwaspError], Response]
+BodyLimit = Callable[[str], int]
+"""raw path → how large a body may be, in bytes."""
+Observer = Callable[[Request, int, int], None]
+"""(request, status, nanoseconds), after each answer."""
+
+_LOG: Final = logging.getLogger("paperwasp.http")
+_BODILESS_METHODS: Final = frozenset(("GET", "HEAD", "DELETE", "OPTIONS"))
+_LATIN: Final = "latin-1"
+_UNKNOWN: Final = -1
+_GZIP: Final = 31
+"""zlib's window bits for a gzip header."""
+
+
+def default_error_response(request: Request, error: PaperwaspError) -> Response:
+    """`{"error-code", "message"}`, as the Deploy API answers."""
+    return json_response(error.http_status, {"error-code": error.deploy_code, "message": error.message})
+
+
+class HttpServer:
+    """One port: HTTP/1.1 and HTTP/2 with prior knowledge. Binds when made, listens when started."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        host: str,
+        port: int,
+        *,
+        error_response: ErrorResponse = default_error_response,
+        body_limit_bytes: BodyLimit = lambda _: limits.HTTP_PACKAGE_BODY_BYTES,
+        observe: Observer | None = None,
+    ) -> None:
+        """Errors: Conflict (PortTaken) where the port cannot be had."""
+        self._handler = handler
+        self._error_response = error_response
+        self._body_limit_bytes = body_limit_bytes
+        self._observe = observe
+        self._listener = granian_worker.bind(host, port)
+        self.host = host
+        self.port: int = self._listener.getsockname()[1]
+        self._worker: granian_worker.Worker | None = None
+
+    def start(self) -> None:
+        """Accepts connections from now on. Call it in the event loop."""
+        self._worker = granian_worker.Worker(self._serve, self._listener)
+        self._worker.start()
+
+    async def stop(self) -> None:
+        """Accepts no more, lets requests in flight finish, closes the port."""
+        if self._worker is None:
+            self._listener.close()
+        else:
+            await self._worker.stop()
+
+    async def _serve(self, scope: Any, protocol: Any) -> None:
+        started_ns = time.monotonic_ns()
+        method, raw_path = scope["method"], scope["raw_path"].decode(_LATIN)
+        query = scope["query_string"].decode(_LATIN)
+        headers = {name.decode(_LATIN): value.decode(_LATIN) for name, value in scope["headers"]}
+        body, failure = await self._body(method, raw_path, headers, protocol)
+        request = Request(method, raw_path, query, headers, body, scope["scheme"], headers["host"])
+        response = await self._answer(request) if failure is None else self._error_response(request, failure)
+        _respond(protocol, request, response)
+        if self._observe is not None:
+            self._observe(request, response.status, time.monotonic_ns() - started_ns)
+
+    async def _body(
+        self, method: str, raw_path: str, headers: dict[str, str], protocol: Any
+    ) -> tuple[bytes, PaperwaspError | None]:
+        if not _has_body(method, headers):
+            return b"", None
+        try:
+            return await _read_body(protocol, headers, self._body_limit_bytes(raw_path)), None
+        except PaperwaspError as error:
+            return b"", error
+        except Exception as error:
+            return b"", InvalidInput(f"The request body could not be read: {error}")
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            return await self._handler(request)
+        except PaperwaspError as error:
+            return self._error_response(request, error)
+        except Exception:
+            _LOG.exception("%s %s failed", request.method, request.raw_path)
+            return self._error_response(request, InternalError("Internal server error"))
+
+
+def _respond(protocol: Any, request: Request, response: Response) -> None:
+    headers = [(b"content-type", response.content_type.encode(_LATIN))]
+    headers += [(name.lower().encode(_LATIN), value.encode(_LATIN)) for name, value in response.headers.items()]
+    body = response.body
+    if request.method == "HEAD":
+        headers.append((b"content-length", b"%d" % len(body)))
+        body = b""
+    protocol.send({"type": "http.response.start", "status": response.status, "headers": headers})
+    protocol.send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _has_body(method: str, headers: dict[str, str]) -> bool:
+    if "content-length" in headers:
+        return headers["content-length"] != "0"
+    return method not in _BODILESS_METHODS or "transfer-encoding" in headers
+
+
+async def _read_body(protocol: Any, headers: dict[str, str], limit_bytes: int) -> bytes:
+    """The whole body, inflated. Errors: TooLarge, InvalidInput."""
+    length_bytes = int(headers.get("content-length", _UNKNOWN))
+    if length_bytes > limit_bytes:
+        raise _too_large(length_bytes, limit_bytes)
+    body = await _read_chunks(protocol, length_bytes, limit_bytes)
+    encoding = headers.get("content-encoding", "identity")
+    if encoding == "identity" or not body:
+        return body
+    if encoding.strip().lower() not in ("gzip", "x-gzip"):
+        raise InvalidInput(f"Content-Encoding '{encoding}' is not supported, only gzip is")
+    if len(body) > limits.HTTP_INLINE_GUNZIP_BYTES:
+        return await asyncio.to_thread(gunzip, body, limit_bytes)
+    return gunzip(body, limit_bytes)
+
+
+async def _read_chunks(protocol: Any, length_bytes: int, limit_bytes: int) -> bytes:
+    """Stops at the announced length without waiting for the end: that saves a round through the event loop."""
+    message = await protocol.receive()
+    body: bytes = message["body"]
+    if len(body) == length_bytes:
+        return body
+    chunks, size_bytes = [body], len(body)
+    while message["more_body"] and size_bytes != length_bytes:
+        message = await protocol.receive()
+        chunks.append(message["body"])
+        size_bytes += len(chunks[-1])
+        if size_bytes > limit_bytes:
+            raise _too_large(size_bytes, limit_bytes)
+    return b"".join(chunks)
+
+
+def gunzip(data: bytes, limit_bytes: int) -> bytes:
+    """Inflates a gzip body of any number of members, never holding more than the limit.
+
+    Errors: InvalidInput, TooLarge.
+    """
+    parts: list[bytes] = []
+    size_bytes = 0
+    while data:
+        inflater = zlib.decompressobj(_GZIP)
+        try:
+            part = inflater.decompress(data, limit_bytes - size_bytes + 1)
+        except zlib.error as error:
+            raise InvalidInput(f"The body is not gzip, though Content-Encoding says so: {error}") from None
+        size_bytes += len(part)
+        if size_bytes > limit_bytes:
+            raise _too_large(size_bytes, limit_bytes)
+        if not inflater.eof:
+            raise InvalidInput("The gzip body ends too early")
+        parts.append(part)
+        data = inflater.unused_data
+    return b"".join(parts)
+
+
+def _too_large(size_bytes: int, limit_bytes: int) -> TooLarge:
+    return TooLarge(
+        f"Request content size is larger than the limit: at least {size_bytes} bytes, limit {limit_bytes} bytes"
+    )

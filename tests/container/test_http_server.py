@@ -1,0 +1,199 @@
+"""The server on real sockets: both protocols, bodies of every kind, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import httpx
+import pytest
+
+from paperwasp.container.granian_worker import PortTaken
+from paperwasp.container.server import HttpServer, gunzip
+from paperwasp.errors import InvalidInput, NotFound, TooLarge
+from paperwasp.http.messages import Request, Response, json_response
+
+HOST = "127.0.0.1"
+LIMIT_BYTES = 1000
+
+
+async def echo(request: Request) -> Response:
+    if request.raw_path == "/fail":
+        raise ZeroDivisionError("secret")
+    if request.raw_path == "/absent":
+        raise NotFound("not here")
+    content = {
+        "method": request.method,
+        "path": request.raw_path,
+        "query": request.query,
+        "body": request.body.decode(),
+        "host": request.host,
+        "type": request.content_type,
+    }
+    return json_response(200, content, {"X-Test": "yes"})
+
+
+def serve(
+    test: Callable[[HttpServer], Awaitable[None]], handler: Callable[[Request], Awaitable[Response]] = echo
+) -> None:
+    """Runs `test` against a server that is there only for it."""
+
+    async def run() -> None:
+        server = HttpServer(handler, HOST, 0, body_limit_bytes=lambda _: LIMIT_BYTES)
+        server.start()
+        try:
+            await test(server)
+        finally:
+            await asyncio.wait_for(server.stop(), 10)
+
+    asyncio.run(run())
+
+
+def client(server: HttpServer, http2: bool) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", http1=not http2, http2=http2)
+
+
+@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+def test_a_request_reaches_the_handler_as_it_was_sent(http2: bool) -> None:
+    async def test(server: HttpServer) -> None:
+        async with client(server, http2) as http:
+            answer = await http.post(
+                "/a%20b/c%2Fd?x=%20y", content=b"text", headers={"Content-Type": "text/plain; a=b"}
+            )
+            assert answer.http_version == ("HTTP/2" if http2 else "HTTP/1.1")
+            assert answer.status_code == 200
+            assert answer.reason_phrase == "OK"
+            assert answer.headers["x-test"] == "yes"
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.json() == {
+                "method": "POST",
+                "path": "/a%20b/c%2Fd",
+                "query": "x=%20y",
+                "body": "text",
+                "host": f"{HOST}:{server.port}",
+                "type": "text/plain",
+            }
+
+    serve(test)
+
+
+@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+def test_bodies_may_be_compressed_chunked_or_absent(http2: bool) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for part in (b"one ", b"two ", b"three"):
+            yield part
+
+    async def test(server: HttpServer) -> None:
+        async with client(server, http2) as http:
+            answer = await http.post("/", content=gzip.compress(b"squeezed"), headers={"Content-Encoding": "gzip"})
+            assert answer.json()["body"] == "squeezed"
+            assert (await http.put("/", content=chunks())).json()["body"] == "one two three"
+            assert (await http.post("/")).json()["body"] == ""
+            assert (await http.get("/")).json()["body"] == ""
+            assert (await http.request("DELETE", "/", content=b"x")).json()["body"] == "x"
+
+    serve(test)
+
+
+@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+def test_a_body_over_the_limit_is_refused_however_it_comes(http2: bool) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(10):
+            yield b"x" * 200
+
+    async def test(server: HttpServer) -> None:
+        async with client(server, http2) as http:
+            assert (await http.post("/", content=b"x" * LIMIT_BYTES)).status_code == 200
+            assert (await http.post("/", content=b"x" * (LIMIT_BYTES + 1))).status_code == 413
+            assert (await http.post("/", content=chunks())).status_code == 413
+            bomb = gzip.compress(b"x" * 100_000)
+            answer = await http.post("/", content=bomb, headers={"Content-Encoding": "gzip"})
+            assert answer.status_code == 413
+            assert str(LIMIT_BYTES) in answer.json()["message"]
+
+    serve(test)
+
+
+def test_broken_encodings_are_the_clients_fault() -> None:
+    async def test(server: HttpServer) -> None:
+        async with client(server, False) as http:
+            for encoding, body in (("gzip", b"not gzip"), ("gzip", gzip.compress(b"cut off")[:-3]), ("br", b"x")):
+                answer = await http.post("/", content=body, headers={"Content-Encoding": encoding})
+                assert answer.status_code == 400, answer.text
+
+    serve(test)
+
+
+def test_head_has_the_headers_of_get_and_no_body() -> None:
+    async def test(server: HttpServer) -> None:
+        async with client(server, False) as http:
+            answer = await http.head("/x")
+            assert (answer.status_code, answer.content) == (200, b"")
+            assert int(answer.headers["content-length"]) > 0
+
+    serve(test)
+
+
+def test_the_status_line_is_what_grep_expects() -> None:
+    async def test(server: HttpServer) -> None:
+        reader, writer = await asyncio.open_connection(HOST, server.port)
+        writer.write(b"HEAD /ApplicationStatus HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        assert (await reader.readline()) == b"HTTP/1.1 200 OK\r\n"
+        writer.close()
+        await writer.wait_closed()
+
+    serve(test)
+
+
+def test_failures_become_answers_without_a_trace() -> None:
+    async def test(server: HttpServer) -> None:
+        async with client(server, False) as http:
+            answer = await http.get("/fail")
+            assert answer.status_code == 500
+            assert answer.json()["message"] == "Internal server error"
+            assert (await http.get("/absent")).json() == {"error-code": "NOT_FOUND", "message": "not here"}
+
+    serve(test)
+
+
+def test_stopping_waits_for_requests_in_flight() -> None:
+    async def run() -> None:
+        arrived, may_end = asyncio.Event(), asyncio.Event()
+
+        async def slow(_: Request) -> Response:
+            arrived.set()
+            await may_end.wait()
+            return json_response(200, {"done": True})
+
+        server = HttpServer(slow, HOST, 0)
+        server.start()
+        async with client(server, False) as http:
+            request = asyncio.create_task(http.get("/"))
+            await arrived.wait()
+            stop = asyncio.create_task(server.stop())
+            may_end.set()
+            assert (await request).json() == {"done": True}
+            await asyncio.wait_for(stop, 10)
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(HOST, server.port)
+
+    asyncio.run(run())
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.socket() as other:
+        other.bind((HOST, 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(PortTaken, match=str(port)):
+            HttpServer(echo, HOST, port)
+
+
+def test_gunzip_reads_members_and_holds_its_limit() -> None:
+    assert gunzip(gzip.compress(b"ab") + gzip.compress(b"cd"), 4) == b"abcd"
+    with pytest.raises(TooLarge):
+        gunzip(gzip.compress(b"ab") + gzip.compress(b"cd"), 3)
+    with pytest.raises(InvalidInput):
+        gunzip(gzip.compress(b"ab") + b"junk", 100)
