@@ -1,0 +1,192 @@
+"""The result of a search as JSON or CBOR, with its keys in Vespa's order, written in one pass.
+
+A hit's fields come as JSON from the content node and are spliced in without being read.
+Vespa: https://docs.vespa.ai/en/reference/querying/default-result-format.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Final
+
+import cbor2
+import orjson
+
+from paperwasp.content.messages import Hit
+from paperwasp.errors import PaperwaspError
+from paperwasp.http.messages import Response
+
+JSON_TYPE: Final = "application/json;charset=utf-8"
+CBOR_TYPE: Final = "application/cbor"
+
+_ERRORS: Final[Mapping[int, tuple[str, int]]] = {
+    0: ("No backends in service. Try later", 503),
+    1: ("Null query", 500),
+    2: ("Request too large", 500),
+    3: ("Illegal query", 400),
+    4: ("Invalid query parameter", 400),
+    5: ("Unspecified error", 500),
+    6: ("Error in plugin Searcher", 500),
+    7: ("Invalid query transformation", 500),
+    8: ("Error in search reply.", 500),
+    9: ("Service is misconfigured", 500),
+    10: ("Backend communication error", 503),
+    11: ("No answer when pinging node", 500),
+    12: ("Timed out", 504),
+    13: ("Empty document summaries", 500),
+    14: ("Client not authenticated.", 401),
+    15: ("Forbidden.", 403),
+    16: ("Resource not found.", 404),
+    17: ("Bad request.", 400),
+    18: ("Internal server error.", 500),
+    19: ("Insufficient storage.", 507),
+    429: ("Too many requests", 429),
+}
+"""Code → (summary, HTTP status when there are no hits)."""
+
+_FATAL_CODES: Final = frozenset((14, 15, 16, 17, 18, 19))
+"""Codes that decide the HTTP status even where there are hits; so does every code that is an HTTP status itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchError:
+    """One entry of `root.errors`."""
+
+    code: int
+    message: str
+    source: str | None = None
+
+    @classmethod
+    def of(cls, error: PaperwaspError, source: str | None = None) -> SearchError:
+        return cls(error.search_code, error.message, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the documents was searched, summed over the clusters."""
+
+    documents: int
+    clusters: int
+    full_clusters: int
+    timed_out: bool = False
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """What is shown: hits beside the cluster each came from, best first."""
+
+    hits: Sequence[tuple[str, Hit]] = ()
+    total_count: int = 0
+    coverage: Coverage | None = None
+    errors: list[SearchError] = field(default_factory=list)
+    summary_fields: tuple[str, ...] = ()
+    timing: Mapping[str, float] | None = None
+    trace: Sequence[Mapping[str, Any]] | None = None
+
+
+def respond(result: SearchResult, format_: str = "json") -> Response:
+    """The whole answer in `json` or `cbor`."""
+    body = render_json(result)
+    if format_ == "cbor":
+        return Response(status_of(result), cbor2.dumps(orjson.loads(body)), CBOR_TYPE)
+    return Response(status_of(result), body, JSON_TYPE)
+
+
+def status_of(result: SearchResult) -> int:
+    """200 where there are hits or no errors; otherwise what the first error says."""
+    if not result.errors:
+        return 200
+    if result.hits:
+        decisive = [e for e in result.errors if e.code in _FATAL_CODES or e.code >= 400]
+        return _ERRORS[decisive[0].code][1] if decisive else 200
+    return _ERRORS.get(result.errors[0].code, ("", 500))[1]
+
+
+def render_json(result: SearchResult) -> bytes:
+    """The answer as compact JSON."""
+    parts = [b"{"]
+    if result.trace:
+        parts += (b'"trace":', orjson.dumps({"children": result.trace}), b",")
+    if result.timing is not None:
+        parts += (b'"timing":', orjson.dumps(result.timing), b",")
+    parts.append(b'"root":{"id":"toplevel","relevance":1.0,"fields":{"totalCount":%d}' % result.total_count)
+    if result.coverage is not None:
+        parts += (b',"coverage":', _coverage(result.coverage))
+    if result.errors:
+        parts += (b',"errors":', orjson.dumps([_error(error) for error in result.errors]))
+    if result.hits:
+        parts += (b',"children":[', b",".join(_hits(result.hits, result.summary_fields)), b"]")
+    parts.append(b"}}")
+    return b"".join(parts)
+
+
+def _coverage(coverage: Coverage) -> bytes:
+    shown: dict[str, Any] = {
+        "coverage": 0 if coverage.timed_out else 100,
+        "documents": coverage.documents,
+        "full": not coverage.timed_out,
+        "nodes": coverage.clusters,
+        "results": coverage.clusters,
+        "resultsFull": coverage.full_clusters,
+    }
+    if coverage.timed_out:
+        shown["degraded"] = {
+            "match-phase": False,
+            "timeout": True,
+            "adaptive-timeout": False,
+            "non-ideal-state": False,
+        }
+    return orjson.dumps(shown)
+
+
+def _error(error: SearchError) -> dict[str, Any]:
+    shown: dict[str, Any] = {"code": error.code, "summary": _ERRORS.get(error.code, ("Unspecified error", 500))[0]}
+    if error.source is not None:
+        shown["source"] = error.source
+    return shown | {"message": error.message}
+
+
+def _hits(hits: Sequence[tuple[str, Hit]], summary_fields: tuple[str, ...]) -> Iterable[bytes]:
+    """Each hit as a JSON object. With `summary_fields`, only those are shown."""
+    all_fields = not summary_fields
+    type_shown = all_fields or "sddocname" in summary_fields
+    id_wanted = all_fields or "documentid" in summary_fields
+    dumps = orjson.dumps
+    heads = {cluster: b',"source":%b,"fields":{' % dumps(cluster) for cluster in {cluster for cluster, _ in hits}}
+    types = {t: b'"sddocname":' + dumps(t) for t in {hit.document_type for _, hit in hits}} if type_shown else {}
+    for cluster, hit in hits:
+        id_shown = id_wanted and (hit.show_document_id or not all_fields)
+        id_json = dumps(hit.document_id if id_shown else f"index:{cluster}/0/{hit.gid.hex()}")
+        members = [types[hit.document_type]] if type_shown else []
+        if id_shown:
+            members.append(b'"documentid":' + id_json)
+        if len(hit.fields) > 2:
+            members.append(hit.fields[1:-1])
+        if hit.match_features is not None:
+            members.append(b'"matchfeatures":' + _features(hit.match_features))
+        if hit.summary_features is not None:
+            members.append(b'"summaryfeatures":' + _features(hit.summary_features))
+        if hit.rank_features is not None:
+            members.append(b'"rankfeatures":' + _features(hit.rank_features))
+        yield b'{"id":%b,"relevance":%b%b%b}}' % (id_json, _number(hit.relevance), heads[cluster], b",".join(members))
+
+
+def _number(value: float) -> bytes:
+    return orjson.dumps(float(value)) if isfinite(value) else orjson.dumps(_not_finite(value))
+
+
+def _not_finite(value: float) -> str:
+    """As Vespa writes what JSON has no number for."""
+    if value != value:
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _features(features: Mapping[str, float]) -> bytes:
+    shown = orjson.dumps(features, option=orjson.OPT_SERIALIZE_NUMPY)
+    if b":null" in shown:
+        whole = {name: value if isfinite(value) else _not_finite(value) for name, value in features.items()}
+        shown = orjson.dumps(whole, option=orjson.OPT_SERIALIZE_NUMPY)
+    return shown

@@ -1,0 +1,88 @@
+"""From an HTTP request to the names and values of its parameters: query string, JSON body or form body.
+
+A JSON object within the body is a group of parameters: {"ranking": {"profile": "x"}} is `ranking.profile=x`. The query
+string goes before the body.
+Vespa: https://docs.vespa.ai/en/querying/query-api.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from paperwasp import limits
+from paperwasp.errors import IllegalQuery, InvalidInput
+from paperwasp.http.messages import Request, decode, decode_form
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_REMEMBERED_CHARACTERS: Final = 4096
+_RAW_GROUPS: Final = ("select.where", "select.grouping")
+MAX_BODY_DEPTH: Final = 32
+
+
+def parameter_pairs(request: Request) -> list[tuple[str, str]]:
+    """Names and values in the order in which they take effect: the last one wins.
+
+    Errors: IllegalQuery where the body is not what its type says, or the query string is broken.
+    """
+    pairs = _body_pairs(request) if request.body and request.method == "POST" else []
+    if request.query:
+        pairs.extend(_query_pairs(request.query))
+    return pairs
+
+
+def _query_pairs(query: str) -> Iterator[tuple[str, str]]:
+    try:
+        for part in query.split("&"):
+            if part:
+                name, _, value = part.partition("=")
+                yield _decode(name), _decode(value)
+    except InvalidInput as error:
+        raise IllegalQuery(error.message) from None
+
+
+def _decode(text: str) -> str:
+    return _decode_short(text) if "%" in text and len(text) <= _REMEMBERED_CHARACTERS else decode(text)
+
+
+_decode_short = lru_cache(maxsize=1024)(decode)
+
+
+def _body_pairs(request: Request) -> list[tuple[str, str]]:
+    if len(request.body) > limits.HTTP_QUERY_BODY_BYTES:
+        raise IllegalQuery(f"The body has {len(request.body)} bytes; at most {limits.HTTP_QUERY_BODY_BYTES}")
+    if request.content_type == _FORM:
+        try:
+            return list(decode_form(request.body.decode()).items())
+        except (UnicodeDecodeError, InvalidInput) as error:
+            raise IllegalQuery(f"The form in the body is broken: {error}") from None
+    if request.content_type not in ("application/json", ""):
+        return []
+    return list(flatten(_json_object(request.body)))
+
+
+def _json_object(body: bytes) -> Mapping[str, Any]:
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise IllegalQuery(f"The JSON of the body is broken: {error}") from None
+    if not isinstance(content, dict):
+        raise IllegalQuery("The body must be a JSON object")
+    return content
+
+
+def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The members of a JSON object as parameters. Arrays, and objects that are values, stay JSON."""
+    if depth > MAX_BODY_DEPTH:
+        raise IllegalQuery(f"The JSON of the body is nested deeper than {MAX_BODY_DEPTH} levels")
+    for name, value in content.items():
+        full = group + name
+        if type(value) is str:
+            yield full, value
+        elif isinstance(value, dict) and not (full.startswith("input.") or full in _RAW_GROUPS):
+            yield from flatten(value, full + ".", depth + 1)
+        elif value is not None:
+            yield full, orjson.dumps(value).decode()
