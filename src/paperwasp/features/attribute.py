@@ -21,12 +21,13 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return _count(name) if is_array and len(arguments) == 1 else constant(0.0 if is_array else 1.0)
     if output in ("weight", "contains"):
         return constant(0.0)
+    element = _element_number(arguments[1]) if len(arguments) == 2 else None
+    if is_array and element is None:
+        return constant(0.0)
     if not is_numeric(described):
         raise LanguageError(f"attribute({name}) of type {described.type} is not supported yet as a number")
-    element = _element_number(arguments[1]) if len(arguments) == 2 else None
-    if not is_array:  # a single value is the value at any index, as Vespa looks it up
-        return _value(name)
-    return _element(name, element) if element is not None else constant(0.0)
+    # A single value is the value at any index, as Vespa looks it up.
+    return _element(name, element) if is_array and element is not None else _value(name)
 
 
 def _element_number(argument: str) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paperwasp.features.base import MatchContext, RankTerm
-from paperwasp.features.family import Compute, Floats, RankSetup, register
+from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 DEFAULT_K1 = 1.2
 DEFAULT_B = 0.75
@@ -52,8 +52,7 @@ def bm25_parameters(setup: RankSetup, field: str) -> Bm25Parameters:
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    fields = setup.schema.indexed_fields
-    return [f"bm25({f.name})" for f in fields if f.index is not None and f.index.enable_bm25]
+    return [f"bm25({field})" for field in setup.index_fields]
 
 
 def term_weight(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
@@ -64,11 +63,14 @@ def term_weight(term: RankTerm, number: int, field: str, context: MatchContext) 
     return inverse_document_frequency(documents, context.document_frequency(number, field))
 
 
-@register("bm25", "bm25-index", outputs=("score",), listed=_listed)
+@register("bm25", "index", outputs=("score",), listed=_listed)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
     parameters = bm25_parameters(setup, field)
+    return _full(field, parameters) if setup.has_bm25(field) else _degraded(field, parameters)
 
+
+def _full(field: str, parameters: Bm25Parameters) -> Compute:
     def compute(context: MatchContext) -> Floats:
         scores = np.zeros(len(context.lids))
         average_length = parameters.average_field_length
@@ -81,6 +83,20 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
                 weight = term_weight(term, number, field, context)
                 added = parameters.scores(occurrences, lengths, average_length, weight)
                 scores += np.where(occurrences > 0, added, 0.0)
+        return scores
+
+    return compute
+
+
+def _degraded(field: str, parameters: Bm25Parameters) -> Compute:
+    """Of a field without enable-bm25: a match counts as one occurrence in a field of average length, as in Vespa."""
+
+    def compute(context: MatchContext) -> Floats:
+        scores = np.zeros(len(context.lids))
+        for number, term in enumerate(context.terms):
+            if field in term.fields:
+                added = parameters.scores(one(1.0), one(1.0), 1.0, term_weight(term, number, field, context))
+                scores += context.matched(number, field) * added
         return scores
 
     return compute

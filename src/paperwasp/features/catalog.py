@@ -32,6 +32,8 @@ class BoundFeature:
 
     name: str
     compute: Compute
+    bm25_field: str | None = None
+    query_name: str | None = None
 
 
 @dataclass
@@ -54,7 +56,9 @@ class Catalog:
         canonical = feature_name(name, arguments, output)
         if canonical not in self._bound:
             compute = family.bind(self.setup, arguments, output or family.outputs[0])
-            self._bound[canonical] = BoundFeature(canonical, compute)
+            bm25_field = arguments[0] if name == "bm25" and self.setup.has_bm25(arguments[0]) else None
+            query_name = arguments[0] if name == "query" else None
+            self._bound[canonical] = BoundFeature(canonical, compute, bm25_field, query_name)
         return self._bound[canonical]
 
 

@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 Compute = Callable[[MatchContext], Floats]
 """One float64 for each hit of the context, or a single one for all of them."""
 
-Parameter = Literal["index", "bm25-index", "attribute", "numeric-attribute", "field", "number", "name"]
-"""What an argument must be: a field with an index (with bm25 enabled), with an attribute (of numbers), with either of
-them; a number, counted from 0; or any name."""
+Parameter = Literal["index", "attribute", "numeric-attribute", "field", "number", "name"]
+"""What an argument must be: a field with an index, with an attribute (of numbers), with either of them; a number,
+counted from 0; or any name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,13 @@ class RankSetup:
         return self.profile.field_weights.get(name, self.schema.fields[name].weight)
 
     def is_filter(self, name: str) -> bool:
-        return name in self.profile.filter_fields or self.schema.fields[name].rank_filter
+        """Whether the field only filters: its matches give no score."""
+        return name in self.profile.filter_fields
+
+    def has_bm25(self, name: str) -> bool:
+        """Whether the index of the field keeps what bm25 needs."""
+        index = self.schema.fields[name].index
+        return index is not None and index.enable_bm25
 
     @property
     def index_fields(self) -> tuple[str, ...]:
@@ -141,11 +147,9 @@ def _check_argument(kind: Parameter, argument: str, setup: RankSetup, feature: s
 
 def _field_problem(kind: Parameter, described: Field) -> str:
     """Why the field is not of the kind; empty if it is."""
-    if kind in ("index", "bm25-index"):
+    if kind == "index":
         if described.index is None:
             return "has no index: its indexing statement needs 'index'"
-        if kind == "bm25-index" and not described.index.enable_bm25:
-            return "is not enabled for bm25: add 'index: enable-bm25' to the field"
     elif kind == "field":
         if described.index is None and described.attribute is None:
             return "is neither an index nor an attribute"

@@ -1,7 +1,7 @@
-"""Whether a program is a weighted sum of features with constant weights: what dynamic pruning needs to know.
+"""Whether a program is a weighted sum of bm25 features: what dynamic pruning needs to know.
 
-The program is run once on forms instead of numbers. A form is a constant, or features with weights; anything else has
-no form.
+The program is run once on forms instead of numbers. A form is a constant, or fields with weights; anything else has
+none.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Form = float | dict[str, float] | None
 
 
 def weighted_sum(program: Program, known: Callable[[Feature], float | None]) -> Mapping[str, float] | None:
-    """Feature name → weight, where the program is exactly the sum of the features times their weights; else None.
+    """Field → weight, where the program is exactly the sum of bm25(field) times its weight; else None.
 
     `known` answers the value of a feature that is the same for all hits of the query at hand. Weights may be negative.
     """
     operands: list[Form] = []
     for feature in program.features:
-        value = known(feature)
-        operands.append({feature.name: 1.0} if value is None else value)
+        bm25 = {feature.bm25_field: 1.0} if feature.bm25_field is not None else None
+        operands.append(bm25 or known(feature))
     operands += [float(constant) for constant in program.constants]
     operands += [None] * program.temporaries
     names = list(OPERATIONS)

@@ -14,11 +14,13 @@ from typing import Final, Protocol
 
 from paperwasp.errors import LanguageError, Position
 from paperwasp.ranking.compiler import ExpressionCompiler, FeatureCatalog, FunctionSource
-from paperwasp.ranking.expression import parse_reference
+from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.program import Feature, Program
 
 DEFAULT_FIRST_PHASE: Final = "nativeRank"
+_LATER_THAN_SECOND: Final = frozenset(("secondPhase", "relevanceScore"))
+_LATER_THAN_FIRST: Final = _LATER_THAN_SECOND | {"firstPhase"}
 
 
 class ProfileSource(Protocol):
@@ -92,15 +94,12 @@ def _bm25_sum(
     program: Program, query_value: Callable[[str], float] | None = None
 ) -> tuple[tuple[str, float], ...] | None:
     def known(feature: Feature) -> float | None:
-        name = feature.name
-        return query_value(name[6:-1]) if query_value and name.startswith("query(") and name.endswith(")") else None
+        return query_value(feature.query_name) if query_value and feature.query_name is not None else None
 
     weights = weighted_sum(program, known)
-    if weights is None or not all(name.startswith("bm25(") and name.endswith(")") for name in weights):
+    if weights is None or not all(weight >= 0 and math.isfinite(weight) for weight in weights.values()):
         return None
-    if not all(weight >= 0 and math.isfinite(weight) for weight in weights.values()):
-        return None
-    return tuple((name[5:-1], weight) for name, weight in weights.items())
+    return tuple(weights.items())
 
 
 class _Problems:
@@ -142,15 +141,21 @@ def compile_profile(
     """
     start = profile.position
     file = f"{start.source if start else source}".strip()
-    prefix = f"{file}{', ' if file else ''}rank-profile {profile.name!r}, "
+    at = f" (at line {start.line})" if start else ""
+    prefix = f"{file}{', ' if file else ''}rank-profile {profile.name!r}{at}, "
     compiler = ExpressionCompiler(catalog, profile.functions, profile.constants, prefix)
     problems = _Problems()
 
-    def program(text: str, where: str) -> Program | None:
-        return problems.attempt(lambda: compiler.builder.program(compiler.compile(text, where)))
+    def program(text: str, where: str, unknown: frozenset[str] = frozenset()) -> Program | None:
+        def work() -> Program:
+            compiled = compiler.builder.program(compiler.compile(text, where))
+            _check_phases(compiled, unknown, f"{prefix}{where}")
+            return compiled
+
+        return problems.attempt(work)
 
     def named_programs(names: Sequence[str], where: str) -> dict[str, Program]:
-        programs = {name: program(name, where) for name in names}
+        programs = {name: program(name, f"{where} {name!r}") for name in dict.fromkeys(names)}
         return {_shown(name): compiled for name, compiled in programs.items() if compiled is not None}
 
     inputs = _input_defaults(profile, problems, prefix)
@@ -182,9 +187,16 @@ def compile_profile(
     )
 
 
+def _check_phases(program: Program, unknown: frozenset[str], where: str) -> None:
+    """A phase cannot ask for its own score or that of a later one."""
+    for feature in program.features:
+        if feature.name.partition(".")[0] in unknown:
+            raise LanguageError(f"{where}: {feature.name} is not known in this phase")
+
+
 def _shown(name: str) -> str:
     """How the result names a feature: without spaces, as Vespa prints it."""
-    return str(parse_reference(name))
+    return str(parse_expression(name))
 
 
 def _input_defaults(profile: ProfileSource, problems: _Problems, prefix: str) -> dict[str, float]:

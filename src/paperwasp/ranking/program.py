@@ -28,6 +28,14 @@ class Feature(Protocol):
     def name(self) -> str:
         """Its canonical name, such as `fieldTermMatch(title,0).occurrences`."""
 
+    @property
+    def bm25_field(self) -> str | None:
+        """The field, if it is the bm25 of a field that an index can prune by."""
+
+    @property
+    def query_name(self) -> str | None:
+        """The name, if it is the value query(name) of the query."""
+
     def compute(self, context: Any) -> Floats:
         """One value per hit of the context, or a single one for all."""
 
