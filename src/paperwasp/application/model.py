@@ -8,7 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -18,7 +18,7 @@ from paperwasp.application.extras import check_extras
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.application.services import Container, DeclaredContent, Note, Services, parse_services
 from paperwasp.errors import InvalidPackage, PaperwaspError
-from paperwasp.schema import SchemaSet, parse_schemas
+from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 
 
@@ -68,10 +68,12 @@ def build_model(package: ApplicationPackage, check_schema: SchemaCheck) -> Appli
     notes: list[Note] = []
     services = _services(package, problems)
     schemas = _schemas(package, check_schema, notes, problems)
-    clusters = [_cluster(content, schemas, problems) for content in services.content_clusters]
+    clusters = [_cluster(content, schemas or {}) for content in services.content_clusters]
     check_extras(package, notes, problems)
-    _note_unused(clusters, schemas, notes)
-    if problems:
+    if schemas is not None:
+        problems.extend(_missing(services, clusters))
+        notes.extend(_unused(clusters, schemas))
+    if problems or schemas is None:
         raise InvalidPackage(_told(problems))
     return ApplicationModel(
         containers=services.containers,
@@ -85,7 +87,7 @@ def build_model(package: ApplicationPackage, check_schema: SchemaCheck) -> Appli
 def _services(package: ApplicationPackage, problems: list[str]) -> Services:
     content = package.files.get(_SERVICES)
     if content is None:
-        found = f"There are {len(package.files)} files in it, but not at its root"
+        found = f"There are {len(package.files)} files in the package"
         problems.append(f"{_SERVICES} does not exist in application package. {found}")
         return Services()
     services = parse_services(content)
@@ -95,13 +97,13 @@ def _services(package: ApplicationPackage, problems: list[str]) -> Services:
 
 def _schemas(
     package: ApplicationPackage, check_schema: SchemaCheck, notes: list[Note], problems: list[str]
-) -> Mapping[str, Schema]:
-    """The schemas of the package by name; none where they do not parse."""
+) -> Mapping[str, Schema] | None:
+    """The schemas of the package by name; None where they do not parse."""
     try:
         found = parse_schemas(_schema_texts(package, problems))
     except PaperwaspError as error:
         problems.extend(error.message.splitlines())
-        found = SchemaSet(MappingProxyType({}), ())
+        return None
     notes.extend(Note(message) for message in found.notes)
     for schema in found.schemas.values():
         problems.extend(_checked(schema, check_schema))
@@ -127,23 +129,23 @@ def _checked(schema: Schema, check_schema: SchemaCheck) -> list[str]:
     return []
 
 
-def _cluster(content: DeclaredContent, schemas: Mapping[str, Schema], problems: list[str]) -> ContentCluster:
+def _cluster(content: DeclaredContent, schemas: Mapping[str, Schema]) -> ContentCluster:
     by_type = {schema.document.name: schema for schema in schemas.values()}
-    found: dict[str, Schema] = {}
-    for name in content.document_types:
-        if name in by_type:
-            found[name] = by_type[name]
-        else:
-            problems.append(
-                f"{content.position}: no schema for document type '{name}' in content cluster '{content.id}'"
-            )
+    found = {name: by_type[name] for name in content.document_types if name in by_type}
     return ContentCluster(content.id, MappingProxyType(found), content.redundancy)
 
 
-def _note_unused(clusters: list[ContentCluster], schemas: Mapping[str, Schema], notes: list[Note]) -> None:
+def _missing(services: Services, clusters: list[ContentCluster]) -> Iterator[str]:
+    for content, cluster in zip(services.content_clusters, clusters, strict=True):
+        for name in content.document_types:
+            if name not in cluster.schemas:
+                yield f"{content.position}: no schema for document type '{name}' in content cluster '{content.id}'"
+
+
+def _unused(clusters: list[ContentCluster], schemas: Mapping[str, Schema]) -> Iterator[Note]:
     used = {schema.name for cluster in clusters for schema in cluster.schemas.values()}
-    unused = sorted(schemas.keys() - used)
-    notes.extend(Note(f"Schema '{name}' is in no content cluster", "INFO") for name in unused)
+    for name in sorted(schemas.keys() - used):
+        yield Note(f"Schema '{name}' is in no content cluster", "INFO")
 
 
 def _told(problems: list[str]) -> str:

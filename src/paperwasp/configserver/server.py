@@ -21,7 +21,7 @@ from paperwasp.application.services import Note
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.sessions import Active, ApplicationId, Event, Session, SessionRepository, State
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import Conflict, InternalError, InvalidInput, InvalidPackage, NotFound, PaperwaspError
+from paperwasp.errors import Conflict, InternalError, InvalidPackage, NotFound, PaperwaspError
 
 _log = logging.getLogger(__name__)
 
@@ -121,6 +121,7 @@ class ConfigServer:
         with self._lock:
             session = self._sessions.get(session_id)
             prepared = replace(session.after(Event.PREPARE), application=application or session.application)
+            self._check_alone(prepared)
             model = self._build_model(self.package(session))
             self._check_change(model)
             if not dry_run:
@@ -137,7 +138,8 @@ class ConfigServer:
             session = self._sessions.get(session_id)
             activated = replace(session.after(Event.ACTIVATE), activated_ms=self._now_ms())
             active, revision = self._sessions.active()
-            self._check_fresh(session, active, force)
+            self._check_alone(session)
+            _check_fresh(session, active, force)
             model = self._build_model(self.package(session))
             self._check_change(model)
             previous = active.generation if active else 0
@@ -158,7 +160,7 @@ class ConfigServer:
             session = self.create(content, application)
             prepared = self.prepare(session.id, dry_run=dry_run)
             if dry_run:
-                return prepared, InvalidInput("nothing is activated in a dry run")
+                return prepared, None
             try:
                 return Prepared(self.activate(session.id), prepared.notes), None
             except PaperwaspError as error:
@@ -200,23 +202,17 @@ class ConfigServer:
         refused = refused_changes(self._running.model, model) if self._running else []
         if refused:
             listed = "\n".join(refused)
-            raise InvalidPackage(f"Invalid application package: not supported yet while documents are kept:\n{listed}")
-
-    def _check_fresh(self, session: Session, active: Active | None, force: bool) -> None:
-        if active is None:
-            return
-        runs_other = active.session_id is not None and active.application != session.application
-        if runs_other:
-            raise Conflict(
-                f"The application '{active.application}' is active, and only one at a time is supported yet: "
-                f"delete it before activating '{session.application}'"
+            raise InvalidPackage(
+                "Invalid application package: these changes are not supported yet while there are documents; "
+                f"delete the application first, its documents with it, or take them back:\n{listed}"
             )
-        if active.generation > session.id:
-            raise Conflict(f"Session {session.id} is older than the active session ({active.generation})")
-        if active.generation != session.base_generation and not force:
+
+    def _check_alone(self, session: Session) -> None:
+        running = self.running
+        if running and running.application != session.application:
             raise Conflict(
-                f"Cannot activate session {session.id} because the active session ({active.generation}) is not the one "
-                f"that was active when it was created ({session.base_generation})"
+                f"The application '{running.application}' is active, and only one at a time is supported yet: "
+                f"delete it before deploying '{session.application}'"
             )
 
     def _switch(self, chosen: Active, revision: int, before: Active | None, activation: Activation) -> None:
@@ -256,3 +252,16 @@ class ConfigServer:
 
     def _now_ms(self) -> int:
         return self._environment.time_ns() // 1_000_000
+
+
+def _check_fresh(session: Session, active: Active | None, force: bool) -> None:
+    """Errors: Conflict where the session is older than what is active, or was made on the base of something else."""
+    if active is None:
+        return
+    if active.generation > session.id:
+        raise Conflict(f"Session {session.id} is older than the active session ({active.generation})")
+    if active.generation != session.base_generation and not force:
+        raise Conflict(
+            f"Cannot activate session {session.id} because the active session ({active.generation}) is not the one "
+            f"that was active when it was created ({session.base_generation})"
+        )

@@ -1,0 +1,148 @@
+"""The files of a session or of the active application, read over HTTP.
+
+A folder is listed in one of two forms: entries with name, type and size where the path ends in a slash, and addresses
+of its files, as Vespa itself does it, where it does not, where the query asks for it (`return=content`), and for
+the Vespa command line. The addresses of folders carry the question on, so that a client that follows them stays in
+its form.
+
+Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html#content
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import quote
+
+from paperwasp.application.package import ApplicationPackage
+from paperwasp.configserver.addresses import (
+    APPLICATION,
+    SESSION,
+    application_in_path,
+    application_url,
+    session_in_path,
+    session_url,
+)
+from paperwasp.configserver.parameters import flag
+from paperwasp.configserver.server import ConfigServer
+from paperwasp.configserver.sessions import Session
+from paperwasp.configserver.worker import Worker
+from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.http.messages import Request, Response, decode, json_response
+from paperwasp.http.routing import Router
+
+_TYPES: Final = {
+    ".xml": "application/xml",
+    ".json": "application/json",
+    ".txt": "text/plain;charset=utf-8",
+    ".html": "text/html;charset=utf-8",
+}
+_OTHER_TYPE: Final = "application/octet-stream"
+
+
+class ContentApi:
+    """Handlers of `…/content`."""
+
+    def __init__(self, server: ConfigServer, worker: Worker) -> None:
+        self._server = server
+        self._worker = worker
+
+    def bind(self, router: Router) -> None:
+        router.add("GET", APPLICATION + "/content", self.of_application)
+        router.add("GET", APPLICATION + "/content/{path...}", self.of_application)
+        router.add("GET", SESSION + "/content", self.of_session)
+        router.add("GET", SESSION + "/content/{path...}", self.of_session)
+
+    async def of_application(self, request: Request, names: Mapping[str, str]) -> Response:
+        application = application_in_path(names)
+        session = await self._worker.run(self._server.active_session, application)
+        return await self._content(request, session, application_url(request, application), names.get("path"))
+
+    async def of_session(self, request: Request, names: Mapping[str, str]) -> Response:
+        session = await self._worker.run(self._server.session, session_in_path(names))
+        return await self._content(request, session, session_url(request, session.id), names.get("path"))
+
+    async def _content(self, request: Request, session: Session, url: str, raw_path: str | None) -> Response:
+        package = await self._worker.run(self._server.package, session)
+        path = "/".join(decode(segment) for segment in (raw_path or "").split("/"))
+        if path in package.files:
+            return _file(request, package, path, url)
+        folder = path.removesuffix("/")
+        if folder and not any(name.startswith(folder + "/") for name in package.files):
+            raise NotFound(f"Session {session.id} does not contain a file at '{path}'")
+        return _Listing(request, package, folder, f"{url}/content/").response()
+
+
+def _file(request: Request, package: ApplicationPackage, path: str, url: str) -> Response:
+    wanted = request.parameters().get("return", "content")
+    if wanted == "status":
+        return json_response(200, _status(package, path, f"{url}/content/"))
+    if wanted != "content":
+        raise _bad_return(wanted)
+    return Response(200, package.files[path], _TYPES.get(PurePosixPath(path).suffix, _OTHER_TYPE))
+
+
+class _Listing:
+    """One folder of a package, as an answer."""
+
+    def __init__(self, request: Request, package: ApplicationPackage, folder: str, url: str) -> None:
+        self._request = request
+        self._package = package
+        self._url = url
+        self._prefix = folder + "/" if folder else ""
+        self._parameters = request.parameters()
+        self._recursive = flag(self._parameters, "recursive")
+
+    def response(self) -> Response:
+        wanted = self._parameters.get("return", "")
+        paths = self._paths()
+        if wanted == "status":
+            return json_response(200, [_status(self._package, path, self._url) for path in paths])
+        if wanted not in ("", "content"):
+            raise _bad_return(wanted)
+        if wanted or self._is_for_addresses():
+            return json_response(200, [self._address(path) for path in paths])
+        return json_response(200, [self._entry(path) for path in paths])
+
+    def _is_for_addresses(self) -> bool:
+        slash = self._request.raw_path.endswith("/")
+        return not slash or self._request.header("user-agent").startswith("Vespa CLI/")
+
+    def _paths(self) -> list[str]:
+        """The files and folders (these end in a slash) in the folder, or below it too."""
+        paths: set[str] = set()
+        for name in self._package.files:
+            if name.startswith(self._prefix):
+                head, slash, _ = name.removeprefix(self._prefix).partition("/")
+                paths.add(self._prefix + head + slash)
+                if self._recursive:
+                    paths.add(name)
+                    paths |= _folders(name, self._prefix)
+        return sorted(paths)
+
+    def _address(self, path: str) -> str:
+        return self._url + quote(path) + ("?return=content" if path.endswith("/") else "")
+
+    def _entry(self, path: str) -> dict[str, Any]:
+        name = path.removeprefix(self._prefix)
+        if path.endswith("/"):
+            return {"name": name.removesuffix("/"), "type": "directory"}
+        return {"name": name, "type": "file", "size": len(self._package.files[path])}
+
+
+def _folders(path: str, prefix: str) -> set[str]:
+    """The folders from below `prefix` down to the file."""
+    folders = {f"{parent}/" for parent in PurePosixPath(path).parents if str(parent) != "."}
+    return {folder for folder in folders if folder.startswith(prefix) and folder != prefix}
+
+
+def _status(package: ApplicationPackage, path: str, url: str) -> dict[str, str]:
+    content = package.files.get(path)
+    checksum = hashlib.md5(content, usedforsecurity=False).hexdigest() if content is not None else ""
+    return {"status": "new", "md5": checksum, "name": url + quote(path)}
+
+
+def _bad_return(wanted: str) -> InvalidInput:
+    return InvalidInput(f"return={wanted} is an illegal argument. Only 'content' and 'status' are allowed")
