@@ -90,6 +90,8 @@ class Element:
     bare: bool = False
     choices: tuple[str, ...] = ()
     """The words that WORD may be; any, if empty."""
+    means: str = ""
+    """The keyword that the tree shall have, for elements with two words."""
 
 
 def _flag() -> Element:
@@ -123,11 +125,11 @@ _INDEX = Element((Part.OPTIONAL_NAME,), value=Value.CHILDREN, block="index")
 _INDEXING = Element(value=Value.SCRIPT, block=Block.TEXT)
 _QUERY_COMMAND = _value(Value.TEXT)
 _SUMMARY_TO = Element((Part.OPTIONAL_NAME,), value=Value.WORDS)
-_RANK_PROFILE = _block("rank-profile", Part.DASHED_NAME, Part.INHERITS)
+_RANK_PROFILE = Element((Part.DASHED_NAME, Part.INHERITS), block="rank-profile", means="rank-profile")
 _ONNX_MODEL = _block("onnx-model", Part.NAME)
-_FUNCTION = _block("function", Part.FUNCTION)
+_FUNCTION = Element((Part.FUNCTION,), block="function", means="function")
 _DIVERSITY = _block("diversity")
-_SCHEMA = _block("schema", Part.NAME, Part.INHERITS)
+_SCHEMA = Element((Part.NAME, Part.INHERITS), block="schema", means="schema")
 _SUMMARY_IN_FIELD = _properties("summary", Part.OPTIONAL_NAME, Part.OPTIONAL_TYPE)
 _ONNX_BINDING = Element((Part.QUOTED_NAME,), value=Value.LINE)
 
@@ -165,6 +167,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "constant": _block("constant", Part.NAME),
             "onnx-model": _ONNX_MODEL,
             "stemming": _STEMMING,
+            "documentid": _value(Value.WORD, "from-disk", "attribute"),
             "raw-as-base64-in-summary": Element(value=Value.BOOLEAN, bare=True),
             "document-summary": _block("document-summary", Part.DASHED_NAME, Part.INHERITS),
             "import": _block("import", Part.FIELD, Part.PATH, Part.AS),
@@ -263,7 +266,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
         "linguistics profile": {"index": _value(Value.TEXT), "search": _value(Value.TEXT)},
         "match": {
             "text": _flag(),
-            "token": _flag(),
+            "token": Element(bare=True, means="text"),
             "word": _flag(),
             "exact": _flag(),
             "gram": _flag(),
@@ -343,11 +346,13 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
         "first-phase": {
             "expression": _EXPRESSION,
             "keep-rank-count": _value(Value.INTEGER),
+            "total-keep-rank-count": _value(Value.INTEGER),
             "rank-score-drop-limit": _value(Value.NUMBER),
         },
         "second-phase": {
             "expression": _EXPRESSION,
             "rerank-count": _value(Value.INTEGER),
+            "total-rerank-count": _value(Value.INTEGER),
             "rank-score-drop-limit": _value(Value.NUMBER),
         },
         "global-phase": {
@@ -359,6 +364,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "attribute": _value(Value.WORD),
             "order": _value(Value.WORD, "ascending", "descending"),
             "max-hits": _value(Value.INTEGER),
+            "total-max-hits": _value(Value.INTEGER),
             "max-filter-coverage": _value(Value.NUMBER),
             "evaluation-point": _value(Value.NUMBER),
             "pre-post-filter-tipping-point": _value(Value.NUMBER),

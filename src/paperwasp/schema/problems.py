@@ -14,18 +14,30 @@ class InvalidSchemas(InvalidPackage):
         self.problems = problems
 
 
+_Found = tuple[str, int, int, str]
+"""Source, line, column and message, which is the order to tell problems in."""
+
+
 class Problems:
-    """Collects errors, and notes on what is accepted without effect. A line that repeats is kept once."""
+    """Collects errors, and notes on what is accepted without effect; tells each once, in the order of the files."""
 
     def __init__(self) -> None:
-        self.errors: dict[str, None] = {}
-        self.notes: dict[str, None] = {}
+        self._errors: set[_Found] = set()
+        self._notes: set[_Found] = set()
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        return _told(self._errors)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return _told(self._notes)
 
     def error(self, message: str, position: Position | None) -> None:
-        self.errors[f"{position}: {message}" if position else message] = None
+        self._errors.add(_found(message, position))
 
     def note(self, message: str, position: Position | None) -> None:
-        self.notes[f"{position}: {message}" if position else message] = None
+        self._notes.add(_found(message, position))
 
     def unsupported(self, node: Node, of: str = "") -> None:
         """Refuses an element that the language has and paperwasp does not execute yet."""
@@ -37,5 +49,15 @@ class Problems:
 
     def check(self) -> None:
         """Raises InvalidSchemas if there is any error."""
-        if self.errors:
-            raise InvalidSchemas(tuple(self.errors))
+        if self._errors:
+            raise InvalidSchemas(self.errors)
+
+
+def _found(message: str, position: Position | None) -> _Found:
+    return (position.source, position.line, position.column, message) if position else ("", 0, 0, message)
+
+
+def _told(found: set[_Found]) -> tuple[str, ...]:
+    """One line for each, with its place in front if it has one."""
+    lines = ((Position(source, line, column), message) for source, line, column, message in sorted(found))
+    return tuple(f"{position}: {message}" if position.line else message for position, message in lines)

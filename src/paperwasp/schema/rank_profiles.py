@@ -4,7 +4,7 @@
 * Functions, constants and inputs are all those of the parents and of the profile, whose own win; two parents that
   define the same name differently are an error.
 * A feature list is the profile's own, else its parents'; only `match-features inherits parent` joins them.
-* Nothing is inherited implicitly, not even `default`.
+* Nothing is inherited implicitly, not even `default`; the weights of fields count in `default` and its heirs only.
 
 Vespa: https://docs.vespa.ai/en/schemas/inheritance-in-schemas.html#rank-profile-inheritance
 """
@@ -69,7 +69,7 @@ def _with_inner(nodes: Iterable[Node], outer: str, problems: Problems) -> Iterat
 def rank_profile(settings: RankSettings, fields: Mapping[str, Field]) -> RankProfile:
     """The profile as the rest of the code sees it, with the ranking settings of the schema's fields in it."""
     single: dict[str, Any] = settings.single
-    weights = {f.name: f.weight for f in fields.values() if settings.is_default and f.weight != 100}
+    weights = {f.name: f.weight if settings.is_default else 100 for f in fields.values() if f.weight != 100}
     filters = {f.name: True for f in fields.values() if f.rank_filter} | settings.filters
     match, summary, rank = (settings.features.get(keyword, ()) for keyword in FEATURE_LISTS)
     return RankProfile(
@@ -158,7 +158,7 @@ class _Combination:
         for entries in maps:
             for name, value in entries.items():
                 if name not in overridden and result.setdefault(name, value) != value:
-                    self.conflict(f"{what}{name}")
+                    self.conflict(f"{what}{name}" if what else name.replace("_", "-"))
         return result
 
     def only(self, what: str, values: list[_T], nothing: _T) -> _T:

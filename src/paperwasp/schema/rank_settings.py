@@ -220,7 +220,7 @@ def split_features(text: str) -> tuple[str, ...]:
 
     Raises ValueError for unbalanced parentheses and for commas between features.
     """
-    features: list[str] = []
+    features: list[list[str]] = []
     depth, quote, joined = 0, "", False
     for character in text:
         if quote or character in "\"'":
@@ -231,15 +231,15 @@ def split_features(text: str) -> tuple[str, ...]:
         depth += 0 if quote else (character == "(") - (character == ")")
         if depth < 0 or (character == "," and not depth and not quote):
             raise ValueError(f"unexpected {character!r} between features")
-        # A parenthesis or a dot goes on with the feature before it, even after white space; so does what is after a dot.
-        if features and (joined or character in "(." or features[-1].endswith(".")):
-            features[-1] += character
+        # White space before a parenthesis and around a dot does not end a feature.
+        if features and (joined or character in "(." or features[-1][-1] == "."):
+            features[-1].append(character)
         else:
-            features.append(character)
+            features.append([character])
         joined = True
     if depth or quote:
         raise ValueError("a parenthesis or a quote is not closed")
-    return tuple(features)
+    return tuple("".join(feature) for feature in features)
 
 
 def _properties(settings: RankSettings, node: Node, around: Surroundings) -> None:
@@ -283,14 +283,17 @@ _WITHOUT_EFFECT: Final[Mapping[str, str]] = dict.fromkeys(
     "it tunes how a query is executed, not what it answers",
 )
 
+# The totals are over the nodes of a group, and a group is one node here.
 _FIRST_PHASE: Final[Mapping[str, _Setting]] = {
     "expression": _single("first_phase", _expression),
     "keep-rank-count": _single("keep_rank_count", _count),
+    "total-keep-rank-count": _single("keep_rank_count", _count),
     "rank-score-drop-limit": _single("rank_score_drop_limit", _number),
 }
 _SECOND_PHASE: Final[Mapping[str, _Setting]] = {
     "expression": _single("second_phase", _expression),
     "rerank-count": _single("rerank_count", _count),
+    "total-rerank-count": _single("rerank_count", _count),
     "rank-score-drop-limit": _single("second_phase_rank_score_drop_limit", _number),
 }
 _SETTINGS: Final[Mapping[str, _Setting]] = {

@@ -6,7 +6,7 @@ left out, so that one mistake is not reported as many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.document.types import DocumentType
-from paperwasp.errors import InvalidInput, Position
+from paperwasp.errors import InvalidInput, LanguageError, Position
 from paperwasp.schema.fields import resolve_field, stemming_of
 from paperwasp.schema.model import DocumentSummary, Field, Schema, Stemming
 from paperwasp.schema.problems import Problems
@@ -50,7 +50,7 @@ def parse_schemas(files: Mapping[str, str]) -> SchemaSet:
     package.read()
     schemas = package.resolve()
     problems.check()
-    return SchemaSet(MappingProxyType(schemas), tuple(problems.notes))
+    return SchemaSet(MappingProxyType(schemas), problems.notes)
 
 
 @dataclass(slots=True)
@@ -115,9 +115,11 @@ class _Package:
     def parse(self, path: str, parser: Callable[[str, str], Node]) -> Node | None:
         try:
             return parser(self.files[path], path)
+        except LanguageError as error:
+            self.problems.error(error.bare_message, error.position)
         except InvalidInput as error:
             self.problems.error(error.message, None)
-            return None
+        return None
 
     def read_schema(self, path: str) -> None:
         stem = PurePosixPath(path).stem
@@ -239,6 +241,8 @@ class _SchemaResolver:
         for node in self.source.elements:
             if node.keyword == "raw-as-base64-in-summary":
                 self.problems.without_effect(node, "there are no raw fields")
+            elif node.keyword == "documentid" and node.text == "from-disk":
+                self.problems.without_effect(node, "it is the default")
             elif node.keyword == "field":
                 self.problems.error(f"{node.describe()} outside the document is not supported yet", node.position)
             elif node.keyword not in handled:
@@ -325,7 +329,7 @@ class _SchemaResolver:
         for node in self.source.root.all("document-summary"):
             if node.name in declared:
                 self.problems.error(f"document-summary {node.name} is defined twice", node.position)
-            declared[node.name] = node
+            declared.setdefault(node.name, node)
         inherited = {name: s for parent in self.inherited for name, s in parent.schema.summaries.items()}
         return resolve_summaries(declared, inherited, self.fields, self.unusable, self.problems)
 
@@ -336,5 +340,4 @@ def _is_struct(node: Node) -> bool:
 
 def _directory(path: str) -> str:
     """The directory of a path, with a slash at its end, or an empty string."""
-    parent: Iterable[str] = PurePosixPath(path).parts[:-1]
-    return "".join(f"{part}/" for part in parent)
+    return path[: path.rfind("/") + 1]

@@ -106,8 +106,8 @@ class _Parser:
         if token.text not in elements:
             self.tokens.fail(_unknown(token.text, block, elements))
         self.tokens.next()
-        draft = _Draft(_canonical(token.text), self.tokens.position(token))
         element = elements[token.text]
+        draft = _Draft(element.means or token.text, self.tokens.position(token))
         for part in element.header:
             self.header(part, draft)
         self.body(element, draft)
@@ -411,11 +411,6 @@ class _Parser:
             return ""
         raw = self.tokens.text[taken[0].start : taken[-1].end]
         return _COMMENT_OR_STRING.sub(_blank_comment, raw)
-
-
-def _canonical(keyword: str) -> str:
-    """One word for elements that have two."""
-    return {"search": "schema", "model": "rank-profile", "macro": "function", "token": "text"}.get(keyword, keyword)
 
 
 def _unquoted(token: Token) -> str:

@@ -51,9 +51,9 @@ def dump(node: Node, indent: int = 0) -> str:
 def _header(node: Node) -> Iterator[str]:
     if node.inline:
         yield "inline"
-    if node.name or node.keyword == "function":
+    if node.name:
         yield node.name
-    if node.arguments or node.keyword == "function":
+    if node.arguments or (node.keyword == "function" and node.name):
         yield f"({', '.join(node.arguments)})"
     if node.type:
         yield f"type {node.type}"
