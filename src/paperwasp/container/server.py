@@ -126,10 +126,7 @@ def _has_body(method: str, headers: dict[str, str]) -> bool:
 
 async def _read_body(protocol: Any, headers: dict[str, str], limit_bytes: int) -> bytes:
     """The whole body, inflated. Errors: TooLarge, InvalidInput."""
-    length_bytes = int(headers.get("content-length", _UNKNOWN))
-    if length_bytes > limit_bytes:
-        raise _too_large(length_bytes, limit_bytes)
-    body = await _read_chunks(protocol, length_bytes, limit_bytes)
+    body = await _read_raw(protocol, int(headers.get("content-length", _UNKNOWN)), limit_bytes)
     encoding = headers.get("content-encoding", "identity")
     if encoding == "identity" or not body:
         return body
@@ -140,20 +137,30 @@ async def _read_body(protocol: Any, headers: dict[str, str], limit_bytes: int) -
     return gunzip(body, limit_bytes)
 
 
-async def _read_chunks(protocol: Any, length_bytes: int, limit_bytes: int) -> bytes:
-    """Stops at the announced length without waiting for the end: that saves a round through the event loop."""
-    message = await protocol.receive()
-    body: bytes = message["body"]
-    if len(body) == length_bytes:
-        return body
-    chunks, size_bytes = [body], len(body)
-    while message["more_body"] and size_bytes != length_bytes:
+async def _read_raw(protocol: Any, length_bytes: int, limit_bytes: int) -> bytes:
+    """The body as it is sent. Stops at the announced length: waiting for the end would be one more round of the loop."""
+    if length_bytes > limit_bytes:
+        await _discard(protocol)
+        raise _too_large(length_bytes, limit_bytes)
+    chunks, size_bytes, more = [], 0, True
+    while more and size_bytes != length_bytes:
         message = await protocol.receive()
         chunks.append(message["body"])
+        more = message["more_body"]
         size_bytes += len(chunks[-1])
         if size_bytes > limit_bytes:
+            await _discard(protocol, more)
             raise _too_large(size_bytes, limit_bytes)
-    return b"".join(chunks)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _discard(protocol: Any, more: bool = True) -> None:
+    """Reads on for a while, so that a client that sends before it listens gets to see the refusal."""
+    size_bytes = 0
+    while more and size_bytes < limits.HTTP_DISCARDED_BYTES:
+        message = await protocol.receive()
+        size_bytes += len(message["body"])
+        more = message["more_body"]
 
 
 def gunzip(data: bytes, limit_bytes: int) -> bytes:
