@@ -250,6 +250,11 @@ def _properties(settings: RankSettings, node: Node, around: Surroundings) -> Non
         settings.properties[child.name] = child.text
 
 
+def _strict(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    if node.text in ("on", "true"):
+        around.problems.unsupported(node, f"rank-profile {settings.name}")
+
+
 # Settings of fields
 
 
@@ -304,6 +309,7 @@ _SETTINGS: Final[Mapping[str, _Setting]] = {
     "constants": _constants,
     **dict.fromkeys(FEATURE_LISTS, _features),
     "rank-properties": _properties,
+    "strict": _strict,
     "ignore-default-rank-features": _single("ignore_default_rank_features", _true),
     "weight": _weight,
     "rank": _rank,

@@ -1,7 +1,6 @@
 """Schema text → syntax tree, by walking the table of `grammar`.
 
-`expression: …` and the like hold other languages. They are cut out as free text by looking at tokens only, so a brace
-or a `#` inside a quoted string never ends them; what they mean is for the packages of those languages.
+`expression: …` and the like hold other languages; `free_text` cuts them out whole.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Final
 from paperwasp.errors import Position
 from paperwasp.parsing import Lexicon, Token, TokenStream
 from paperwasp.parsing.tokens import END
+from paperwasp.schema.free_text import OPENING, balanced_text, bracketed, line_end, line_text, take_until
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
 from paperwasp.schema.tree import Node, dump
 
@@ -37,8 +37,6 @@ _PROFILE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _DASHED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _INTEGER = re.compile(r"-?[0-9]+L?")
-_COMMENT_OR_STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*")
-_OPENING = {"{": "}", "(": ")", "[": "]"}
 _INPUT_TYPES = ("double", "float", "long", "string", "tensor")
 
 
@@ -121,16 +119,15 @@ class _Parser:
                 self.block(element.block, draft)
         elif not element.bare:
             forms = ["':'"] * (element.value is not None) + ["'{'"] * (element.block is not None)
-            self.tokens.fail(f"expected {' or '.join(forms)} after {draft.node().describe()}, found {self.found()}")
-
-    def found(self) -> str:
-        return self.tokens.found()
+            self.tokens.fail(
+                f"expected {' or '.join(forms)} after {draft.node().describe()}, found {self.tokens.found()}"
+            )
 
     def block(self, block: str | Block, draft: _Draft) -> None:
         opening = self.tokens.expect("{")
         if block is Block.TEXT:
             draft.value_position = self.tokens.position()
-            draft.values = (self.balanced_text(opening),)
+            draft.values = (balanced_text(self.tokens, opening),)
             return
         while not self.tokens.accept("}"):
             if self.tokens.at_kind(END):
@@ -145,11 +142,11 @@ class _Parser:
     def property(self) -> Node:
         """`key: value`, its pieces joined without space, as Vespa does."""
         first = self.tokens.current
-        end = self.line_end(first)
+        end = line_end(self.tokens, first)
         key = self.joined_until(":", end)
         self.tokens.expect(":")
         position = self.tokens.position()
-        value = "".join(_unquoted(token) for token in self.take_until(end))
+        value = "".join(_unquoted(token) for token in take_until(self.tokens, end))
         if not key or not value:
             self.tokens.fail("expected 'key: value' on one line", first)
         return Node("property", self.tokens.position(first), key, values=(value,), value_position=position)
@@ -178,16 +175,16 @@ class _Parser:
             draft.values = (self.input_value(),)
         elif self.tokens.at("{"):
             draft.value_position = self.tokens.position()
-            draft.values = (self.bracketed(),)
+            draft.values = (bracketed(self.tokens),)
         return draft.node()
 
     def input_value(self) -> str:
-        if self.tokens.at(*_OPENING):
-            return self.bracketed()
+        if self.tokens.at(*OPENING):
+            return bracketed(self.tokens)
         if self.tokens.at("file"):
             return self.path()
         if not self.tokens.at_kind("number", "word"):
-            self.tokens.fail(f"expected a number, a tensor or 'file:', found {self.found()}")
+            self.tokens.fail(f"expected a number, a tensor or 'file:', found {self.tokens.found()}")
         return self.tokens.next().text
 
     # Values
@@ -223,19 +220,19 @@ class _Parser:
             case Value.TYPE:
                 return (self.data_type(),)
             case _:
-                return (self.line_text(colon, script=element.value is Value.SCRIPT),)
+                return (line_text(self.tokens, colon, script=element.value is Value.SCRIPT),)
 
     def word(self, choices: tuple[str, ...]) -> str:
         token = self.tokens.current
         if token.kind != "word" or (choices and token.text not in choices):
             expected = " or ".join(choices) if choices else "a word"
-            self.tokens.fail(f"expected {expected}, found {self.found()}")
+            self.tokens.fail(f"expected {expected}, found {self.tokens.found()}")
         return self.tokens.next().text
 
     def number(self, pattern: re.Pattern[str] | None, what: str) -> str:
         token = self.tokens.current
         if token.kind != "number" or (pattern is not None and not pattern.fullmatch(token.text)):
-            self.tokens.fail(f"expected {what}, found {self.found()}")
+            self.tokens.fail(f"expected {what}, found {self.tokens.found()}")
         return self.tokens.next().text
 
     def path(self) -> str:
@@ -244,7 +241,7 @@ class _Parser:
         while self.tokens.current.start == end and not self.tokens.at("{", "}") and not self.tokens.at_kind(END):
             end = self.tokens.next().end
         if start == end:
-            self.tokens.fail(f"expected a path, found {self.found()}")
+            self.tokens.fail(f"expected a path, found {self.tokens.found()}")
         return self.tokens.text[start:end]
 
     # Headers
@@ -279,7 +276,7 @@ class _Parser:
     def name_token(self, pattern: re.Pattern[str], what: str) -> str:
         token = self.tokens.current
         if token.kind != "word":
-            self.tokens.fail(f"expected {what}, found {self.found()}")
+            self.tokens.fail(f"expected {what}, found {self.tokens.found()}")
         if not pattern.fullmatch(token.text):
             self.tokens.fail(f"{token.text!r} is not allowed as a name here")
         return self.tokens.next().text
@@ -345,90 +342,9 @@ class _Parser:
         self.tokens.expect("]")
         return f"{name}[{size.text if size else ''}]"
 
-    # Free text
-
-    def line_end(self, token: Token) -> int:
-        """The offset of the end of the line that `token` is on."""
-        end = self.tokens.text.find("\n", token.start)
-        return len(self.tokens.text) if end < 0 else end
-
-    def take_until(self, end: int) -> list[Token]:
-        """The tokens before offset `end`, or before a brace that closes a block around them."""
-        taken: list[Token] = []
-        depth = 0
-        while self.tokens.current.start < end and not self.tokens.at_kind(END):
-            depth += self.tokens.at("{") - self.tokens.at("}")
-            if depth < 0:
-                break
-            taken.append(self.tokens.next())
-        return taken
-
-    def line_text(self, colon: Token, *, script: bool) -> str:
-        """The free text after `colon`: its line, and for scripts the lines that go on from there."""
-        taken = self.take_until(self.line_end(colon))
-        if not taken:
-            self.tokens.fail("expected text after ':' on the same line", colon)
-        opened = _still_open([], taken)
-        while script and self.continues(taken[-1], opened):
-            more = self.take_until(self.line_end(self.tokens.current)) or [self.tokens.next()]
-            opened = _still_open(opened, more)
-            taken += more
-        for opening in opened:
-            if opening.text == "{":
-                self.tokens.fail("this '{' is not closed on its line; a block has room for more lines", opening)
-        return self.slice(taken)
-
-    def continues(self, last: Token, opened: list[Token]) -> bool:
-        """Whether a script goes on after its token `last`: a bracket is open, or an operator is at the seam."""
-        if self.tokens.at_kind(END) or (not opened and self.tokens.at("}")):
-            return False
-        return bool(opened) or self.tokens.at("|") or last.text in ("|", ".")
-
-    def balanced_text(self, opening: Token) -> str:
-        """The text up to the brace that closes `opening`, which is passed."""
-        taken = self.take_until(len(self.tokens.text))
-        if not self.tokens.accept("}"):
-            self.tokens.fail("a '{' is not closed", opening)
-        return self.slice(taken)
-
-    def bracketed(self) -> str:
-        """A bracketed text with its brackets, all kinds of brackets in balance."""
-        taken = [self.tokens.next()]
-        closers = [_OPENING[taken[0].text]]
-        while closers:
-            if self.tokens.at_kind(END):
-                self.tokens.fail(f"a {taken[0].text!r} is not closed", taken[0])
-            token = self.tokens.next()
-            taken.append(token)
-            if token.text in _OPENING:
-                closers.append(_OPENING[token.text])
-            elif token.text in _OPENING.values() and token.text != closers.pop():
-                self.tokens.fail(f"{token.text!r} does not close the bracket before it", token)
-        return self.slice(taken)
-
-    def slice(self, taken: list[Token]) -> str:
-        if not taken:
-            return ""
-        raw = self.tokens.text[taken[0].start : taken[-1].end]
-        return _COMMENT_OR_STRING.sub(_blank_comment, raw)
-
 
 def _unquoted(token: Token) -> str:
     return token.text[1:-1] if token.kind == "string" else token.text
-
-
-def _blank_comment(match: re.Match[str]) -> str:
-    return " " * len(match.group()) if match.group().startswith("#") else match.group()
-
-
-def _still_open(opened: list[Token], tokens: list[Token]) -> list[Token]:
-    """The opening brackets without a partner after `tokens`; closing ones without a partner do not count."""
-    for token in tokens:
-        if token.text in _OPENING:
-            opened.append(token)
-        elif opened and token.text == _OPENING[opened[-1].text]:
-            opened.pop()
-    return opened
 
 
 def _unknown(word: str, block: str, elements: Mapping[str, Element]) -> str:
