@@ -10,9 +10,10 @@ re-feeding, or need an override).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
-from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.model import Field, IndexSettings, Schema
 
 
 def refused_changes(active: ApplicationModel, new: ApplicationModel) -> list[str]:
@@ -49,7 +50,7 @@ def _field(active: Field, new: Field) -> Iterator[str]:
         yield f"the type changes from {active.type} to {new.type}"
     if active.in_document != new.in_document:
         yield "it moves " + ("into the document" if new.in_document else "out of the document")
-    if active.index != new.index:
+    if _stored(active.index) != _stored(new.index):
         yield _presence("index", active.index is not None, new.index is not None)
     if active.attribute != new.attribute:
         yield _presence("attribute", active.attribute is not None, new.attribute is not None)
@@ -57,6 +58,11 @@ def _field(active: Field, new: Field) -> Iterator[str]:
         yield f"matching becomes {'cased' if new.cased else 'uncased'}"
     if active.match != new.match:
         yield f"match changes from {active.match or 'the default'} to {new.match or 'the default'}"
+
+
+def _stored(index: IndexSettings | None) -> IndexSettings | None:
+    """The settings that an index on disk depends on. What bm25 needs is in every index."""
+    return replace(index, enable_bm25=False) if index else None
 
 
 def _presence(what: str, before: bool, after: bool) -> str:

@@ -47,6 +47,16 @@ class ApplicationModel:
     notes: tuple[Note, ...]
     checksum: str
 
+    @property
+    def has_search(self) -> bool:
+        """Whether any container answers queries."""
+        return any(container.search for container in self.containers)
+
+    @property
+    def has_document_api(self) -> bool:
+        """Whether any container takes documents."""
+        return any(container.document_api for container in self.containers)
+
     def cluster_of(self, document_type: str) -> ContentCluster | None:
         """The first content cluster with that document type."""
         return next((c for c in self.content_clusters if document_type in c.schemas), None)

@@ -88,6 +88,7 @@ class _Reader:
         containers = tuple(self._container(element) for element in root.all("container"))
         clusters = tuple(self._content(element) for element in root.all("content"))
         self._check_ids(containers, clusters)
+        self.problems.sort(key=_place)
         return Services(containers, clusters, tuple(self.notes), tuple(self.problems))
 
     # The grammar
@@ -193,7 +194,7 @@ class _Reader:
             if element is not None:
                 redundancy = self._integer(element, element.text, 1, _MAX_REDUNDANCY)
         if redundancy > 1:
-            self._note(content, f"redundancy {redundancy} has no effect: each cluster is one node", "")
+            self._note(content, f"redundancy {redundancy} means 1 here: a cluster is one node")
         return redundancy
 
     def _nodes(self, content: Element) -> int:
@@ -238,3 +239,7 @@ class _Reader:
 
     def _note(self, element: Element, message: str, why: str = "") -> None:
         self.notes.append(Note(f"{element.position}: {message}" + (f": {why}" if why else "")))
+
+
+def _place(problem: LanguageError) -> tuple[int, int]:
+    return (problem.position.line, problem.position.column) if problem.position else (0, 0)
