@@ -39,7 +39,7 @@ struct QueryTerm {
 
     double score(uint32_t frequency, uint32_t length) const {
         const double f = frequency;
-        return weight * (f * (k1 + 1) / (f + k1 * ((1 - b) + b * length / average_length)));
+        return f * (weight * (k1 + 1)) / (f + (k1 * (1 - b) + k1 * b * (length / average_length)));
     }
 };
 

@@ -26,6 +26,10 @@ PROFILES = 2
 _ACCENTS = regex.compile(r"[\u0300-\u036f]+")
 _NO_WORD = regex.compile(r"[^\p{L}\p{N}\p{M}]+")
 _ASCII_WORD = regex.compile(r"[A-Za-z0-9]+")
+_WORD = regex.compile(r"[\p{L}\p{N}\p{M}\uE000-\uE07F]+")
+# Letters of the private use area stand for ASCII that the tokenizer would split at, or lower-case, and should not.
+_SHIELDED_SEPARATORS = {c: 0xE000 + c for c in range(128) if not chr(c).isalnum()}
+_SHIELDED_CAPITALS = {c: 0xE000 + c for c in range(ord("A"), ord("Z") + 1)}
 _state = local()
 
 
@@ -35,16 +39,31 @@ class TextProfile:
 
     stemming: int = ENGLISH
     normalizing: bool = True
+    whole: bool = False
+    """The text is one term: match word or exact."""
+    cased: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether the compiled tokenizer reads ASCII text as it is."""
+        return not (self.whole or self.cased)
 
     def canonical(self, text: str) -> str:
-        """Text that the compiled tokenizer splits at the same places: unchanged if it is ASCII."""
-        return text if text.isascii() else _canonical(text, self.normalizing)
+        """Text that the compiled tokenizer splits at the right places."""
+        if not text.isascii():
+            text = _canonical(text, self)
+        if self.cased:
+            text = text.translate(_SHIELDED_CAPITALS)
+        return text.translate(_SHIELDED_SEPARATORS) if self.whole else text
 
     def words(self, text: str) -> list[str]:
         """The words of a text, not stemmed."""
+        if not self.plain:
+            canonical = self.canonical(text)
+            return [canonical.lower()] if self.whole else [word.lower() for word in _WORD.findall(canonical)]
         if text.isascii():
             return [word.lower() for word in _ASCII_WORD.findall(text)]
-        return _canonical(text, self.normalizing).split()
+        return _canonical(text, self).split()
 
     def stem(self, word: str) -> str:
         return word if self.stemming == NO_STEMMING else _stem(word)
@@ -62,17 +81,21 @@ class TextProfile:
         return [self.stem(word) for word in words] if stem else words
 
 
-@lru_cache(maxsize=16)
-def profile_of(stemming: str, normalizing: bool) -> TextProfile:
-    """The profile of a schema's `stemming` and `normalizing` settings."""
-    return TextProfile(NO_STEMMING if stemming == "none" else ENGLISH, normalizing)
+@lru_cache(maxsize=64)
+def profile_of(stemming: str, normalizing: bool, match: str | None, cased: bool = False) -> TextProfile:
+    """The profile of a schema's `stemming`, `normalizing` and `match` settings."""
+    whole = match in ("word", "exact")
+    unstemmed = whole or cased or stemming == "none"
+    return TextProfile(NO_STEMMING if unstemmed else ENGLISH, normalizing, whole, cased)
 
 
-def _canonical(text: str, drop_accents: bool) -> str:
-    text = unicodedata.normalize("NFKC", text).lower()
-    if drop_accents:
+def _canonical(text: str, profile: TextProfile) -> str:
+    text = unicodedata.normalize("NFKC", text)
+    if not profile.cased:
+        text = text.lower()
+    if profile.normalizing:
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
-    canonical: str = _NO_WORD.sub(" ", text)
+    canonical: str = text if profile.whole else _NO_WORD.sub(" ", text)
     return canonical
 
 

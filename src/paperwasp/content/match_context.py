@@ -1,0 +1,160 @@
+"""What ranking may ask about a block of hits, answered from the planned query and the view.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.errors import InternalError
+from paperwasp.features.base import FieldStatistics, RankTerm
+from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
+
+Lids = NDArray[np.uint32]
+
+_LEAST_FREQUENCY = 1e-6
+"""Vespa's significance takes no term for rarer than this."""
+DEFAULT_CONNECTIVITY = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class QueryTerms:
+    """The terms of one query in one document type, in the order of the query."""
+
+    operators: tuple[TermOperator, ...]
+    rank_terms: tuple[RankTerm, ...]
+
+    @classmethod
+    def of(cls, operator: Operator, space: SearchSpace) -> QueryTerms:
+        operators = tuple(operator.terms())
+        previous: TermOperator | None = None
+        described = []
+        for term in operators:
+            described.append(_rank_term(term, previous, space.documents))
+            previous = term
+        return cls(operators, tuple(described))
+
+
+def _rank_term(term: TermOperator, previous: TermOperator | None, documents: int) -> RankTerm:
+    notes = term.annotations
+    given = notes.significance
+    return RankTerm(
+        fields=tuple(match.field for match in term.matches),
+        weight=notes.weight,
+        significance=_significance(term, documents) if given is None else given,
+        explicit_significance=given is not None,
+        connectivity=_connectivity(term, previous),
+        id=notes.id,
+        label=notes.label,
+        phrase_length=term.length,
+    )
+
+
+def _significance(term: TermOperator, documents: int) -> float:
+    """0.5 for a term that all documents have, to 1 for one in a million."""
+    frequency = max((match.frequency() for match in term.matches), default=0)
+    share = min(max(frequency / max(documents, 1), _LEAST_FREQUENCY), 1.0)
+    return 0.5 + 0.5 * math.log(share) / math.log(_LEAST_FREQUENCY)
+
+
+def _connectivity(term: TermOperator, previous: TermOperator | None) -> float:
+    if previous is not None and previous.annotations.connectivity is not None:
+        next_id, strength = previous.annotations.connectivity
+        if next_id == term.annotations.id:
+            return strength
+    return DEFAULT_CONNECTIVITY
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySetting:
+    """What is the same for all hits of a query in one document type."""
+
+    space: SearchSpace
+    terms: QueryTerms
+    inputs: Mapping[str, float]
+    properties: Mapping[str, str]
+    now_seconds: float
+
+
+@dataclass(eq=False)
+class BlockContext:
+    """A `MatchContext` of `paperwasp.features` over rising lids."""
+
+    setting: QuerySetting
+    lids: Lids
+    scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """By phase: "firstPhase", "secondPhase"."""
+    _lengths: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+
+    @property
+    def terms(self) -> Sequence[RankTerm]:
+        return self.setting.terms.rank_terms
+
+    @property
+    def inputs(self) -> Mapping[str, float]:
+        return self.setting.inputs
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.setting.properties
+
+    @property
+    def now_seconds(self) -> float:
+        return self.setting.now_seconds
+
+    def relevance(self, phase: str) -> NDArray[np.float64]:
+        if phase not in self.scores:
+            raise InternalError(f"{phase} is asked for before it is computed")
+        return self.scores[phase]
+
+    def attribute(self, name: str) -> NDArray[np.float64]:
+        return self.setting.space.columns[name].as_float64(self.lids)
+
+    def attribute_count(self, name: str) -> NDArray[np.float64]:
+        return self.setting.space.columns[name].counts(self.lids)
+
+    def attribute_element(self, name: str, element: int) -> NDArray[np.float64]:
+        return self.setting.space.columns[name].element(self.lids, element)
+
+    def document_frequency(self, term: int, field: str) -> int:
+        return sum(match.frequency() for match in self._matches(term, field))
+
+    def matched(self, term: int, field: str) -> NDArray[np.bool_]:
+        result = np.zeros(len(self.lids), np.bool_)
+        for match in self._matches(term, field):
+            result |= match.occurrences(self.lids) > 0
+        return result
+
+    def occurrences(self, term: int, field: str) -> NDArray[np.int32]:
+        result = np.zeros(len(self.lids), np.int32)
+        for match in self._matches(term, field):
+            result += match.occurrences(self.lids)
+        return result
+
+    def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        for match in self._matches(term, field):
+            return match.positions(self.lids)
+        return np.zeros(len(self.lids) + 1, np.uint32), np.zeros(0, np.uint32)
+
+    def _matches(self, term: int, field: str) -> Iterator[FieldMatch]:
+        return (match for match in self.setting.terms.operators[term].matches if match.field == field)
+
+    def field_length(self, field: str) -> NDArray[np.int32]:
+        if field not in self._lengths:
+            index = self.setting.space.index
+            self._lengths[field] = index.field_lengths(index.number_of(self._key(field)), self.lids)
+        return self._lengths[field]
+
+    def field_statistics(self, field: str) -> FieldStatistics:
+        index = self.setting.space.index
+        _, average_length = index.statistics(index.number_of(self._key(field)))
+        return FieldStatistics(self.setting.space.documents, average_length)
+
+    def _key(self, field: str) -> tuple[str, str]:
+        return self.setting.space.schema.document.name, field

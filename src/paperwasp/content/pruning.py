@@ -1,0 +1,163 @@
+"""Finds the best hits without scoring all, where the query and the rank profile allow it.
+
+They do when the first phase is a weighted sum of bm25 features and the query is one `or` or `and` of
+words, beside conditions that add nothing to the score: those become a filter. The answer is that
+of scoring everything (`core/top_k.cpp`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.content.match_context import BlockContext, QuerySetting
+from paperwasp.core import _core
+from paperwasp.features.bm25 import Bm25Parameters, bm25_parameters, term_weight
+from paperwasp.features.family import RankSetup
+from paperwasp.operators import IndexMatch, Operator, TermOperator
+from paperwasp.operators.and_operator import AndOperator
+from paperwasp.operators.base import Bitmap, SearchSpace
+from paperwasp.operators.not_operator import NotOperator
+from paperwasp.operators.or_operator import OrOperator
+from paperwasp.ranking import CompiledProfile
+
+SPARE_HITS: Final = 4
+"""Found beyond those wanted, since the kernel sums in another order than the rank program when fields have weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A query as the kernel can run it."""
+
+    terms: tuple[TermOperator, ...]
+    all_terms: bool
+    filters: tuple[Operator, ...] = ()
+    excluded: tuple[Operator, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrunedHits:
+    """The best hits, best first, and how many documents match in all."""
+
+    lids: NDArray[np.uint32]
+    scores: NDArray[np.float64]
+    exact: bool
+    """Whether the scores are the rank program's own."""
+    total_count: int
+
+
+def shape_of(operator: Operator, weights: Mapping[str, float]) -> Shape | None:
+    """How to run a query whose score is the sum of `weights` (field → weight) times bm25; None if only in full."""
+    if isinstance(operator, TermOperator):
+        return _any_of((operator,), weights)
+    if isinstance(operator, OrOperator):
+        return _any_of(operator.children, weights)
+    if isinstance(operator, NotOperator):
+        inner = shape_of(operator.positive, weights)
+        return inner and Shape(inner.terms, inner.all_terms, inner.filters, (*inner.excluded, *operator.negatives))
+    if isinstance(operator, AndOperator):
+        return _and_shape(operator, weights)
+    return None
+
+
+def _and_shape(operator: AndOperator, weights: Mapping[str, float]) -> Shape | None:
+    scoring = [child for child in operator.children if _scores(child, weights)]
+    filters = tuple(child for child in operator.children if not _scores(child, weights))
+    if len(scoring) == 1:
+        inner = shape_of(scoring[0], weights)
+        return inner and Shape(inner.terms, inner.all_terms, (*inner.filters, *filters), inner.excluded)
+    words = tuple(child for child in scoring if isinstance(child, TermOperator) and _is_one_word(child, weights))
+    return Shape(words, True, filters) if words and len(words) == len(scoring) else None
+
+
+def _scores(operator: Operator, weights: Mapping[str, float]) -> bool:
+    return any(match.field in weights for term in operator.terms() for match in term.matches)
+
+
+def _any_of(children: Sequence[Operator], weights: Mapping[str, float]) -> Shape | None:
+    terms = tuple(child for child in children if isinstance(child, TermOperator))
+    prunable = all(isinstance(m, IndexMatch) for term in terms for m in term.matches if m.field in weights)
+    ranked = all(term.annotations.ranked for term in terms)
+    return Shape(terms, False) if prunable and ranked and len(terms) == len(children) else None
+
+
+def _is_one_word(term: TermOperator, weights: Mapping[str, float]) -> bool:
+    ranked = term.annotations.ranked and len(term.matches) == 1
+    return ranked and isinstance(term.matches[0], IndexMatch) and term.matches[0].field in weights
+
+
+@dataclass(eq=False)
+class _Lists:
+    """The posting lists to run, as the kernel takes them."""
+
+    fields: list[int] = field(default_factory=list)
+    terms: list[int] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    parameters: list[Bm25Parameters] = field(default_factory=list)
+    average_lengths: list[float] = field(default_factory=list)
+
+
+def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySetting, wanted: int) -> PrunedHits | None:
+    """The best `wanted` hits, or None where every match has to be scored."""
+    weights = dict(profile.bm25_weights(setting.inputs) or ())
+    if not weights or profile.rank_score_drop_limit is not None or wanted <= 0:
+        return None
+    shape = shape_of(operator, weights)
+    if shape is None:
+        return None
+    space = setting.space
+    accept = _accepted(shape, space)
+    lists = _lists_of(shape, profile, setting, weights)
+    lids, scores, found = _core.top_k(
+        space.index.reader,
+        np.array(lists.fields, np.uint32),
+        np.array(lists.terms, np.uint32),
+        np.array(lists.weights, np.float64),
+        np.array([p.k1 for p in lists.parameters], np.float64),
+        np.array([p.b for p in lists.parameters], np.float64),
+        np.array(lists.average_lengths, np.float64),
+        wanted + SPARE_HITS,
+        shape.all_terms,
+        shape.all_terms,
+        accept,
+    )
+    if not shape.all_terms:
+        found = _core.bitmap_count(OrOperator(shape.terms).bitmap(), accept)
+    if len(lids) < min(wanted, found):  # documents that match but score nothing are hits too
+        return None
+    exact = len(weights) == 1 and set(weights.values()) == {1.0}
+    return PrunedHits(lids, scores, exact, found)
+
+
+def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:
+    accept = space.accept
+    for operator in shape.filters:
+        accept = accept & operator.bitmap()
+    for operator in shape.excluded:
+        accept = accept & ~operator.bitmap()
+    return accept
+
+
+def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, weights: Mapping[str, float]) -> _Lists:
+    lists = _Lists()
+    schema = setting.space.schema
+    setup = RankSetup(schema, schema.rank_profiles[profile.name])
+    nothing = BlockContext(setting, np.zeros(0, np.uint32))
+    parameters = {name: bm25_parameters(setup, name) for name in weights}
+    for number, term in enumerate(setting.terms.operators):
+        for match in term.matches:
+            if term in shape.terms and isinstance(match, IndexMatch) and weights.get(match.field):
+                lists.fields.append(match.number)
+                lists.terms.append(match.term)
+                idf = term_weight(setting.terms.rank_terms[number], number, match.field, nothing)
+                lists.weights.append(idf * weights[match.field])
+                lists.parameters.append(parameters[match.field])
+                average = parameters[match.field].average_field_length
+                if average is None:
+                    average = nothing.field_statistics(match.field).average_length or 1.0
+                lists.average_lengths.append(average)
+    return lists

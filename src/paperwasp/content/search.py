@@ -1,0 +1,189 @@
+"""Answers a query from one view: plans it for each document type, ranks, merges, writes the hits.
+
+May run in any thread, beside the writer: a view never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cmp_to_key
+from itertools import starmap
+from typing import Any, Final
+
+import numpy as np
+
+from paperwasp.content.match_context import QuerySetting, QueryTerms
+from paperwasp.content.messages import Hit, SearchRequest, SearchResponse, SortKey
+from paperwasp.content.ranker import RankedHits, Ranker
+from paperwasp.content.summary import summary_writer
+from paperwasp.content.view import View
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import InvalidQuery
+from paperwasp.features.compile import compile_profiles
+from paperwasp.operators import SearchSpace, plan
+from paperwasp.ranking import CompiledProfile
+from paperwasp.schema.model import Schema
+
+UNRANKED: Final = "unranked"
+
+
+class Profiles:
+    """The compiled rank profiles of schemas, each schema compiled once."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[int, tuple[Schema, Mapping[str, CompiledProfile]]] = {}
+
+    def of(self, schema: Schema, name: str) -> CompiledProfile:
+        """Raises InvalidQuery if the schema has no such profile."""
+        known = self._compiled.get(id(schema))
+        if known is None:
+            known = self._compiled[id(schema)] = (schema, compile_profiles(schema))
+        if name not in known[1]:
+            raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'")
+        return known[1][name]
+
+    def keep_only(self, schemas: Mapping[str, Schema]) -> None:
+        """Forgets what replaced schemas compiled to."""
+        kept = {id(schema) for schema in schemas.values()}
+        self._compiled = {key: value for key, value in self._compiled.items() if key in kept}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """One hit before it is written: hit number `number` of `ranked`."""
+
+    ranked: RankedHits
+    number: int
+    keys: tuple[Any, ...]
+
+    @property
+    def lid(self) -> int:
+        lid: int = self.ranked.lids[self.number].item()
+        return lid
+
+
+def search(view: View, request: SearchRequest, profiles: Profiles, env: Environment = SYSTEM) -> SearchResponse:
+    """The hits of `request`; raises InvalidQuery where it cannot be executed."""
+    wanted = request.offset + request.hits
+    ranked = [_rank(space, request, profiles, env, wanted) for space in spaces_of(view, request)]
+    places = [place for hits in ranked for place in _places(hits, request.order_by)]
+    if len(ranked) > 1:
+        places.sort(key=_sort_key(request.order_by))
+    return SearchResponse(
+        total_count=sum(hits.total_count for hits in ranked),
+        documents=sum(hits.setting.space.documents for hits in ranked),
+        hits=tuple(_write(view, request, places[request.offset : wanted])),
+        timed_out=any(hits.timed_out for hits in ranked),
+    )
+
+
+def spaces_of(view: View, request: SearchRequest) -> Iterator[SearchSpace]:
+    """The documents of each type that the request names."""
+    for name in request.document_types or tuple(view.schemas):
+        if name in view.schemas:
+            yield space_of(view, name)
+
+
+def space_of(view: View, name: str) -> SearchSpace:
+    """The documents of one type."""
+    documents = view.live_counts.get(name, 0)
+    accept = view.live[: (view.limit + 63) // 64]
+    if documents != view.live_count:
+        of_type = np.packbits(view.document_types[: view.limit] == view.type_numbers[name], bitorder="little")
+        padded = np.zeros(len(accept) * 8, np.uint8)
+        padded[: len(of_type)] = of_type
+        accept = accept & padded.view(np.uint64)
+    columns = {field: column for (kind, field), column in view.columns.items() if kind == name}
+    dead = view.live_count < view.limit
+    return SearchSpace(view.schemas[name], view.limit, accept, documents, dead, view.index, columns)
+
+
+def _rank(space: SearchSpace, request: SearchRequest, profiles: Profiles, env: Environment, wanted: int) -> RankedHits:
+    operator = plan(request.tree, space)
+    profile = profiles.of(space.schema, UNRANKED if _is_unranked(request.order_by) else request.rank_profile)
+    setting = QuerySetting(
+        space,
+        QueryTerms.of(operator, space),
+        {**profile.inputs, **request.inputs},
+        {**profile.properties, **request.rank_properties},
+        env.now_seconds(),
+    )
+    deadline = request.deadline_ns
+    ranker = Ranker(operator, profile, setting, lambda: deadline > 0 and env.monotonic_ns() > deadline)
+    return ranker.sorted_by(request.order_by, wanted) if request.order_by else ranker.best(wanted)
+
+
+def _is_unranked(keys: tuple[SortKey, ...]) -> bool:
+    return bool(keys) and not any(key.field == "[relevance]" for key in keys)
+
+
+def _places(hits: RankedHits, keys: tuple[SortKey, ...]) -> Iterator[_Place]:
+    columns: list[list[Any]] = []
+    for key in keys:
+        if key.field == "[relevance]":
+            columns.append(hits.scores.tolist())
+        else:
+            columns.append(hits.setting.space.columns[key.field].gather(hits.lids))
+    rows = list(zip(*columns, strict=True)) if keys else [()] * len(hits.lids)
+    return starmap(_Place, ((hits, number, row) for number, row in enumerate(rows)))
+
+
+def _sort_key(keys: tuple[SortKey, ...]) -> Any:
+    """Orders hits of several document types: by the keys, or by falling relevance; ties by lid."""
+
+    def compare(a: _Place, b: _Place) -> int:
+        for key, left, right in zip(keys, a.keys, b.keys, strict=True):
+            if order := _compare(left, right):
+                return -order if key.descending else order
+        return a.lid - b.lid
+
+    if keys:
+        return cmp_to_key(compare)
+    return lambda place: (-float(np.nan_to_num(place.ranked.scores[place.number], nan=-np.inf)), place.lid)
+
+
+def _compare(left: Any, right: Any) -> int:
+    """Unset first; strings without case."""
+    if left is None or right is None:
+        return (left is not None) - (right is not None)
+    if isinstance(left, str) and isinstance(right, str):
+        left, right = left.lower(), right.lower()
+    return (left > right) - (left < right)
+
+
+def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator[Hit]:
+    """The hits with their fields and features. A document that went meanwhile keeps its place, without fields."""
+    gids = [view.gid(place.lid) for place in places]
+    documents = view.store.multi_get(gids)
+    shared = {id(p.ranked): _features(request, p.ranked, places) for p in places}
+    writers = {}
+    for place in places:
+        ranked = place.ranked
+        if id(ranked) not in writers:
+            writers[id(ranked)] = summary_writer(request, ranked.setting.space, ranked.setting.terms.operators)
+    for place, gid, document in zip(places, gids, documents, strict=True):
+        matched, summarized, listed = shared[id(place.ranked)][place.number]
+        yield Hit(
+            gid=gid,
+            document_type=place.ranked.setting.space.schema.document.name,
+            document_id=document.id if document else "",
+            relevance=float(place.ranked.scores[place.number]),
+            fields=writers[id(place.ranked)].write(view.fields_of(document), document.id) if document else b"{}",
+            match_features=matched or None,
+            summary_features=summarized or None,
+            rank_features=listed or None,
+        )
+
+
+_Features = tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]
+
+
+def _features(request: SearchRequest, ranked: RankedHits, places: list[_Place]) -> dict[int, _Features]:
+    """By hit number: match-features, summary-features, rank features."""
+    numbers = [place.number for place in places if place.ranked is ranked]
+    profile = ranked.profile
+    listed = profile.rank_features if request.list_features else {}
+    columns = (profile.match_features, profile.summary_features, listed)
+    rows = zip(*(ranked.features(programs, numbers) for programs in columns), strict=True)
+    return dict(zip(numbers, rows, strict=True))

@@ -1,0 +1,89 @@
+"""What a hit shows: the fields of a summary class, from the document store, with bolding.
+
+Vespa: https://docs.vespa.ai/en/document-summaries.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from paperwasp.content.bolding import bold
+from paperwasp.content.messages import SearchRequest
+from paperwasp.linguistics import TextProfile
+from paperwasp.operators import IndexMatch, SearchSpace, TermOperator
+from paperwasp.operators.term import PhraseMatch
+from paperwasp.operators.word import NOWHERE, text_profile
+from paperwasp.schema.summaries import DOCUMENT_ID
+
+
+@dataclass(frozen=True, slots=True)
+class _Bolding:
+    terms: frozenset[str]
+    profile: TextProfile
+
+
+@dataclass(frozen=True)
+class SummaryWriter:
+    """Writes the JSON object of fields for the hits of one document type."""
+
+    shown: Mapping[str, str]
+    """Name in the result → field."""
+    as_stored: bool
+    """Whether that is just what the store has."""
+    bolded: Mapping[str, _Bolding]
+
+    def write(self, stored: bytes, document_id: str) -> bytes:
+        """The summary of a document whose fields are the JSON object `stored`."""
+        if self.as_stored and not self.bolded:
+            return stored
+        fields: dict[str, Any] = orjson.loads(stored)
+        fields[DOCUMENT_ID] = document_id
+        shown = {name: self._shown(source, fields[source]) for name, source in self.shown.items() if source in fields}
+        return orjson.dumps(shown)
+
+    def _shown(self, source: str, value: Any) -> Any:
+        bolding = self.bolded.get(source)
+        if bolding is None:
+            return value
+        if isinstance(value, str):
+            return bold(value, bolding.terms, bolding.profile)
+        return [bold(element, bolding.terms, bolding.profile) for element in value]
+
+
+def summary_writer(request: SearchRequest, space: SearchSpace, terms: tuple[TermOperator, ...]) -> SummaryWriter:
+    """The writer for a request's summary class and fields. A type without that class shows nothing."""
+    schema = space.schema
+    summary = schema.summaries.get(request.summary)
+    shown: Mapping[str, str] = summary.fields if summary is not None else {}
+    if request.summary_fields:
+        shown = {
+            name: shown.get(name, name) for name in request.summary_fields if name in shown or name in schema.fields
+        }
+    stored = {field.name for field in schema.fields.values() if field.in_document}
+    as_stored = stored <= set(shown) and all(name == source for name, source in shown.items())
+    bolded = _bolded(shown, space, terms) if request.bolding else {}
+    return SummaryWriter(shown, as_stored, bolded)
+
+
+def _bolded(shown: Mapping[str, str], space: SearchSpace, terms: tuple[TermOperator, ...]) -> dict[str, _Bolding]:
+    bolded = {}
+    for source in set(shown.values()):
+        field = space.schema.fields.get(source)
+        if field is not None and field.bolding and (words := _words_in(source, space, terms)):
+            bolded[source] = _Bolding(words, text_profile(field))
+    return bolded
+
+
+def _words_in(field: str, space: SearchSpace, terms: tuple[TermOperator, ...]) -> frozenset[str]:
+    """The terms of the query that search `field`."""
+    numbers: set[int] = set()
+    for match in (match for term in terms for match in term.matches if match.field == field):
+        if isinstance(match, IndexMatch):
+            numbers.add(match.term)
+        elif isinstance(match, PhraseMatch):
+            numbers.update(match.terms)
+    return frozenset(space.index.lexicon.text(number) for number in numbers if number != NOWHERE)

@@ -1,0 +1,97 @@
+"""What an operator is, and how an item of a query tree becomes one.
+
+An operator file registers a planner for the items it executes. An operator is planned for one document type over one
+view and lives as long as the query does; it gives the documents it matches as a bitmap, and
+the terms that ranking looks at.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute import ColumnView
+from paperwasp.errors import InvalidQuery
+from paperwasp.index import IndexSnapshot
+from paperwasp.query import Item
+from paperwasp.schema.model import Schema
+
+if TYPE_CHECKING:
+    from paperwasp.operators.term import TermOperator
+
+Bitmap = NDArray[np.uint64]
+"""Bit (lid & 63) of word (lid >> 6); (limit + 63) // 64 words."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SearchSpace:
+    """The documents of one type in one view."""
+
+    schema: Schema
+    limit: int
+    """Lids are below this."""
+    accept: Bitmap
+    """The live documents of the type."""
+    documents: int
+    """How many those are."""
+    dead: bool
+    """Whether the index may hold documents that are not live."""
+    index: IndexSnapshot
+    columns: Mapping[str, ColumnView]
+
+    def empty(self) -> Bitmap:
+        return np.zeros((self.limit + 63) // 64, np.uint64)
+
+
+class Operator(ABC):
+    """A planned item."""
+
+    @abstractmethod
+    def bitmap(self) -> Bitmap:
+        """The documents that match.
+
+        Of dead ones, and those of other types, it may say anything. The caller may change the bitmap.
+        """
+
+    def terms(self) -> Iterator[TermOperator]:
+        """The terms below that count for ranking, in the order of the query."""
+        return iter(())
+
+
+PlannedItem = TypeVar("PlannedItem", bound=Item)
+Planner = Callable[[PlannedItem, SearchSpace], Operator]
+_planners: dict[type[Item], Planner] = {}  # type: ignore[type-arg]
+
+
+def planner(item_type: type[PlannedItem]) -> Callable[[Planner[PlannedItem]], Planner[PlannedItem]]:
+    """Registers the function that plans items of a type."""
+
+    def register(function: Planner[PlannedItem]) -> Planner[PlannedItem]:
+        _planners[item_type] = function
+        return function
+
+    return register
+
+
+def plan(item: Item, space: SearchSpace) -> Operator:
+    """The operator that executes `item`; raises InvalidQuery for what cannot be searched."""
+    found = _all_planners().get(type(item))
+    if found is None:
+        raise InvalidQuery(f"{type(item).__name__} is not supported yet")
+    return found(item, space)
+
+
+@cache
+def _all_planners() -> Mapping[type[Item], Planner]:  # type: ignore[type-arg]
+    package = importlib.import_module("paperwasp.operators")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"paperwasp.operators.{module.name}")
+    return _planners

@@ -1,0 +1,31 @@
+"""and not: documents that the first child matches and no other does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.term import TermOperator
+from paperwasp.query import NotItem
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NotOperator(Operator):
+    positive: Operator
+    negatives: tuple[Operator, ...]
+
+    def bitmap(self) -> Bitmap:
+        result = self.positive.bitmap()
+        for negative in self.negatives:
+            result &= ~negative.bitmap()
+        return result
+
+    def terms(self) -> Iterator[TermOperator]:
+        return self.positive.terms()
+
+
+@planner(NotItem)
+def plan_not(item: NotItem, space: SearchSpace) -> Operator:
+    positive, *negatives = item.children
+    return NotOperator(plan(positive, space), tuple(plan(child, space) for child in negatives))

@@ -1,0 +1,46 @@
+"""or, and weakAnd: documents that some child matches.
+
+weakAnd may leave out documents that cannot be among the best `targetHits`; ours leaves
+out none, so its hits are those of an exhaustive search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.constants import FalseOperator
+from paperwasp.operators.term import TermOperator
+from paperwasp.query import Item, OrItem, WeakAndItem
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OrOperator(Operator):
+    children: tuple[Operator, ...]
+
+    def bitmap(self) -> Bitmap:
+        result = self.children[0].bitmap()
+        for child in self.children[1:]:
+            result |= child.bitmap()
+        return result
+
+    def terms(self) -> Iterator[TermOperator]:
+        for child in self.children:
+            yield from child.terms()
+
+
+@planner(OrItem)
+def plan_or(item: OrItem, space: SearchSpace) -> Operator:
+    return _any_of(item.children, space)
+
+
+@planner(WeakAndItem)
+def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
+    return _any_of(item.children, space)
+
+
+def _any_of(children: tuple[Item, ...], space: SearchSpace) -> Operator:
+    if not children:
+        return FalseOperator(space)
+    return OrOperator(tuple(plan(child, space) for child in children))

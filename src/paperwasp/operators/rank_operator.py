@@ -1,0 +1,27 @@
+"""rank: documents that the first child matches; the other children only give ranking something to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.term import TermOperator
+from paperwasp.query import RankItem
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RankOperator(Operator):
+    children: tuple[Operator, ...]
+
+    def bitmap(self) -> Bitmap:
+        return self.children[0].bitmap()
+
+    def terms(self) -> Iterator[TermOperator]:
+        for child in self.children:
+            yield from child.terms()
+
+
+@planner(RankItem)
+def plan_rank(item: RankItem, space: SearchSpace) -> Operator:
+    return RankOperator(tuple(plan(child, space) for child in item.children))

@@ -1,0 +1,155 @@
+"""Terms: what one leaf of the query matches in each of the fields that it searches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.operators.base import Bitmap, Operator, SearchSpace
+from paperwasp.query.items import Annotations
+
+Lids = NDArray[np.uint32]
+Occurrences = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""(offsets[lids + 1], positions)"""
+
+
+class FieldMatch(ABC):
+    """One term in one field."""
+
+    field: str
+
+    @abstractmethod
+    def add_to(self, bitmap: Bitmap) -> None:
+        """Sets the bits of the documents that match."""
+
+    @abstractmethod
+    def frequency(self) -> int:
+        """How many live documents match."""
+
+    @abstractmethod
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        """How often the term occurs in each document; for an attribute, 1 where it matches."""
+
+    def positions(self, lids: Lids) -> Occurrences:
+        """Where the term stands; nowhere, in an attribute."""
+        return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
+
+
+class IndexMatch(FieldMatch):
+    """One term in an indexed field."""
+
+    def __init__(self, space: SearchSpace, field: str, term: int) -> None:
+        self.field = field
+        self.term = term
+        self.number = space.index.number_of((space.schema.document.name, field))
+        self._space = space
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        _core.match(self._space.index.reader, self.number, self.term, bitmap)
+
+    def frequency(self) -> int:
+        return self._frequency
+
+    @cached_property
+    def _frequency(self) -> int:
+        space = self._space
+        return space.index.live_frequency(self.number, self.term, space.accept, space.dead)
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        return self._space.index.occurrences(self.number, self.term, lids)
+
+    def positions(self, lids: Lids) -> Occurrences:
+        return self._space.index.positions(self.number, self.term, lids)
+
+
+class PhraseMatch(FieldMatch):
+    """Terms next to each other in an indexed field; an occurrence stands where its first term does."""
+
+    def __init__(self, space: SearchSpace, field: str, terms: Sequence[int]) -> None:
+        self.field = field
+        self.terms = tuple(terms)
+        self.number = space.index.number_of((space.schema.document.name, field))
+        self._space = space
+
+    @cached_property
+    def found(self) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
+        """(live lids, offsets[lids + 1], positions)."""
+        return self._space.index.phrase(self.number, self.terms, self._space.accept)
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        lids = self.found[0]
+        np.bitwise_or.at(bitmap, lids >> 6, np.uint64(1) << (lids & 63).astype(np.uint64))
+
+    def frequency(self) -> int:
+        return len(self.found[0])
+
+    def _places(self, lids: Lids) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """For each lid its place among those found, and whether it is there."""
+        found = self.found[0]
+        places = np.searchsorted(found, lids)
+        there = places < len(found)
+        there[there] = found[places[there]] == lids[there]
+        return places, there
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        places, there = self._places(lids)
+        result = np.zeros(len(lids), np.int32)
+        result[there] = np.diff(self.found[1])[places[there]]
+        return result
+
+    def positions(self, lids: Lids) -> Occurrences:
+        places, there = self._places(lids)
+        _, offsets, positions = self.found
+        counts = self.occurrences(lids).astype(np.int64)
+        ends = np.cumsum(counts)
+        starts = np.zeros(len(lids), np.int64)
+        starts[there] = offsets[places[there]]
+        picked = np.repeat(starts - (ends - counts), counts) + np.arange(int(counts.sum()))
+        return np.concatenate([[0], ends]).astype(np.uint32), positions[picked]
+
+
+class AttributeMatch(FieldMatch):
+    """Values of an attribute. `bitmap` is of the whole column."""
+
+    def __init__(self, space: SearchSpace, field: str, bitmap: Bitmap) -> None:
+        self.field = field
+        self._space = space
+        self._bitmap = bitmap
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        bitmap |= self._bitmap
+
+    def frequency(self) -> int:
+        return _core.bitmap_count(self._bitmap, self._space.accept)
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        bits: NDArray[np.uint64] = self._bitmap[lids >> 6] >> (lids & 63).astype(np.uint64)
+        return (bits & np.uint64(1)).astype(np.int32)
+
+
+class TermOperator(Operator):
+    """A leaf of the query: documents that match in any of its fields."""
+
+    def __init__(
+        self, space: SearchSpace, matches: Sequence[FieldMatch], annotations: Annotations, length: int = 1
+    ) -> None:
+        self._space = space
+        self.matches = tuple(matches)
+        self.annotations = annotations
+        self.length = length
+        """Words, in a phrase."""
+
+    def bitmap(self) -> Bitmap:
+        result = self._space.empty()
+        for match in self.matches:
+            match.add_to(result)
+        return result
+
+    def terms(self) -> Iterator[TermOperator]:
+        if self.annotations.ranked:
+            yield self

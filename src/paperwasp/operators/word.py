@@ -1,0 +1,75 @@
+"""contains, and the words of the simple query language: text in a field or fieldset, a value of an attribute.
+
+A word that the field's tokenizer splits is a phrase. `sddocname` matches the documents of a type.
+Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
+"""
+
+from __future__ import annotations
+
+from paperwasp.linguistics import TextProfile, profile_of
+from paperwasp.operators.base import Operator, SearchSpace, planner
+from paperwasp.operators.constants import FalseOperator, TrueOperator
+from paperwasp.operators.term import AttributeMatch, FieldMatch, IndexMatch, PhraseMatch, TermOperator
+from paperwasp.query import PhraseItem, WordItem
+from paperwasp.schema.model import Field
+
+
+@planner(WordItem)
+def plan_word(item: WordItem, space: SearchSpace) -> Operator:
+    if item.index == "sddocname":
+        return TrueOperator(space) if item.word == space.schema.document.name else FalseOperator(space)
+    matches: list[FieldMatch] = []
+    length = 1
+    for field in fields_of(item.index, space):
+        if field.index is not None:
+            terms = text_profile(field).terms(item.word, item.annotations.stem)
+            length = max(length, len(terms))
+            matches.extend(match_terms(space, field, terms))
+        elif (column := space.columns.get(field.name)) is not None:
+            matches.append(AttributeMatch(space, field.name, column.equal_bitmap(item.word, space.limit)))
+    return TermOperator(space, matches, item.annotations, length)
+
+
+@planner(PhraseItem)
+def plan_phrase(item: PhraseItem, space: SearchSpace) -> Operator:
+    matches: list[FieldMatch] = []
+    length = len(item.words)
+    for field in fields_of(item.index, space):
+        if field.index is not None:
+            profile = text_profile(field)
+            terms = [term for word in item.words for term in profile.terms(word, item.annotations.stem)]
+            length = max(length, len(terms))
+            matches.extend(match_terms(space, field, terms))
+        elif len(item.words) == 1 and (column := space.columns.get(field.name)) is not None:
+            matches.append(AttributeMatch(space, field.name, column.equal_bitmap(item.words[0], space.limit)))
+    return TermOperator(space, matches, item.annotations, length)
+
+
+def fields_of(index: str, space: SearchSpace) -> list[Field]:
+    """The fields that an index name of a query stands for; none, if this document type has no such field."""
+    schema = space.schema
+    names = schema.fieldsets.get(index, (index,))
+    return [schema.fields[name] for name in names if name in schema.fields]
+
+
+def text_profile(field: Field) -> TextProfile:
+    """How the text of an indexed field becomes terms."""
+    assert field.index is not None
+    return profile_of(field.index.stemming, field.index.normalizing, field.match, field.cased)
+
+
+def match_terms(space: SearchSpace, field: Field, terms: list[str]) -> list[FieldMatch]:
+    """One match for the terms in a field, as a phrase if they are several.
+
+    A term that no document has matches nothing.
+    """
+    ids = [space.index.term_id(term) for term in terms]
+    if not ids:
+        return []
+    if min(ids) < 0:
+        ids = [NOWHERE] * len(ids)
+    return [IndexMatch(space, field.name, ids[0]) if len(ids) == 1 else PhraseMatch(space, field.name, ids)]
+
+
+NOWHERE = 0xFFFFFFFE
+"""A term id that no segment has."""
