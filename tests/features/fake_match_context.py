@@ -69,7 +69,7 @@ class FakeMatchContext:
         return sum(1 for positions in self._found(term, field) if positions)
 
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
-        return np.array([bool(positions) for positions in self._found(term, field)])
+        return np.array([bool(positions) for positions in self._found(term, field)], np.bool_)
 
     def occurrences(self, term: int, field: str) -> NDArray[np.int32]:
         return np.array([len(positions) for positions in self._found(term, field)], np.int32)
@@ -84,7 +84,7 @@ class FakeMatchContext:
 
     def field_statistics(self, field: str) -> FieldStatistics:
         lengths = self.field_length(field)
-        return FieldStatistics(len(lengths), float(lengths.mean()))
+        return FieldStatistics(len(lengths), float(lengths.mean()) if len(lengths) else 0.0)
 
 
 def schema_of(

@@ -6,7 +6,11 @@ Differs: text attributes have no value here yet (Vespa answers a hash of it).
 
 from __future__ import annotations
 
-from paperwasp.document.types import ArrayType
+import math
+
+import numpy as np
+
+from paperwasp.document.types import BOOL, ArrayType
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, is_numeric, register
@@ -26,8 +30,10 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return constant(0.0)
     if not is_numeric(described):
         raise LanguageError(f"attribute({name}) of type {described.type} is not supported yet as a number")
-    # A single value is the value at any index, as Vespa looks it up.
-    return _element(name, element) if is_array and element is not None else _value(name)
+    if is_array and element is not None:
+        return _element(name, element)
+    # A single value is the value at any index, as Vespa looks it up. A bool has no unset value.
+    return _value(name, math.nan if described.type != BOOL else 0.0)
 
 
 def _element_number(argument: str) -> int:
@@ -36,9 +42,10 @@ def _element_number(argument: str) -> int:
     return int(argument)
 
 
-def _value(name: str) -> Compute:
+def _value(name: str, unset: float) -> Compute:
     def compute(context: MatchContext) -> Floats:
-        return context.attribute(name)
+        values = context.attribute(name)
+        return values if math.isnan(unset) else np.where(np.isnan(values), unset, values)
 
     return compute
 

@@ -36,7 +36,8 @@ class Bm25Parameters:
     def scores(self, occurrences: Floats, lengths: Floats, average_length: float, weight: float) -> Floats:
         """What a term of this weight (its idf) adds where it occurs; in the order of operations of Vespa."""
         saturation = self.k1 * (1.0 - self.b) + self.k1 * self.b * (lengths / average_length)
-        added: Floats = occurrences * (weight * (self.k1 + 1.0)) / (occurrences + saturation)
+        with np.errstate(all="ignore"):  # 0 / 0 where the term does not occur and k1 is 0
+            added: Floats = occurrences * (weight * (self.k1 + 1.0)) / (occurrences + saturation)
         return added
 
 

@@ -159,10 +159,10 @@ def compile_profile(
         return {_shown(name): compiled for name, compiled in programs.items() if compiled is not None}
 
     inputs = _input_defaults(profile, problems, prefix)
-    first_phase = program(
-        profile.first_phase if profile.first_phase is not None else DEFAULT_FIRST_PHASE, "first-phase"
-    )
-    second_phase = program(profile.second_phase, "second-phase") if profile.second_phase is not None else None
+    first_text = profile.first_phase if profile.first_phase is not None else DEFAULT_FIRST_PHASE
+    first_phase = program(first_text, "first-phase", _LATER_THAN_FIRST)
+    second_text = profile.second_phase
+    second_phase = program(second_text, "second-phase", _LATER_THAN_SECOND) if second_text is not None else None
     match_features = named_programs(profile.match_features, "match-features")
     summary_features = named_programs(profile.summary_features, "summary-features")
     defaults = () if profile.ignore_default_rank_features else default_rank_features

@@ -1,0 +1,108 @@
+"""The interpreter of rank programs against its NumPy twin."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.core import _core
+from paperwasp.core.rank_program import OPCODES, OPERATIONS, evaluate
+
+# NumPy's own versions of these may differ from the C library in the last places.
+BY_LIBRARY = frozenset(
+    (
+        "acos",
+        "asin",
+        "atan",
+        "atan2",
+        "cos",
+        "cosh",
+        "elu",
+        "erf",
+        "exp",
+        "log",
+        "log10",
+        "power",
+        "sigmoid",
+        "sin",
+        "sinh",
+    )
+) | {"tan", "tanh"}
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 7.0, 255.0, 2.0**31, -(2.0**31), 2.0**32, 2.0**63, 1e300, 5e-324]
+NUMBERS = st.one_of(st.sampled_from([*SPECIAL, math.inf, -math.inf, math.nan]), st.floats(), st.floats(-100, 100))
+
+
+def run(code, constants, columns, temporaries, result, n):
+    out = np.empty(n)
+    arrays = [np.array(column, np.float64) for column in columns]
+    _core.rank_program_evaluate(np.array(code, np.int32), np.array(constants), arrays, temporaries, result, out)
+    return out
+
+
+def test_the_kernel_has_the_same_operations_in_the_same_order() -> None:
+    assert _core.rank_program_operations() == list(OPERATIONS)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@given(rows=st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))
+def test_each_operation_is_that_of_the_twin(name: str, rows: list[tuple[float, float, float]]) -> None:
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    code = np.array([OPCODES[name], 3, 0, 1, 2], np.int32)
+    actual = run(code, np.empty(0), columns, 1, 3, len(rows))
+    expected = evaluate(code, np.empty(0), columns, 1, 3, len(rows))
+    if name in BY_LIBRARY:
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-300)
+    else:
+        np.testing.assert_array_equal(actual, expected)
+
+
+EXACT = [name for name in OPERATIONS if name not in BY_LIBRARY]
+
+
+@st.composite
+def programs(draw):
+    """Code over some columns, constants and temporaries that uses only what was written before."""
+    columns, constants = draw(st.integers(0, 3)), draw(st.lists(NUMBERS, min_size=1, max_size=3))
+    temporaries = draw(st.integers(1, 4))
+    first = columns + len(constants)
+    code: list[int] = []
+    written = list(range(first))
+    for _ in range(draw(st.integers(1, 12))):
+        name, target = draw(st.sampled_from(EXACT)), first + draw(st.integers(0, temporaries - 1))
+        code += [OPCODES[name], target, *(draw(st.sampled_from(written)) for _ in range(3))]
+        written.append(target)
+    return code, constants, columns, temporaries, draw(st.sampled_from(written))
+
+
+@given(program=programs(), n=st.sampled_from([0, 1, 2, 511, 512, 513, 1500]), data=st.data())
+def test_programs_give_what_the_twin_gives(program, n: int, data) -> None:
+    code, constants, count, temporaries, result = program
+    values = [data.draw(st.lists(NUMBERS, min_size=1, max_size=7)) for _ in range(count)]
+    columns = [np.resize(np.array(value), 1 if data.draw(st.booleans()) else n) for value in values]
+    actual = run(code, constants, columns, temporaries, result, n)
+    expected = evaluate(np.array(code, np.int32), np.array(constants), columns, temporaries, result, n)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("code", "columns", "temporaries", "result"),
+    [
+        ([0, 1, 0, 0], [[1.0]], 1, 0),
+        ([len(OPERATIONS), 1, 0, 0, 0], [[1.0]], 1, 1),
+        ([-1, 1, 0, 0, 0], [[1.0]], 1, 1),
+        ([0, 0, 0, 0, 0], [[1.0]], 1, 1),
+        ([0, 2, 0, 0, 0], [[1.0]], 1, 1),
+        ([0, 1, 2, 0, 0], [[1.0]], 1, 1),
+        ([0, 1, -1, 0, 0], [[1.0]], 1, 1),
+        ([], [[1.0]], 0, 1),
+        ([], [[1.0, 2.0]], 0, 0),
+        ([], [[1.0]], 1 << 60, 0),
+    ],
+)
+def test_wrong_programs_are_refused(code, columns, temporaries: int, result: int) -> None:
+    with pytest.raises(ValueError):
+        run(code, np.empty(0), columns, temporaries, result, 3)

@@ -1,0 +1,192 @@
+"""Expressions of rank profiles as programs: functions, names, sharing, limits, and what is found wrong."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.errors import LanguageError, PaperwaspError
+from paperwasp.ranking import parse_expression
+from paperwasp.ranking.compiler import ExpressionCompiler
+from paperwasp.ranking.linear import weighted_sum
+from paperwasp.schema.model import Function
+
+
+@dataclass(frozen=True)
+class Named:
+    """A feature whose value a test gives by name."""
+
+    name: str
+    bm25_field: str | None = None
+    query_name: str | None = None
+
+    def compute(self, context):
+        return context[self.name]
+
+
+class AnyFeature:
+    def bind(self, name, arguments, output):
+        full = f"{name}({','.join(arguments)})" if arguments else name
+        return Named(
+            full + ("." + output if output else ""),
+            arguments[0] if name == "bm25" else None,
+            arguments[0] if name == "query" else None,
+        )
+
+
+def compiled(text: str, constants=None, **functions: tuple[tuple[str, ...], str]):
+    declared = {name: Function(name, parameters, body) for name, (parameters, body) in functions.items()}
+    compiler = ExpressionCompiler(AnyFeature(), declared, constants or {})
+    return compiler.builder.program(compiler.compile(text, "first-phase"))
+
+
+def value_of(program, **features: float) -> float:
+    [value] = program.evaluate([np.array([features[feature.name]]) for feature in program.features], 1)
+    return float(value)
+
+
+def test_functions_are_put_in_their_places() -> None:
+    program = compiled("f(a, 3) + g", f=(("x", "y"), "x * y + g"), g=((), "b - 1"))
+    assert value_of(program, a=5.0, b=10.0) == 5 * 3 + 9 + 9
+
+
+def test_an_argument_may_name_a_field() -> None:
+    program = compiled("score(title) + score(body)", score=(("field",), "bm25(field) * 2"))
+    assert [feature.name for feature in program.features] == ["bm25(title)", "bm25(body)"]
+
+
+def test_an_argument_is_worked_where_it_was_written() -> None:
+    # The x that f is called with is that of g, not f's own.
+    program = compiled("g(a)", f=(("x",), "x + 1"), g=(("x",), "f(x * 2)"))
+    assert value_of(program, a=5.0) == 11
+
+
+def test_parameters_then_functions_then_constants_then_features() -> None:
+    program = compiled(
+        "f(7) + name + other + third", {"name": 1.0, "other": 20.0}, f=(("name",), "name"), name=((), "2")
+    )
+    assert value_of(program, third=300.0) == 7 + 2 + 20 + 300
+
+
+def test_named_constants_and_ranking_expressions() -> None:
+    program = compiled('constant(c) + rankingExpression(f) + rankingExpression("a * 2")', {"c": 4.0}, f=((), "a + 1"))
+    assert value_of(program, a=3.0) == 4 + 4 + 6
+
+
+def test_equal_parts_are_computed_once() -> None:
+    program = compiled("(a + b) * (a + b) + f", f=((), "a + b"))
+    assert len(program.code) == 3 * 5
+    assert program.temporaries == 2
+
+
+def test_constants_are_folded_and_dead_branches_gone() -> None:
+    assert compiled("1 + 2 * 3").constant == 7
+    assert [feature.name for feature in compiled("if (1 < 2, a, bm25(b))").features] == ["a"]
+
+
+def test_a_sum_of_thousands_of_parts_needs_few_temporaries() -> None:
+    program = compiled(" + ".join(f"if (a < {i}, {i}, b)" for i in range(5000)))
+    assert program.temporaries <= 4
+    assert value_of(program, a=4999.0, b=0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("f + 1", "function 'f', line 1, column 1: function 'f' calls itself: f → f"),
+        ("1 + g", "function 'h', line 1, column 1: function 'g' calls itself: g → h → g"),
+        ("k(1, 2)", "first-phase, line 1, column 1: function 'k' takes 1 argument(s), not 2"),
+        ("2 *\n  k", "first-phase, line 2, column 3: function 'k' takes 1 argument(s), not 0"),
+        ("broken", "function 'broken', line 1, column 4: expected a value, found the end"),
+        ('"text" == a', "first-phase, line 1, column 1: strings in expressions are not supported yet"),
+        ("constant(none)", "first-phase, line 1, column 1: no constant 'none'"),
+        ("rankingExpression(none)", "first-phase, line 1, column 1: no function 'none'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, problem: str) -> None:
+    functions = {"f": ((), "f"), "g": ((), "h"), "h": ((), "g"), "k": (("x",), "x"), "broken": ((), "1 +")}
+    with pytest.raises(LanguageError) as raised:
+        compiled(text, **functions)
+    assert str(raised.value) == problem
+
+
+def test_functions_that_double_each_other_are_stopped() -> None:
+    functions = {f"f{i}": (("x",), f"f{i + 1}(x) + f{i + 1}(x + 1)") for i in range(60)}
+    started = time.monotonic()
+    with pytest.raises(LanguageError, match="too deeply or too large"):
+        compiled("f0(a)", f60=(("x",), "x"), **functions)
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("text", ["(" * 500 + "1", "-" * 5000 + "1", "2^" * 5000 + "1", "1" + " in [1]" * 5000])
+def test_depth_is_limited(text: str) -> None:
+    with pytest.raises(PaperwaspError):
+        compiled(text)
+
+
+BM25 = [
+    ("bm25(title)", {"title": 1.0}),
+    ("2 * bm25(title) + bm25(body) * 0.5", {"title": 2.0, "body": 0.5}),
+    ("bm25(title) + bm25(title) + 0", {"title": 2.0}),
+    ("3 * (bm25(title) + w * bm25(body))", {"title": 3.0, "body": 1.5}),
+    ("bm25(title) * query(w)", None),
+    ("bm25(title) + 1", None),
+    ("bm25(title) * bm25(body)", None),
+    ("bm25(title) - bm25(body)", None),
+    ("bm25(title) / 2", None),
+    ("max(bm25(title), bm25(body))", None),
+    ("bm25(title) + attribute(popularity)", None),
+    ("7", None),
+]
+
+
+@pytest.mark.parametrize(("text", "weights"), BM25)
+def test_sums_of_bm25_are_seen(text: str, weights: dict[str, float] | None) -> None:
+    assert weighted_sum(compiled(text, {"w": 0.5}), lambda feature: None) == weights
+
+
+def test_weights_of_the_query_are_seen_when_known() -> None:
+    program = compiled("bm25(title) * query(w) + query(v) * query(v) * bm25(body)")
+    values = {"w": 3.0, "v": 2.0}
+    assert weighted_sum(program, lambda feature: values[feature.query_name]) == {"title": 3.0, "body": 4.0}
+
+
+NAMES = st.sampled_from(["a", "b", "bm25(title)", "attribute(year)", "query(w)", "1", "2.5", "1e-3", "true"])
+OPERATORS = st.sampled_from(["+", "-", "*", "/", "%", "^", "==", "!=", "~=", "<", "<=", ">", ">=", "&&", "||"])
+EXPRESSIONS = st.recursive(
+    NAMES,
+    lambda inner: st.one_of(
+        st.tuples(inner, OPERATORS, inner).map(" ".join),
+        inner.map("({})".format),
+        inner.map("-{}".format),
+        inner.map("!{}".format),
+        st.tuples(inner, inner).map(lambda pair: f"max({pair[0]}, {pair[1]})"),
+        st.tuples(inner, inner, inner).map(lambda three: f"if ({three[0]}, {three[1]}, {three[2]})"),
+        st.tuples(inner, inner).map(lambda pair: f"({pair[0]}) in [{pair[1]}, 2]"),
+        st.tuples(inner, inner).map(lambda pair: f"switch ({pair[0]}) {{ case {pair[1]}: 1, default: 2 }}"),
+    ),
+    max_leaves=20,
+)
+
+
+@given(EXPRESSIONS)
+def test_what_prints_parses_to_the_same_tree_and_value(text: str) -> None:
+    tree = parse_expression(text)
+    assert parse_expression(str(tree)) == tree
+    values = {"a": 3.0, "b": -0.5, "bm25(title)": 1.25, "attribute(year)": np.nan, "query(w)": np.inf}
+    assert value_of(compiled(text), **values) == pytest.approx(value_of(compiled(str(tree)), **values), nan_ok=True)
+
+
+@given(st.text(alphabet="ab1.(),[]{}+-*/^%<>=!&|~$\"'#: \nifnswtchcase", max_size=60))
+def test_any_text_parses_or_is_refused_with_its_place(text: str) -> None:
+    try:
+        tree = parse_expression(text)
+    except LanguageError as error:
+        assert error.position is not None
+    else:
+        assert parse_expression(str(tree)) == tree

@@ -1,0 +1,45 @@
+"""Every script of tests/ranking/scripts gives what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+from ranking_scripts import SCRIPTS, run
+
+from paperwasp.errors import LanguageError, PaperwaspError
+from paperwasp.ranking import parse_expression
+from paperwasp.ranking.compiler import ExpressionCompiler
+
+
+class NoFeatures:
+    def bind(self, name, arguments, output):
+        raise LanguageError(f"no feature {name}")
+
+
+def printed(text: str) -> str:
+    try:
+        tree = parse_expression(text)
+    except PaperwaspError as error:
+        return str(error)
+    assert parse_expression(str(tree)) == tree
+    return str(tree)
+
+
+def value(text: str) -> str:
+    compiler = ExpressionCompiler(NoFeatures(), {}, {})
+    program = compiler.builder.program(compiler.compile(text, ""))
+    assert len(program.code) == 0, "constants are folded"
+    [number] = program.evaluate([], 1)
+    assert program.constant == number or np.isnan(number)
+    return repr(float(number))
+
+
+def test_printed() -> None:
+    run(SCRIPTS / "printed.txt", printed)
+
+
+def test_errors() -> None:
+    run(SCRIPTS / "errors.txt", printed)
+
+
+def test_values() -> None:
+    run(SCRIPTS / "values.txt", value)
