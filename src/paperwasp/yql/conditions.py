@@ -71,6 +71,8 @@ class ConditionParser:
     def field(self) -> str:
         """The name of a field, noted with its place."""
         token = self.tokens.current
+        if token.kind != "identifier":
+            self.tokens.fail(f"expected the name of a field, found {self.tokens.found()}")
         name = dotted_name(self.tokens)
         self.note_field(name, token)
         return name
@@ -241,6 +243,8 @@ class ConditionParser:
             return sign * number_value(tokens, token), scope
         if accept_keyword(tokens, "true", "false"):
             return int(token.text.lower() == "true"), scope
+        if token.kind != "string" and token.text != "@":
+            tokens.fail(f"expected a number, found {tokens.found()}")
         return sign * self._number_of_text(self.text("a number"), token), scope
 
     def _number_of_text(self, text: str, token: Token) -> Number:

@@ -125,7 +125,7 @@ def _range(item: RangeItem) -> str:
 
 def _user_text(item: UserTextItem) -> str:
     argument = f"@{item.parameter}" if item.parameter is not None else _string(item.text or "")
-    extra: dict[str, Any] = {"grammar": "raw" if item.raw else item.type}
+    extra: dict[str, Any] = {"grammar": item.type}
     if item.fields_allowed:
         extra["defaultIndex"] = item.default_index
     if item.target_hits:

@@ -19,11 +19,12 @@ from types import MappingProxyType
 from typing import Final
 from unicodedata import category
 
+import regex
+
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery, LanguageError
 from paperwasp.parsing.tokens import position_of
 from paperwasp.query.items import (
-    DEFAULT_ANNOTATIONS,
     AndItem,
     Annotations,
     Item,
@@ -47,6 +48,7 @@ _RUN = re.compile(rf"[^{_BREAKS}]+")
 _QUOTED = re.compile(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]*")
 _INDEX = re.compile(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
 _WEIGHT = re.compile(r"!(?:([0-9]{1,9})|!*)")
+_TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}")
 _NUMBER = r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?"
 _RANGE = re.compile(
     rf"\[\s*+({_NUMBER})?\s*+;\s*+({_NUMBER})?\s*+(?:;\s*+(-?[0-9]{{1,9}})?\s*+)?\]?(?=[\s\];)!]|\Z)"
@@ -61,6 +63,7 @@ class _Reader:
     def __init__(self, text: str, default_index: str, indexes: frozenset[str]) -> None:
         self.text = text
         self.at = 0
+        self.in_group = False
         self.default_index = default_index
         self._indexes = indexes
 
@@ -235,20 +238,23 @@ def _without(item: Item, negatives: list[Item]) -> Item:
 
 def _group(reader: _Reader) -> Item | None:
     """`(…)`: terms as of type any. Parentheses inside mean nothing. Moves past a group that holds nothing."""
-    if not reader.text.startswith("(", reader.at):
+    if reader.in_group or not reader.text.startswith("(", reader.at):
         return None
     reader.at += 1
-    return _any_terms(reader, in_group=True)
+    reader.in_group = True
+    item = _any_terms(reader)
+    reader.in_group = False
+    return item
 
 
-def _any_terms(reader: _Reader, *, in_group: bool = False) -> Item | None:
+def _any_terms(reader: _Reader) -> Item | None:
     """`+` is required and `-` excluded; the rest are alternatives, or only rank when something is required."""
     required: list[Item] = []
     negatives: list[Item] = []
     optional: list[tuple[Item, bool]] = []
     while reader.skip_spaces():
         start = reader.at
-        if in_group and reader.text[start] == ")":
+        if reader.in_group and reader.text[start] == ")":
             reader.at += 1
             break
         if (item := _included(reader)) is not None:
@@ -257,7 +263,7 @@ def _any_terms(reader: _Reader, *, in_group: bool = False) -> Item | None:
             negatives.append(item)
         elif (item := reader.term()[0]) is not None:
             optional.append((item, False))
-        elif not in_group and (item := _group(reader)) is not None:
+        elif (item := _group(reader)) is not None:
             optional.append((item, True))
         elif reader.at == start:
             reader.skip()
@@ -304,25 +310,31 @@ def _web_terms(reader: _Reader) -> Item | None:
     return _without(OrItem(sides), negatives) if sides else None
 
 
-def _words(reader: _Reader) -> tuple[str, ...]:
-    return tuple(word for word in re.split(r"\s+", reader.text) if _searchable(word))
+def _tokens(reader: _Reader) -> list[Item]:
+    return [WordItem(reader.default_index, word) for word in _TOKEN.findall(reader.text)]
 
 
 def _phrase_of_all(reader: _Reader) -> Item | None:
-    words = _words(reader)
-    return PhraseItem(reader.default_index, words) if words else None
+    words = tuple(_TOKEN.findall(reader.text))
+    if len(words) < 2:
+        return WordItem(reader.default_index, words[0]) if words else None
+    return PhraseItem(reader.default_index, words)
 
 
 def _weak_and_of_all(reader: _Reader) -> Item | None:
-    words = _words(reader)
-    return WeakAndItem(tuple(WordItem(reader.default_index, word) for word in words)) if words else None
+    words = _tokens(reader)
+    return WeakAndItem(tuple(words)) if words else None
 
 
-def _raw(reader: _Reader) -> Item | None:
+def _one_word(reader: _Reader) -> Item | None:
+    return WordItem(reader.default_index, reader.text) if reader.text else None
+
+
+def _raw_word(reader: _Reader) -> Item | None:
     return WordItem(reader.default_index, reader.text, annotations=_RAW) if reader.text else None
 
 
-_RAW: Final = replace(DEFAULT_ANNOTATIONS, stem=False)
+_RAW: Final = Annotations(implicit_transforms=False)
 
 QUERY_TYPES: Final[Mapping[str, Callable[[_Reader], Item | None]]] = MappingProxyType(
     {
@@ -333,10 +345,11 @@ QUERY_TYPES: Final[Mapping[str, Callable[[_Reader], Item | None]]] = MappingProx
         "phrase": _phrase_of_all,
         "tokenize": _weak_and_of_all,
         "linguistics": _weak_and_of_all,
-        "raw": _raw,
+        "raw": _raw_word,
+        "segment": _one_word,
     }
 )
-"""Query type → what reads a query of it. `raw` exists for YQL's userInput only."""
+"""Query type → what reads a query of it. `raw` and `segment` exist for YQL's userInput and text only."""
 
 _PLAIN_COMPOSE: Final[Mapping[str, Compose]] = MappingProxyType({"all": AndItem, "any": OrItem, "weakAnd": WeakAndItem})
 
@@ -344,7 +357,7 @@ _PLAIN_COMPOSE: Final[Mapping[str, Compose]] = MappingProxyType({"all": AndItem,
 def query_type(name: str) -> str:
     """The query type of that name, in any case. Errors: IllegalQuery."""
     for known in QUERY_TYPES:
-        if known.lower() == name.lower() and known != "raw":
+        if known.lower() == name.lower() and known not in ("raw", "segment"):
             return known
     if name.lower() in ("advanced", "programmatic", "select", "yql", "json"):
         raise IllegalQuery(f"Could not set 'model.type' to '{name}': this query type is not supported yet")

@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery, LanguageError, Position
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, Annotations, Item, NotItem, TermItem, TrueItem, WeakAndItem
-from paperwasp.query.items import RankItem as _Rank
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.simple import parse_simple
 
@@ -34,8 +33,6 @@ class UserTextItem(Item):
     annotations: Annotations = DEFAULT_ANNOTATIONS
     target_hits: int = 0
     allow_empty: bool = False
-    raw: bool = False
-    """The text is one word, whatever is in it."""
     fields_allowed: bool = True
     """Whether `field:word` may choose another field."""
     position: Position | None = None
@@ -87,8 +84,6 @@ def _with_children(item: Item, before: tuple[Item, ...], after: list[Item | None
         return item
     if isinstance(item, NotItem) and after[0] is None:
         after[0] = TrueItem()
-    if isinstance(item, _Rank) and after[0] is None:
-        return None
     left = tuple(child for child in after if child is not None)
     return replace(item, children=left) if left else None  # type: ignore[call-arg]
 
@@ -98,8 +93,7 @@ def _parsed(item: UserTextItem, user: UserText) -> Item | None:
     if text is None:
         raise LanguageError(f"Input '{item.parameter}' is not set", item.position)
     indexes = user.indexes if item.fields_allowed else frozenset[str]()
-    kind = "raw" if item.raw else item.type
-    parsed = parse_simple(text, kind, item.default_index, indexes)
+    parsed = parse_simple(text, item.type, item.default_index, indexes)
     if parsed is None and not item.allow_empty:
         raise LanguageError(f"Parsing '{text}' only resulted in NullItem.", item.position)
     return None if parsed is None else _annotated(parsed, item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paperwasp.query.items import Item, PhraseItem
+from paperwasp.query.items import Item, PhraseItem, WordItem
 from paperwasp.yql.annotations import Scope
 from paperwasp.yql.operators.registry import leaf
 
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 @leaf("phrase")
 def phrase(parser: ConditionParser, field: str, scope: Scope) -> Item:
-    """`phrase("a", "b", …)`. A phrase inside a phrase gives its words to it."""
-    return PhraseItem(field, tuple(_words(parser)), annotations=scope.of_term())
+    """`phrase("a", "b", …)`. A phrase inside a phrase gives its words to it; one word is no phrase."""
+    words = tuple(_words(parser))
+    if len(words) == 1:
+        return WordItem(field, words[0], annotations=scope.of_term())
+    return PhraseItem(field, words, annotations=scope.of_term())
 
 
 def _words(parser: ConditionParser) -> list[str]:

@@ -46,16 +46,14 @@ def _text_item(parser: ConditionParser, scope: Scope, index: str, type_: str, *,
     value, parameter = _value(parser)
     scope.refuse(*_GRAMMAR_PARTS)
     grammar = scope.get("grammar", str)
-    raw = grammar in ("raw", "segment")
     return UserTextItem(
         text=value,
         parameter=parameter,
-        type=type_ if grammar is None or raw else _grammar(parser, grammar, token),
+        type=type_ if grammar is None else _grammar(parser, grammar, token),
         default_index=index,
         annotations=scope.of_term(),
         target_hits=scope.target_hits(),
         allow_empty=bool(scope.get("allowEmpty", bool)),
-        raw=raw,
         fields_allowed=fields_allowed,
         position=parser.tokens.position(token),
     )
@@ -71,6 +69,8 @@ def _value(parser: ConditionParser) -> tuple[str | None, str | None]:
 
 
 def _grammar(parser: ConditionParser, grammar: str, token: Token) -> str:
+    if grammar in ("raw", "segment"):
+        return grammar
     try:
         return query_type(grammar)
     except IllegalQuery:

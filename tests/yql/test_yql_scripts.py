@@ -1,0 +1,94 @@
+"""Every script of tests/yql/scripts gives what it says: where_*.txt, statement_*.txt, simple_*.txt."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from paperwasp.errors import PaperwaspError
+from paperwasp.yql import UserText, complete, parse_simple, parse_yql, to_yql
+
+sys.path.insert(0, str(Path(__file__).parent))
+from yql_scripts import SCRIPTS, dump, run
+
+PARAMETERS = {"text": "free text", "number": "7", "values": "10, 20,'a b'", "empty": "", "word": "it's"}
+INDEXES = frozenset({"default", "title", "body", "year", "my.field", "sddocname"})
+SELECT = "select * from sources * where "
+
+
+def scripts(prefix: str) -> list[Path]:
+    found = sorted(SCRIPTS.glob(f"{prefix}_*.txt"))
+    assert found, prefix
+    return found
+
+
+def where(text: str) -> str:
+    """The tree of a condition; and it must read back from what it is written as."""
+    try:
+        tree = parse_yql(SELECT + text, PARAMETERS).tree
+    except PaperwaspError as error:
+        return re.sub(r"line 1, column (\d+)", lambda m: f"at {int(m[1]) - len(SELECT)}", str(error))
+    written = to_yql(tree)
+    assert dump(parse_yql(SELECT + written, PARAMETERS).tree) == dump(tree), written
+    return dump(tree)
+
+
+def completed(text: str) -> str:
+    """The canonical tree with the text of the user in it. The last line of the input is the query."""
+    condition, _, query = text.rpartition("\n")
+    try:
+        tree = parse_yql(SELECT + condition, PARAMETERS).tree
+        return dump(complete(tree, UserText(query.removeprefix("query="), "all", "title", INDEXES, PARAMETERS)))
+    except PaperwaspError as error:
+        return str(error)
+
+
+def statement(text: str) -> str:
+    try:
+        query = parse_yql(text, PARAMETERS)
+    except PaperwaspError as error:
+        return str(error)
+    lines = {
+        "fields": ", ".join(query.fields),
+        "sources": ", ".join(query.sources),
+        "where": dump(query.tree),
+        "order": ", ".join(f"{key.field} {'desc' if key.descending else 'asc'}" for key in query.order_by),
+        "window": "" if query.hits is None else f"{query.hits} from {query.offset}",
+        "timeout": "" if query.timeout_ms is None else f"{query.timeout_ms} ms",
+    }
+    return "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+
+
+def simple(text: str) -> str:
+    """The trees of a text by query type; types that agree share a line."""
+    trees: dict[str, list[str]] = {}
+    for kind in ("weakAnd", "all", "any", "web", "phrase", "tokenize"):
+        try:
+            tree = dump(parse_simple(text, kind, "default", INDEXES))
+        except PaperwaspError as error:
+            tree = str(error)
+        trees.setdefault(tree, []).append(kind)
+    return "\n".join(f"{', '.join(kinds)}: {tree}" for tree, kinds in trees.items())
+
+
+@pytest.mark.parametrize("path", scripts("where"), ids=lambda p: p.stem)
+def test_where(path: Path) -> None:
+    run(path, where)
+
+
+@pytest.mark.parametrize("path", scripts("completed"), ids=lambda p: p.stem)
+def test_completed(path: Path) -> None:
+    run(path, completed)
+
+
+@pytest.mark.parametrize("path", scripts("statement"), ids=lambda p: p.stem)
+def test_statement(path: Path) -> None:
+    run(path, statement)
+
+
+@pytest.mark.parametrize("path", scripts("simple"), ids=lambda p: p.stem)
+def test_simple(path: Path) -> None:
+    run(path, simple)
