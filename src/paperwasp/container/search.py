@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from functools import lru_cache
 from heapq import merge
 from itertools import islice
@@ -35,7 +36,7 @@ GRACE_SECONDS: Final = 0.25
 
 
 class Messenger(Protocol):
-    async def request(self, address: str, message: object) -> object: ...
+    def request(self, address: str, message: object) -> Awaitable[object]: ...
 
 
 class SearchHandler:

@@ -138,7 +138,7 @@ async def _read_body(protocol: Any, headers: dict[str, str], limit_bytes: int) -
 
 
 async def _read_raw(protocol: Any, length_bytes: int, limit_bytes: int) -> bytes:
-    """The body as it is sent. Stops at the announced length: waiting for the end would be one more round of the loop."""
+    """The body as it is sent. Stops at the announced length: to wait for the end is one more round of the loop."""
     if length_bytes > limit_bytes:
         await _discard(protocol)
         raise _too_large(length_bytes, limit_bytes)

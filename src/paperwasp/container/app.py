@@ -1,0 +1,85 @@
+"""The container's face: a request in, a response out, whichever of its interfaces it is for.
+
+A server shell adds the sockets and nothing else. Everything here runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.document_request import ROOT as DOCUMENT_ROOT
+from paperwasp.container.document_v1 import DocumentApi
+from paperwasp.container.document_v1 import error_response as document_error
+from paperwasp.container.metrics import HttpMetrics
+from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.container.search_rendering import SearchError, SearchResult, respond
+from paperwasp.container.state import Running, StateApi
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import PaperwaspError
+from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.routing import Router
+
+_SEARCH_ROOT: Final = "/search"
+
+
+class ContainerApp:
+    """Answers every request to the container port."""
+
+    def __init__(self, messenger: Messenger, environment: Environment = SYSTEM) -> None:
+        self.metrics = HttpMetrics()
+        self._documents = DocumentApi(messenger)
+        self._search = SearchHandler(messenger, environment=environment)
+        self._state = StateApi(self.metrics, environment)
+        self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
+        self._state.bind(self._router)
+
+    def configure(self, running: Running | None) -> None:
+        """Serves another application from now on; requests under way end as they began. None: there is none."""
+        model = running.model if running else None
+        clusters = [ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters] if model else []
+        self._documents.configure(model)
+        self._search.configure(SearchConfig(tuple(clusters)))
+        self._state.running = running
+
+    async def handle(self, request: Request) -> Response:
+        """The answer. Errors: what is wrong with a request that is for no interface."""
+        path, running = request.raw_path, self._state.running
+        if path.startswith(DOCUMENT_ROOT):
+            if running is None or running.has_document_api:
+                return await self._documents.handle(request)
+        elif _is_search(path):
+            if running is None:
+                return json_response(503, {"message": "No application is active yet: deploy one"})
+            if running.has_search:
+                return await self._search.handle(request)
+        return await self._router.handle(request)
+
+
+def body_limit_bytes(raw_path: str) -> int:
+    """How large a request body may be."""
+    return limits.HTTP_DOCUMENT_BODY_BYTES if raw_path.startswith(DOCUMENT_ROOT) else limits.HTTP_QUERY_BODY_BYTES
+
+
+def error_response(request: Request, error: PaperwaspError) -> Response:
+    """An error as the interface that the request was for says it."""
+    if request.raw_path.startswith(DOCUMENT_ROOT):
+        return document_error(request, error)
+    if _is_search(request.raw_path):
+        answer = respond(SearchResult(errors=[SearchError.of(error)]))
+        return Response(error.http_status, answer.body, answer.content_type)
+    return json_response(error.http_status, {"message": error.message})
+
+
+def _is_search(raw_path: str) -> bool:
+    return raw_path.startswith("/search/") or raw_path == _SEARCH_ROOT
+
+
+def _not_found(request: Request) -> Response:
+    return json_response(404, {"message": f"No handler is bound to '{request.raw_path}'"})
+
+
+def _method_not_allowed(request: Request, allowed: tuple[str, ...]) -> Response:
+    message = f"Method '{request.method}' is not allowed at '{request.raw_path}'"
+    return json_response(405, {"error": message}, {"Allow": ", ".join(allowed)})

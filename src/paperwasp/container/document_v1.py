@@ -1,0 +1,257 @@
+"""The document API: one request about one document, turned into a message to its content cluster.
+
+    request → path and options → typed fields → operation → messenger → answer
+
+Everything up to the messenger is one synchronous step, `_call_of`, which finds all that the client can have done wrong.
+Runs on the event loop and never blocks it. The configuration is one reference that a deployment swaps.
+
+Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from paperwasp.application.model import ApplicationModel
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.document_request import ROOT, Options, read_options, read_path
+from paperwasp.content.messages import ApplyRequest, GetRequest, GetResponse
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.json_format import DocumentReader, read_body
+from paperwasp.document.operations import Put, Remove, Update
+from paperwasp.errors import InvalidInput, PaperwaspError, Timeout
+from paperwasp.http.messages import Request, Response
+
+_JSON: Final = "application/json; charset=UTF-8"
+_METHODS: Final = ("GET", "POST", "PUT", "DELETE")
+_WHOLE_DOCUMENT: Final = ("[document]", "[all]")
+_ID_ONLY: Final = ("[id]", "[none]")
+_TICK_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """Where the documents of one type are, and how their JSON is read."""
+
+    cluster: str
+    address: str
+    reader: DocumentReader
+    fields: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request that is right: what to send, where to, and what the answer needs."""
+
+    id: DocumentId
+    route: _Route
+    message: ApplyRequest | GetRequest
+    options: Options
+
+
+class DocumentApi:
+    """Answers `/document/v1/`. `configure` may be called at any time on the event loop."""
+
+    def __init__(self, messenger: Messenger) -> None:
+        self._messenger = messenger
+        self._routes: Mapping[str, _Route] | None = None
+        self._clusters: tuple[str, ...] = ()
+        self._deadlines = _Deadlines()
+
+    def configure(self, model: ApplicationModel | None) -> None:
+        """Serves the documents of `model` from now on; None: there is no application."""
+        self._routes = None if model is None else _routes(model)
+        self._clusters = () if model is None else tuple(cluster.id for cluster in model.content_clusters)
+
+    async def handle(self, request: Request) -> Response:
+        """The answer to any request below /document/v1/. Raises only defects."""
+        try:
+            call = self._call_of(request)
+        except PaperwaspError as error:
+            return error_response(request, error)
+        if isinstance(call, Response):
+            return call
+        try:
+            answer = await self._ask(call)
+            return _answer(request, call, answer)
+        except PaperwaspError as error:
+            return error_response(request, error, call.id)
+
+    def _call_of(self, request: Request) -> _Call | Response:
+        document_id = read_path(request.raw_path)
+        if request.method not in _METHODS:
+            return _other_method(request)
+        options = read_options(request.query)
+        if document_id is None:
+            raise InvalidInput(
+                f"Visiting, and changing many documents at once, are not supported yet: {request.method}"
+            )
+        if options.dry_run and request.method != "GET" and not request.body:
+            return _response(200, request, document_id)  # how the feed clients shake hands, before any deployment too
+        if self._routes is None:
+            return _failure(503, request, "No application is active yet: deploy one")
+        route = self._route(document_id, options)
+        if options.condition is not None:
+            raise InvalidInput("Test-and-set conditions are not supported yet")
+        message = _MESSAGES[request.method](request, document_id, route, options)
+        if options.dry_run:
+            return _response(200, request, document_id)
+        return _Call(document_id, route, message, options)
+
+    def _route(self, document_id: DocumentId, options: Options) -> _Route:
+        assert self._routes is not None
+        if options.cluster is not None and options.cluster not in self._clusters:
+            known = ", ".join(f"'{cluster}'" for cluster in self._clusters)
+            raise InvalidInput(f"Your Vespa deployment has no content cluster '{options.cluster}', only {known}")
+        route = self._routes.get(document_id.document_type)
+        if route is None:
+            raise InvalidInput(f"Document type {document_id.document_type} does not exist")
+        if not route.cluster:
+            raise InvalidInput(
+                f"No route to documents of type '{document_id.document_type}': no content cluster has it"
+            )
+        return route
+
+    async def _ask(self, call: _Call) -> Any:
+        reply = asyncio.ensure_future(self._messenger.request(call.route.address, call.message))
+        if not reply.done():
+            self._deadlines.add(reply, call.options.timeout_ms)
+        return await reply
+
+
+def _routes(model: ApplicationModel) -> Mapping[str, _Route]:
+    routes: dict[str, _Route] = {}
+    for schema in model.schemas.values():
+        document = schema.document
+        cluster = model.cluster_of(document.name)
+        name = cluster.id if cluster else ""
+        routes[document.name] = _Route(name, f"content/{name}", DocumentReader(document), frozenset(document.fields))
+    return routes
+
+
+def _get(request: Request, document_id: DocumentId, route: _Route, options: Options) -> GetRequest:
+    if options.dry_run:
+        raise InvalidInput(f"May not specify 'dryRun' at '{request.raw_path}'")
+    _shown_fields(options.field_set, document_id.document_type, route)
+    return GetRequest(document_id)
+
+
+def _put(request: Request, document_id: DocumentId, route: _Route, options: Options) -> ApplyRequest:
+    body = read_body(request.body)
+    _refuse_condition(body.condition)
+    if options.create if options.create is not None else body.create:
+        raise InvalidInput(
+            "'create' on a put is not supported yet: a put without it creates the document or replaces it"
+        )
+    return ApplyRequest(Put(document_id, route.reader.read_put(body.fields, document_id.text)))
+
+
+def _update(request: Request, document_id: DocumentId, route: _Route, options: Options) -> ApplyRequest:
+    body = read_body(request.body)
+    _refuse_condition(body.condition)
+    create = options.create if options.create is not None else body.create
+    return ApplyRequest(Update(document_id, route.reader.read_update(body.fields, document_id.text), bool(create)))
+
+
+def _remove(_: Request, document_id: DocumentId, __: _Route, ___: Options) -> ApplyRequest:
+    return ApplyRequest(Remove(document_id))
+
+
+_Read = Callable[[Request, DocumentId, _Route, Options], ApplyRequest | GetRequest]
+_MESSAGES: Final[Mapping[str, _Read]] = {"GET": _get, "POST": _put, "PUT": _update, "DELETE": _remove}
+
+
+def _refuse_condition(condition: str | None) -> None:
+    if condition is not None:
+        raise InvalidInput("Test-and-set conditions are not supported yet")
+
+
+def _shown_fields(field_set: str | None, document_type: str, route: _Route) -> frozenset[str] | None:
+    """The fields that a fieldSet names; None: all of them. `type:` before it may be left out. Errors: InvalidInput."""
+    if field_set is None:
+        return None
+    prefix, colon, names = field_set.rpartition(":")
+    if colon and prefix != document_type:
+        raise InvalidInput(f"The fieldSet '{field_set}' is not of document type '{document_type}'")
+    if names in _WHOLE_DOCUMENT:
+        return None
+    if names in _ID_ONLY:
+        return frozenset()
+    fields = frozenset(name.strip() for name in names.split(","))
+    if unknown := sorted(fields - route.fields):
+        raise InvalidInput(f"No such field '{unknown[0]}' in document type '{document_type}' (fieldSet '{field_set}')")
+    return fields
+
+
+def _answer(request: Request, call: _Call, answer: Any) -> Response:
+    if not isinstance(answer, GetResponse):
+        return _response(200, request, call.id, b"", call)
+    if answer.fields is None:
+        return _response(404, request, call.id, b"", call)
+    fields = answer.fields
+    shown = _shown_fields(call.options.field_set, call.id.document_type, call.route)
+    if shown is not None:
+        fields = orjson.dumps({name: value for name, value in orjson.loads(fields).items() if name in shown})
+    return _response(200, request, call.id, b',"fields":' + fields, call)
+
+
+def _response(
+    status: int, request: Request, document_id: DocumentId, members: bytes = b"", call: _Call | None = None
+) -> Response:
+    """`{"pathId","id"}` and more members, already JSON: stored documents are shown without being parsed."""
+    if call is not None and call.options.trace_level > 0:
+        message = f"Sent {type(call.message).__name__} to content cluster '{call.route.cluster}'"
+        members += b',"trace":' + orjson.dumps([{"message": message}])
+    head = orjson.dumps({"pathId": request.raw_path, "id": document_id.text})
+    return Response(status, head[:-1] + members + b"}", _JSON)
+
+
+def error_response(request: Request, error: PaperwaspError, document_id: DocumentId | None = None) -> Response:
+    """`{"pathId", "message"}`, with the id where the content cluster answered so."""
+    return _failure(error.http_status, request, error.message, document_id)
+
+
+def _failure(status: int, request: Request, message: str, document_id: DocumentId | None = None) -> Response:
+    identity = {} if document_id is None else {"id": document_id.text}
+    return Response(status, orjson.dumps({"pathId": request.raw_path, **identity, "message": message}), _JSON)
+
+
+def _other_method(request: Request) -> Response:
+    allowed = {"Allow": ",".join(_METHODS)}
+    if request.method == "OPTIONS":
+        return Response(204, b"", _JSON, allowed)
+    message = f"'{request.method}' not allowed at '{request.raw_path}'. Allowed methods are: {', '.join(_METHODS)}"
+    return Response(405, orjson.dumps({"pathId": request.raw_path, "message": message}), _JSON, allowed)
+
+
+class _Deadlines:
+    """Fails the futures whose time has come. One timer for all of them: a timer for each would cost more than a put."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[asyncio.Future[Any], tuple[float, float]] = {}
+        self._is_ticking = False
+
+    def add(self, future: asyncio.Future[Any], timeout_ms: float) -> None:
+        loop = future.get_loop()
+        self._waiting[future] = (loop.time() + timeout_ms / 1000, timeout_ms)
+        if not self._is_ticking:
+            self._is_ticking = True
+            loop.call_later(_TICK_SECONDS, self._tick, loop)
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        self._waiting = {future: entry for future, entry in self._waiting.items() if not future.done()}
+        for future, (deadline, timeout_ms) in self._waiting.items():
+            if deadline <= now:
+                future.set_exception(Timeout(f"Timeout after {timeout_ms:.0f}ms"))
+        self._is_ticking = bool(self._waiting)
+        if self._is_ticking:
+            loop.call_later(_TICK_SECONDS, self._tick, loop)
+
+
+__all__ = ["ROOT", "DocumentApi", "error_response"]

@@ -1,0 +1,134 @@
+"""How the container is doing: health, version, metrics, and what clients look at before they talk to it.
+
+Until an application is active, `/status.html` and `/ApplicationStatus` say so with a status that makes clients wait.
+Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from paperwasp.application.model import ApplicationModel
+from paperwasp.container.metrics import HttpMetrics
+from paperwasp.env import Environment
+from paperwasp.errors import NotFound
+from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
+from paperwasp.http.routing import Router
+from paperwasp.version import VERSION, VESPA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The application that a container serves."""
+
+    generation: int
+    model: ApplicationModel
+    name: str = "default"
+
+    @property
+    def has_search(self) -> bool:
+        return any(container.search for container in self.model.containers)
+
+    @property
+    def has_document_api(self) -> bool:
+        return any(container.document_api for container in self.model.containers)
+
+
+DOCUMENT_HANDLER: Final = (
+    "com.yahoo.document.restapi.resource.DocumentV1ApiHandler",
+    "/document/v1/*",
+    "/document/v1/*/",
+)
+SEARCH_HANDLER: Final = ("com.yahoo.search.handler.SearchHandler", "/search/*")
+_STATE_HANDLERS: Final = (
+    ("com.yahoo.container.jdisc.state.StateHandler", "/state/v1", "/state/v1/*"),
+    ("com.yahoo.container.handler.VipStatusHandler", "/status.html"),
+    ("com.yahoo.container.handler.observability.ApplicationStatusHandler", "/ApplicationStatus"),
+    ("com.yahoo.container.usability.BindingsOverviewHandler", "/"),
+)
+
+
+class StateApi:
+    """Handlers of the status pages and of `/state/v1`. Nothing here waits."""
+
+    def __init__(self, metrics: HttpMetrics, environment: Environment) -> None:
+        self._metrics = metrics
+        self._environment = environment
+        self._started_ns = environment.time_ns()
+        self.running: Running | None = None
+
+    def bind(self, router: Router) -> None:
+        router.add("GET", "/", self.root)
+        router.add("GET", "/status.html", self.status_page)
+        router.add("GET", "/ApplicationStatus", self.application_status)
+        for path in ("/state/v1", "/state/v1/"):
+            router.add("GET", path, self.resources)
+        router.add("GET", "/state/v1/health", self.health)
+        router.add("GET", "/state/v1/version", self.version)
+        router.add("GET", "/state/v1/config", self.config)
+        router.add("GET", "/state/v1/metrics", self.metrics)
+        router.add("GET", "/state/v1/{rest...}", self.unknown)
+
+    async def root(self, request: Request, names: Mapping[str, str]) -> Response:
+        return json_response(200, {"handlers": self._handlers()})
+
+    async def status_page(self, request: Request, names: Mapping[str, str]) -> Response:
+        if self.running is None:
+            return text_response(404, "No application is active yet\n")
+        return text_response(200, "<title>OK</title>\n", HTML)
+
+    async def application_status(self, request: Request, names: Mapping[str, str]) -> Response:
+        if self.running is None:
+            return json_response(503, {"message": "No application is active yet"})
+        checksum = self.running.model.checksum
+        meta = {"name": self.running.name, "generation": self.running.generation, "checksum": checksum}
+        application = {"vespa": {"version": VESPA_VERSION}, "meta": meta, "user": {"version": VERSION}}
+        empty: dict[str, Any] = {"clients": [], "servers": [], "httpRequestFilters": [], "httpResponseFilters": []}
+        shown = {"application": application, "abstractComponents": [], "handlers": self._handlers(), **empty}
+        return json_response(200, shown)
+
+    async def resources(self, request: Request, names: Mapping[str, str]) -> Response:
+        url = request.url.removesuffix("/")
+        names_shown = ("metrics", "config", "health", "version")
+        return json_response(200, {"resources": [{"url": f"{url}/{name}"} for name in names_shown]})
+
+    async def health(self, request: Request, names: Mapping[str, str]) -> Response:
+        code = "initializing" if self.running is None else "up"
+        return json_response(200, {"time": self._now_ms(), "status": {"code": code}, "metrics": {}})
+
+    async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
+        now_ns = self._environment.time_ns()
+        seconds = max((now_ns - self._started_ns) / 1e9, 1e-9)
+        snapshot = {"from": self._started_ns // 10**9, "to": now_ns // 10**9}
+        shown = {"snapshot": snapshot, "values": self._metrics.values(seconds)}
+        code = "initializing" if self.running is None else "up"
+        return json_response(200, {"time": self._now_ms(), "status": {"code": code}, "metrics": shown})
+
+    async def version(self, request: Request, names: Mapping[str, str]) -> Response:
+        return json_response(200, {"version": VESPA_VERSION})
+
+    async def config(self, request: Request, names: Mapping[str, str]) -> Response:
+        generation = self.running.generation if self.running else 0
+        shown = {"generation": generation, "applyOnRestart": False, "container": {"generation": generation}}
+        return json_response(200, {"config": {**shown, "wantedGeneration": generation}})
+
+    async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
+        raise NotFound(f"Nothing at '{request.raw_path}'")
+
+    def _now_ms(self) -> int:
+        return self._environment.time_ns() // 1_000_000
+
+    def _handlers(self) -> list[dict[str, Any]]:
+        handlers = list(_STATE_HANDLERS)
+        if self.running is not None and self.running.has_search:
+            handlers.insert(0, SEARCH_HANDLER)
+        if self.running is not None and self.running.has_document_api:
+            handlers.insert(0, DOCUMENT_HANDLER)
+        return [_handler(*handler) for handler in handlers]
+
+
+def _handler(name: str, *bindings: str) -> dict[str, Any]:
+    shown = [f"http://*{binding}" for binding in bindings]
+    return {"id": name, "class": name, "bundle": f"paperwasp:{VERSION}", "serverBindings": shown, "clientBindings": []}
