@@ -55,7 +55,7 @@ def test_each_operation_is_that_of_the_twin(name: str, rows: list[tuple[float, f
     actual = run(code, np.empty(0), columns, 1, 3, len(rows))
     expected = evaluate(code, np.empty(0), columns, 1, 3, len(rows))
     if name in BY_LIBRARY:
-        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
     else:
         np.testing.assert_array_equal(actual, expected)
 

@@ -1,0 +1,166 @@
+"""Rank profiles of whole schemas: what they compile to, and that one deploy shows everything that is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fake_match_context import FakeMatchContext, schema_of
+
+from paperwasp.features import compile_profile, compile_profiles, evaluate
+from paperwasp.features.base import RankTerm
+from paperwasp.ranking import ProfileError
+from paperwasp.schema import parse_schemas
+from paperwasp.schema.model import RankProfile
+
+SCHEMA = """schema music {
+    document music {
+        field title type string {
+            indexing: index | summary
+            index: enable-bm25
+        }
+        field artist type string {
+            indexing: index | summary
+            index: enable-bm25
+        }
+        field year type int { indexing: attribute | summary }
+        field stored type string { indexing: summary }
+    }
+    %s
+}
+"""
+
+
+def profiles_of(text: str):
+    return compile_profiles(parse_schemas({"schemas/music.sd": SCHEMA % text}).schemas["music"])
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(ProfileError) as raised:
+        profiles_of(text)
+    assert len(raised.value.problems) >= 1
+    return str(raised.value).splitlines()
+
+
+def test_the_profiles_that_are_always_there() -> None:
+    profiles = profiles_of("")
+    assert [feature.name for feature in profiles["default"].first_phase.features] == ["nativeRank"]
+    assert profiles["unranked"].first_phase.constant == 0.0
+    assert profiles["unranked"].bm25_sum is None
+    assert "bm25(title)" in profiles["default"].rank_features
+
+
+def test_a_whole_profile() -> None:
+    profile = profiles_of(
+        """
+    rank-profile base {
+        inputs { query(boost) double: 0.5 }
+        constants { half: 0.5 }
+        function text(weight) { expression: bm25(title) + weight * bm25(artist) }
+        function age() { expression: max(0, 2026 - attribute(year)) }
+        first-phase { expression: text(half) }
+        rank-properties { bm25(title).k1: 1.5 }
+        match-features: bm25(title) age
+    }
+    rank-profile mine inherits base {
+        second-phase {
+            expression: firstPhase * query(boost) + age
+            rerank-count: 7
+        }
+        summary-features { attribute(year) }
+        rank-features { age }
+        ignore-default-rank-features
+    }
+    """
+    )["mine"]
+    assert profile.bm25_sum == (("title", 1.0), ("artist", 0.5))
+    assert profile.rerank_count == 7
+    assert profile.inputs == {"boost": 0.5}
+    assert list(profile.match_features) == ["bm25(title)", "age"]
+    assert list(profile.summary_features) == ["attribute(year)"]
+    assert list(profile.rank_features) == ["age"]
+    assert profile.second_phase is not None
+    context = FakeMatchContext([{"year": 2000}, {}], inputs={"boost": 2.0}, relevance={"firstPhase": [3, 4]})
+    np.testing.assert_array_equal(evaluate(profile.second_phase, context), [3 * 2 + 26, 8])
+
+
+def test_weights_that_the_query_sets() -> None:
+    profile = profiles_of(
+        """
+    rank-profile mine {
+        inputs { query(w) double: 2 }
+        first-phase { expression: bm25(title) + query(w) * bm25(artist) }
+    }
+    """
+    )["mine"]
+    assert profile.bm25_sum is None
+    assert profile.bm25_weights({}) == (("title", 1.0), ("artist", 2.0))
+    assert profile.bm25_weights({"w": 5.0}) == (("title", 1.0), ("artist", 5.0))
+    assert profile.bm25_weights({"w": -1.0}) is None
+
+
+def test_all_problems_are_shown_at_once() -> None:
+    found = problems_of(
+        """
+    rank-profile one {
+        first-phase { expression: bm25(titel) + }
+        match-features: attribute(stored) fieldMatch(title) term(x).weight
+    }
+    rank-profile two {
+        function unused() { expression: nativeRnk }
+        first-phase { expression: firstPhase }
+        second-phase { expression: bm25(titel) + attribute(title) + now.seconds }
+        summary-features: reduce(x,sum) bm25 bm25(title,artist) nativeRank(none)
+    }
+    """
+    )
+    one = "schemas/music.sd, rank-profile 'one' (at line 15), "
+    two = "schemas/music.sd, rank-profile 'two' (at line 19), "
+    assert found[:4] == [
+        f"{one}first-phase, line 1, column 14: expected a value, found the end",
+        f"{one}match-features 'attribute(stored)', line 1, column 1: rank feature 'attribute': field 'stored' is no"
+        " attribute: its indexing statement needs 'attribute'",
+        f"{one}match-features 'fieldMatch(title)', line 1, column 1: rank feature 'fieldMatch' is not supported yet",
+        f"{one}match-features 'term(x).weight', line 1, column 1: rank feature 'term' takes a number counted from 0,"
+        " not 'x'",
+    ]
+    assert found[4:] == [
+        f"{two}first-phase: firstPhase is not known in this phase",
+        f"{two}second-phase, line 1, column 1: rank feature 'bm25': schema 'music' has no field 'titel'",
+        f"{two}summary-features 'reduce(x,sum)', line 1, column 1: the tensor function 'reduce' is not supported yet",
+        f"{two}summary-features 'bm25', line 1, column 1: rank feature 'bm25' takes 1 argument(s), not 0",
+        f"{two}summary-features 'bm25(title,artist)', line 1, column 1: rank feature 'bm25' takes 1 argument(s), not 2",
+        f"{two}summary-features 'nativeRank(none)', line 1, column 1: rank feature 'nativeRank': schema 'music' has no"
+        " field 'none'",
+        f"{two}function 'unused', line 1, column 1: unknown rank feature or function 'nativeRnk'; did you mean"
+        " 'nativeRank'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"rank_properties": {"bm25(title).k1": "high"}}, "rank property bm25(title).k1 is no number: 'high'"),
+        ({"rank_properties": {"query(w)": "x"}}, "rank-properties: query(w) is no number: x"),
+        (
+            {"inputs": {"v": ("tensor<float>(x[3])", None)}},
+            "inputs: query(v) is a tensor<float>(x[3]): not supported yet",
+        ),
+        ({"match_features": ("attribute(genre)",)}, "attribute(genre) of type string is not supported yet as a number"),
+        ({"match_features": ("now.seconds",)}, "rank feature 'now' has no output 'seconds'; it has out"),
+    ],
+)
+def test_settings_that_cannot_be(settings, problem: str) -> None:
+    from paperwasp.document.types import STRING
+
+    profile = RankProfile("p", **{"first_phase": "bm25(title)", **settings})
+    with pytest.raises(ProfileError) as raised:
+        compile_profile(schema_of(["title"], {"genre": STRING}), profile)
+    assert problem in str(raised.value)
+
+
+def test_default_rank_features_have_values() -> None:
+    profile = profiles_of("")["default"]
+    terms = [("a", RankTerm(("title", "artist")))]
+    context = FakeMatchContext([{"title": "a b"}], terms, relevance={"firstPhase": [0.5]})
+    for name, program in profile.rank_features.items():
+        assert np.isfinite(evaluate(program, context)).all(), name
