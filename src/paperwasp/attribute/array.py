@@ -162,9 +162,6 @@ class ArrayColumn(Column):
         self._append_elements(elements)
         self._rows.array[lid] = start << ROW_LENGTH_BITS | len(elements)
 
-    def get(self, lid: int) -> Value | None:
-        return self.snapshot().gather(np.array([lid], np.uint32))[0]
-
     def snapshot(self) -> ArrayView:
         return ArrayView(self._type, self._rows.view(), self._values.array, self._dictionary)
 

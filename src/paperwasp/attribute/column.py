@@ -82,6 +82,10 @@ class ColumnView(ABC):
     def gather(self, lids: Lids) -> list[Value | None]:
         """The values for people: None where unset (a bool is false)."""
 
+    def get(self, lid: int) -> Value | None:
+        """The value of one row; None where unset, a bool too."""
+        return self.gather(np.array([lid], np.uint32))[0]
+
 
 class Column(ABC):
     """The writer's side. `length` rows are appended; the writer alone calls these."""
@@ -102,9 +106,9 @@ class Column(ABC):
     def set(self, lid: int, value: Value | None) -> None:
         """Changes one row in place."""
 
-    @abstractmethod
     def get(self, lid: int) -> Value | None:
         """The value of one row; None where unset."""
+        return self.snapshot().get(lid)
 
     @abstractmethod
     def snapshot(self) -> ColumnView:

@@ -96,6 +96,14 @@ class NumericView(ColumnView):
             return list((values > 0).tolist())
         return [None if unset else value for value, unset in zip(values.tolist(), self._unset(values), strict=True)]
 
+    def get(self, lid: int) -> Value | None:
+        value = self.values[lid].item()
+        if self._type.low is None:
+            return None if math.isnan(value) else value
+        if self._type == BOOL:
+            return None if value < 0 else bool(value)
+        return None if value == self._type.low else value
+
     def _unset(self, values: NDArray[Any]) -> list[bool]:
         unset = np.isnan(values) if self._type.low is None else values == self._type.low
         return list(unset.tolist())
@@ -151,12 +159,6 @@ class NumericColumn(Column):
         self._values.array[lid] = self._unset if value is None else value
         if self._posting is not None:
             self._posting.changed(lid)
-
-    def get(self, lid: int) -> Value | None:
-        value = self._values.array[lid].item()
-        if value == self._unset or value != value:
-            return None
-        return bool(value) if self._type == BOOL else value
 
     def snapshot(self) -> NumericView:
         values = self._values.view()

@@ -114,9 +114,6 @@ class StringColumn(Column):
         if self._posting is not None:
             self._posting.changed(lid)
 
-    def get(self, lid: int) -> Value | None:
-        return self._dictionary[int(self._codes.array[lid])] or None
-
     def snapshot(self) -> StringView:
         posting = self._posting.snapshot() if self._posting is not None else None
         return StringView(self._codes.view(), self._dictionary, posting)

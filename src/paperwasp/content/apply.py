@@ -1,0 +1,207 @@
+"""Applying operations: the deterministic state machine behind the operation log.
+
+The state is all documents of a content node: by lid in columns and index, by gid in the store. A put gets the next
+lid and the earlier lid of its document dies; an update of attributes alone changes their rows in place; every other
+update is a put of the changed document. Nothing here asks a clock, the disk, or chance: the outcome comes from the
+entries and the state.
+
+Columnar: puts of one document type that follow each other are applied together (a run). One thread, the writer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from paperwasp import limits
+from paperwasp.attribute import Column
+from paperwasp.attribute.growable import GrowableArray
+from paperwasp.cluster.operation_log import START, Mark
+from paperwasp.content.bitmaps import GrowingBitmap
+from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.gid_map import GID_BYTES, GidMap
+from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.content.records import Entry, EntryKind
+from paperwasp.core.gid_map import NO_LID
+from paperwasp.document.operations import Outcome
+from paperwasp.errors import InternalError
+from paperwasp.index.text_index import TextIndex
+from paperwasp.store.document_store import DocumentStore, StoreWrites
+
+_EXISTED, _NEW = Outcome(True), Outcome(False)
+
+
+class NodeState:
+    """All documents of one content node, as the writer holds them."""
+
+    def __init__(self, index: TextIndex, store: DocumentStore) -> None:
+        self.index = index
+        self.store = store
+        self.layout: Layout = EMPTY
+        self.codecs: dict[str, DocumentCodec] = {}
+        self.columns: dict[tuple[str, str], Column] = {}
+        self.limit = 0
+        self.live = GrowingBitmap()
+        self.live_counts: dict[str, int] = {}
+        self.gid_map = GidMap()
+        self.document_types = GrowableArray(np.uint16)
+        self.gids = GrowableArray(np.uint8, row_shape=(GID_BYTES,))
+        self.changed = GrowableArray(np.uint8)
+        self.applied: list[Mark] = [START] * limits.PARTITIONS
+        self.timestamp_us = 0
+        """Of the last entry applied."""
+
+    def configure(self, layout: Layout) -> None:
+        """Goes on under a layout that has grown. Rows of documents that are there are unset in new columns."""
+        for name, kind in layout.types.items():
+            self.codecs[name] = DocumentCodec(kind)
+            self.live_counts.setdefault(name, 0)
+            for field in kind.attributes:
+                self.columns.setdefault((name, field.name), field.create_column())
+        kinds = layout.types.values()
+        self.index.configure(field.indexed_field(kind.name) for kind in kinds for field in kind.indexed)
+        self.layout = layout
+
+    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+        """Applies entries in order; gives what each found."""
+        return _Batch(self).apply(entries)
+
+    def pad_columns(self) -> None:
+        """Gives every column, of any type, a row for every lid."""
+        for column in self.columns.values():
+            column.pad(self.limit)
+
+    @property
+    def live_count(self) -> int:
+        return len(self.gid_map)
+
+
+class _Batch:
+    """One call of `apply`: the run of puts that is being gathered, and the outcomes."""
+
+    def __init__(self, state: NodeState) -> None:
+        self._state = state
+        self._outcomes: list[Outcome] = []
+        self._writes = StoreWrites()
+        self._run: list[tuple[int, Entry, dict[str, Any], bytes]] = []
+        """Place of the outcome, entry, the whole document's values, and the same as JSON."""
+        self._run_gids: set[bytes] = set()
+        self._run_type = ""
+
+    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+        self._outcomes = list(repeat(_NEW, len(entries)))
+        for place, entry in enumerate(entries):
+            if entry.kind == EntryKind.PUT:
+                self._add(place, entry, self._values_of(entry), entry.body)
+            elif entry.kind == EntryKind.UPDATE:
+                self._update(place, entry)
+            else:
+                self._remove(place, entry)
+        self._finish_run()
+        if entries:
+            self._state.timestamp_us = max(self._state.timestamp_us, max(entry.timestamp_us for entry in entries))
+        return self._outcomes
+
+    def _values_of(self, entry: Entry) -> dict[str, Any]:
+        if entry.fields is None:
+            codec = self._state.codecs[entry.document_type]
+            is_update = entry.kind == EntryKind.UPDATE
+            entry.fields = codec.decode_assigned(entry.body) if is_update else codec.decode(entry.body)
+        return entry.fields
+
+    def _add(self, place: int, entry: Entry, values: dict[str, Any], body: bytes) -> None:
+        if entry.document_type != self._run_type:
+            self._finish_run()
+            self._run_type = entry.document_type
+        self._run.append((place, entry, values, body))
+        self._run_gids.add(entry.gid)
+
+    def _update(self, place: int, entry: Entry) -> None:
+        state = self._state
+        if entry.gid in self._run_gids:
+            self._finish_run()
+        assigned = self._values_of(entry)
+        lid = state.gid_map.find_one(entry.gid)
+        if lid is None:
+            if entry.create:
+                self._add_changed(place, entry, {}, assigned)
+            return
+        self._outcomes[place] = _EXISTED
+        if assigned.keys() <= state.layout.types[entry.document_type].in_place:
+            for name, value in assigned.items():
+                state.columns[entry.document_type, name].set(lid, value)
+            state.changed.array[lid] = 1
+        else:
+            self._add_changed(place, entry, self._document(entry, lid), assigned)
+
+    def _add_changed(self, place: int, entry: Entry, values: dict[str, Any], assigned: dict[str, Any]) -> None:
+        changed = {name: value for name, value in (values | assigned).items() if value is not None}
+        self._add(place, entry, changed, self._state.codecs[entry.document_type].encode(changed))
+
+    def _document(self, entry: Entry, lid: int) -> dict[str, Any]:
+        """The values of a document that is there: as stored, with what was changed in place."""
+        state = self._state
+        stored = state.store.get(entry.gid)
+        if stored is None or stored.lid != lid:
+            raise InternalError(f"document {entry.id} has lid {lid} and is not in the store with it")
+        values = state.codecs[entry.document_type].decode(stored.fields)
+        if state.changed.array[lid]:
+            for name in state.layout.types[entry.document_type].in_place:
+                value = state.columns[entry.document_type, name].get(lid)
+                if value is None:
+                    values.pop(name, None)
+                else:
+                    values[name] = value
+        return values
+
+    def _remove(self, place: int, entry: Entry) -> None:
+        state = self._state
+        if entry.gid in self._run_gids:
+            self._finish_run()
+        lids = state.gid_map.remove([entry.gid])
+        if lids[0] != NO_LID:
+            self._outcomes[place] = _EXISTED
+            state.live.clear(lids)
+            state.live_counts[entry.document_type] -= 1
+        self._writes.remove(entry.gid, entry.id, entry.timestamp_us)
+
+    def _finish_run(self) -> None:
+        """Applies the gathered puts, and writes to the store what is due."""
+        run = self._run
+        if run:
+            self._append_rows(self._run_type, [values for _, _, values, _ in run])
+            self._give_lids()
+            self._run, self._run_type = [], ""
+            self._run_gids.clear()
+        self._state.store.write(self._writes)
+        self._writes = StoreWrites()
+
+    def _append_rows(self, document_type: str, documents: list[dict[str, Any]]) -> None:
+        state = self._state
+        kind = state.layout.types[document_type]
+        for field in kind.attributes:
+            column = state.columns[document_type, field.name]
+            column.pad(state.limit)
+            column.append([values.get(field.name) for values in documents])
+        state.index.add_batch(state.limit, document_type, documents)
+
+    def _give_lids(self) -> None:
+        state, run = self._state, self._run
+        first, end = state.limit, state.limit + len(run)
+        gids = b"".join(entry.gid for _, entry, _, _ in run)
+        state.document_types.extend(np.full(len(run), state.layout.types[self._run_type].number, np.uint16))
+        state.gids.extend(np.frombuffer(gids, np.uint8).reshape(-1, GID_BYTES))
+        state.changed.pad(end)
+        state.live.set_range(first, end)
+        before = state.live_count
+        previous = state.gid_map.insert(gids, np.arange(first, end, dtype=np.uint32))
+        state.live.clear(previous[previous != NO_LID])
+        state.live_counts[self._run_type] += state.live_count - before
+        state.limit = end
+        for lid, (place, entry, _, body), earlier in zip(range(first, end), run, previous.tolist(), strict=True):
+            self._writes.put(entry.gid, entry.id, entry.timestamp_us, lid, body)
+            if earlier != NO_LID:
+                self._outcomes[place] = _EXISTED

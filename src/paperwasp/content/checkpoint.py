@@ -1,0 +1,179 @@
+"""Checkpoints: all documents at one place of the operation log, in one folder. Format: docs/formats/checkpoint.md.
+
+    checkpoints/CURRENT            the name of the checkpoint that counts
+    checkpoints/0000000000000007/  manifest, rows, columns, store
+    index/                         files that the manifest's index state names
+    store/                         the working store: after a crash it is made anew from the checkpoint
+
+The writer freezes the state (copies of what changes in place, a picture of the store, references to the rest) and
+goes on; a background thread writes. A checkpoint counts from the moment CURRENT names it; before, it is a folder that
+the next start removes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from paperwasp.attribute.array_file import read_arrays, write_arrays
+from paperwasp.attribute.growable import GrowableArray
+from paperwasp.cluster.disk import REAL_DISK
+from paperwasp.cluster.operation_log import Mark
+from paperwasp.content.apply import NodeState
+from paperwasp.content.bitmaps import GrowingBitmap, lids_of
+from paperwasp.content.layout import Layout
+from paperwasp.errors import Corruption
+from paperwasp.index.text_index import FrozenIndex, TextIndex
+from paperwasp.store.document_store import DocumentStore, restore
+
+_VERSION: Final = 1
+_CURRENT: Final = "CURRENT"
+_MANIFEST: Final = "manifest.json"
+_ROWS: Final = "rows.arrays"
+_STORE: Final = "store"
+
+Arrays = Mapping[str, NDArray[Any]]
+IndexFactory = Callable[[Path], TextIndex]
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenState:
+    """A node's state at one moment; the store is in the checkpoint's folder already."""
+
+    directory: Path
+    layout: Layout
+    applied: tuple[Mark, ...]
+    timestamp_us: int
+    limit: int
+    rows: Arrays
+    columns: Mapping[tuple[str, str], Arrays]
+    index: FrozenIndex
+
+
+class Checkpoints:
+    """The checkpoints of one data directory."""
+
+    def __init__(self, data_directory: Path) -> None:
+        self._directory = data_directory / "checkpoints"
+        self._store = data_directory / "store"
+        self._index = data_directory / "index"
+        REAL_DISK.make_directory(self._directory)
+
+    def freeze(self, state: NodeState) -> FrozenState:
+        """Called by the writer, between two batches."""
+        directory = self._directory / f"{self._last_number() + 1:016d}"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        state.store.checkpoint(directory / _STORE)
+        limit = state.limit
+        rows = {
+            "live": state.live.copy(limit),
+            "document_types": state.document_types.view(),
+            "gids": state.gids.view(),
+            "changed": state.changed.view().copy(),
+        }
+        columns = {key: column.freeze() for key, column in state.columns.items()}
+        applied = tuple(state.applied)
+        return FrozenState(
+            directory, state.layout, applied, state.timestamp_us, limit, rows, columns, state.index.freeze()
+        )
+
+    def write(self, frozen: FrozenState, index: TextIndex) -> None:
+        """Makes the frozen state the checkpoint that counts, and removes those before it. Any thread, one at a time."""
+        write_arrays(frozen.directory / _ROWS, frozen.rows)
+        names = {key: f"column-{place}.arrays" for place, key in enumerate(frozen.columns)}
+        for key, arrays in frozen.columns.items():
+            write_arrays(frozen.directory / names[key], arrays)
+        manifest = {
+            "version": _VERSION,
+            "layout": orjson.loads(frozen.layout.to_bytes()),
+            "applied": [list(mark) for mark in frozen.applied],
+            "timestamp_us": frozen.timestamp_us,
+            "limit": frozen.limit,
+            "columns": [[*key, name] for key, name in names.items()],
+            "index": index.flush(frozen.index),
+        }
+        content = orjson.dumps(manifest)
+        REAL_DISK.write_whole(frozen.directory / _MANIFEST, b"%08x\n" % crc32(content) + content)
+        REAL_DISK.write_whole(self._directory / _CURRENT, frozen.directory.name.encode())
+        self._remove_others(frozen.directory)
+
+    def load(self, make_index: IndexFactory) -> NodeState:
+        """The state that the current checkpoint holds; an empty one where there is none. Errors: Corruption."""
+        current = self._current()
+        self._remove_others(current)
+        if current is None:
+            for directory in (self._store, self._index):
+                shutil.rmtree(directory, ignore_errors=True)
+            return NodeState(make_index(self._index), DocumentStore(self._store))
+        manifest = _read_manifest(current / _MANIFEST)
+        restore(current / _STORE, self._store)
+        state = NodeState(make_index(self._index), DocumentStore(self._store))
+        try:
+            _fill(state, current, manifest)
+        except BaseException:
+            state.store.close()
+            raise
+        return state
+
+    def _current(self) -> Path | None:
+        try:
+            name = (self._directory / _CURRENT).read_text()
+        except FileNotFoundError:
+            return None
+        if not (self._directory / name / _MANIFEST).is_file():
+            raise Corruption(f"{self._directory / _CURRENT}: offset 0: names '{name}', which is no checkpoint")
+        return self._directory / name
+
+    def _last_number(self) -> int:
+        return max((int(path.name) for path in self._directory.iterdir() if path.is_dir()), default=0)
+
+    def _remove_others(self, kept: Path | None) -> None:
+        for path in self._directory.iterdir():
+            if path.is_dir() and path != kept:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    crc, _, content = path.read_bytes().partition(b"\n")
+    if crc != b"%08x" % crc32(content):
+        raise Corruption(f"{path}: offset 0: the checksum differs")
+    manifest: dict[str, Any] = orjson.loads(content)
+    if manifest["version"] != _VERSION:
+        raise Corruption(f"{path}: offset 0: version {manifest['version']}; known is {_VERSION}")
+    return manifest
+
+
+def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> None:
+    state.index.load(manifest["index"])
+    state.configure(Layout.from_bytes(orjson.dumps(manifest["layout"])))
+    state.applied = [Mark(*mark) for mark in manifest["applied"]]
+    state.timestamp_us = manifest["timestamp_us"]
+    state.limit = manifest["limit"]
+    for document_type, name, file in manifest["columns"]:
+        try:
+            state.columns[document_type, name].load(read_arrays(directory / file))
+        except (KeyError, ValueError, FileNotFoundError) as error:
+            raise Corruption(f"{directory / file}: offset 0: no column of {document_type}.{name}: {error}") from error
+    _fill_rows(state, read_arrays(directory / _ROWS))
+
+
+def _fill_rows(state: NodeState, rows: Arrays) -> None:
+    state.live = GrowingBitmap(rows["live"])
+    state.document_types = GrowableArray.of(rows["document_types"])
+    state.gids = GrowableArray.of(rows["gids"])
+    state.changed = GrowableArray.of(rows["changed"])
+    lids = lids_of(rows["live"])
+    state.gid_map.insert(rows["gids"][lids].tobytes(), lids)
+    numbers, counts = np.unique(rows["document_types"][lids], return_counts=True)
+    names = {kind.number: name for name, kind in state.layout.types.items()}
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        state.live_counts[names[number]] = count

@@ -1,0 +1,381 @@
+"""The content node: makes operations durable, applies them in order, and publishes what readers see.
+
+    submit → bounded queue → writer: take what waits → encode by partition → log, one sync → apply → publish → replies
+
+One writer thread owns the state. Readers take `view()`, a reference that the writer swaps after each batch, so an
+operation that is answered is durable and is seen by the next query. A start loads the last checkpoint and applies the
+log after it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from types import MappingProxyType
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.cluster.operation_log import FileOperationLog, Mark, NewRecord, OperationLog, RecordKind
+from paperwasp.content.apply import NodeState
+from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
+from paperwasp.content.layout import Layout
+from paperwasp.content.records import Entry, encode_entries, entry_of
+from paperwasp.content.replay import replay
+from paperwasp.content.view import View
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Operation, Outcome
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import Conflict, InternalError, InvalidInput, Overload, PaperwaspError
+from paperwasp.index.text_index import TextIndex
+from paperwasp.schema.model import Schema
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+OperationReply = Callable[[object], None]
+"""Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
+_Waiting = tuple[Operation, OperationReply]
+
+
+class ContentNode:
+    """All documents of one content cluster, in one data directory. The log is the caller's, to open and to close."""
+
+    def __init__(
+        self,
+        directory: Path,
+        log: OperationLog,
+        make_index: IndexFactory = TextIndex,
+        *,
+        repair: bool = False,
+        environment: Environment = SYSTEM,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock_directory(directory)
+        self._log = log
+        self._environment = environment
+        self._queue: SimpleQueue[_Waiting | _Control] = SimpleQueue()
+        self._failure: str | None = None
+        self._schemas: Mapping[str, Schema] = MappingProxyType({})
+        self._saver: Thread | None = None
+        self._save_error: Exception | None = None
+        self._is_stopping = False
+        try:
+            self._checkpoints = Checkpoints(directory)
+            self._state = self._checkpoints.load(make_index)
+            self._since_checkpoint = _Since(self._state.limit)
+            self.replayed_operations = self._recover(repair)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._view = self._make_view()
+        self._writer = Thread(target=self._run, name="content-writer", daemon=True)
+        self._writer.start()
+
+    def configure(self, generation: int, schemas: Mapping[str, Schema]) -> None:
+        """Goes on under these schemas; returns when queries see them. Errors: InvalidInput, with nothing changed."""
+        self._control(lambda: self._configure(generation, schemas))
+
+    def submit(self, operation: Operation, reply: OperationReply) -> None:
+        """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
+
+        Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; InternalError
+        when the node can apply nothing more.
+        """
+        if self._failure is not None or self._is_stopping:
+            raise InternalError(self._failure or "the content node is stopping")
+        if operation.id.document_type not in self._state.layout.types:
+            raise InvalidInput(f"Document type {operation.id.document_type} does not exist")
+        if self._queue.qsize() >= limits.OPERATION_QUEUE_LENGTH:
+            raise Overload(f"{limits.OPERATION_QUEUE_LENGTH} operations are waiting already")
+        self._queue.put((operation, reply))
+
+    def view(self) -> View:
+        """What is published now."""
+        return self._view
+
+    def get(self, id: DocumentId) -> bytes | None:
+        """The JSON object of a document's fields, or None."""
+        document = self._state.store.get(id.gid)
+        return None if document is None else self._view.fields_of(document)
+
+    def sizes_bytes(self) -> dict[str, int]:
+        """Of what is kept, by kind; about."""
+        columns = sum(column.size_bytes() for column in list(self._state.columns.values()))
+        return {
+            "attributes": columns,
+            "index_memory": self._state.index.memory_bytes(),
+            "store": self._state.store.size_bytes(),
+        }
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint now; returns when it counts. Errors: what writing it raised."""
+        self._control(self._start_checkpoint)
+        if self._saver is not None:
+            self._saver.join()
+        if self._save_error is not None:
+            raise self._save_error
+
+    def stop(self) -> None:
+        """Applies what is queued, writes a checkpoint, closes. The log stays open."""
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        self._control(self._last_checkpoint)
+        self._queue.put(_Control(None))
+        self._writer.join()
+        if self._saver is not None:
+            self._saver.join()
+        self._refuse_rest()
+        self._state.store.close()
+        self._state.index.close()
+        os.close(self._lock)
+
+    def _refuse_rest(self) -> None:
+        """Answers what came while the node was stopping."""
+        while not self._queue.empty():
+            item = self._queue.get()
+            if not isinstance(item, _Control):
+                item[1](InternalError("the content node is stopping"))
+
+    def _recover(self, repair: bool) -> int:
+        """Applies the log after the checkpoint; gives the number of operations."""
+        try:
+            if repair and isinstance(self._log, FileOperationLog):
+                self._log.skip_to(self._state.applied)
+            operations = replay(self._log, self._state)
+        except BaseException:
+            self._state.store.close()
+            raise
+        self._since_checkpoint.changes = operations
+        return operations
+
+    # ------------------------------------------------------------------------------------------- the writer thread
+
+    def _run(self) -> None:
+        while True:
+            batch, control = self._take()
+            if batch:
+                self._process(batch)
+            if control is not None:
+                if control.action is None:
+                    return
+                control.run()
+            if batch and self._since_checkpoint.is_due(self._state) and self._failure is None:
+                self._try_checkpoint()
+
+    def _take(self) -> tuple[list[_Waiting], _Control | None]:
+        """What waits, up to a batch and to the first control; waits for something."""
+        batch: list[_Waiting] = []
+        item = self._queue.get()
+        try:
+            while True:
+                if isinstance(item, _Control):
+                    return batch, item
+                batch.append(item)
+                if len(batch) >= limits.LOG_BATCH_OPERATIONS:
+                    return batch, None
+                item = self._queue.get_nowait()
+        except Empty:
+            return batch, None
+
+    def _process(self, batch: Sequence[_Waiting]) -> None:
+        waiting = self._encode(batch)
+        replies = [reply for _, reply in waiting]
+        entries = [entry for entry, _ in waiting]
+        try:
+            answers: Sequence[object] = self._log_and_apply(entries)
+        except Exception as error:
+            answers = [error] * len(replies)
+        for reply, answer in zip(replies, answers, strict=True):
+            reply(answer)
+
+    def _encode(self, batch: Sequence[_Waiting]) -> list[tuple[Entry, OperationReply]]:
+        """Entries in the order of the log: by partition, then as they came. Refused ones are answered."""
+        state, last = self._state, self._state.timestamp_us
+        first_us = max(self._environment.time_ns() // 1000, last + 1)
+        by_partition: list[list[tuple[Entry, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
+        for timestamp_us, (operation, reply) in enumerate(batch, first_us):
+            document_type = operation.id.document_type
+            try:
+                entry = entry_of(
+                    operation, state.layout.types[document_type], state.codecs[document_type], timestamp_us
+                )
+            except PaperwaspError as error:
+                reply(error)
+            except (TypeError, ValueError) as error:
+                reply(InvalidInput(f"{operation.id}: {error}"))
+            else:
+                by_partition[operation.id.partition].append((entry, reply))
+        return [waiting for partition in by_partition for waiting in partition]
+
+    def _log_and_apply(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
+        if self._failure is not None:
+            raise InternalError(self._failure)
+        if not entries:
+            return []
+        records = _records_of(entries)
+        marks = self._log.append(records)
+        try:
+            outcomes = self._state.apply(entries)
+            self._advance(records, marks)
+            self._view = self._make_view()
+        except Exception as error:
+            self._fail(error)
+            raise InternalError(f"the content node could not apply what it had logged: {error}") from error
+        self._since_checkpoint.changes += len(entries)
+        self._since_checkpoint.log_bytes += sum(len(record.payload) for record in records)
+        return outcomes
+
+    def _advance(self, records: Sequence[NewRecord], marks: Sequence[Mark]) -> None:
+        for record, mark in zip(records, marks, strict=True):
+            self._state.applied[record.partition] = mark
+
+    def _fail(self, error: Exception) -> None:
+        """After an apply that went wrong half way nothing more is taken: a restart applies the log anew."""
+        _LOGGER.exception("the content node could not apply what it had logged", exc_info=error)
+        self._failure = f"the content node has failed and must be restarted: {error}"
+
+    def _configure(self, generation: int, schemas: Mapping[str, Schema]) -> None:
+        layout = self._state.layout.grown(generation, schemas.values())
+        if layout != self._state.layout:
+            self._log_layout(layout)
+        self._schemas = MappingProxyType(dict(schemas))
+        self._view = self._make_view()
+
+    def _log_layout(self, layout: Layout) -> None:
+        """The marker goes to every partition: whoever applies one of them alone meets it too."""
+        payload = layout.to_bytes()
+        records = [NewRecord(partition, payload, RecordKind.CONFIGURATION) for partition in range(limits.PARTITIONS)]
+        marks = self._log.append(records)
+        try:
+            self._state.configure(layout)
+        except Exception as error:
+            self._fail(error)
+            raise
+        self._advance(records, marks)
+        self._since_checkpoint.changes += 1
+
+    def _make_view(self) -> View:
+        state = self._state
+        state.pad_columns()
+        live = state.live.copy(state.limit)
+        state.index.live = live
+        return View(
+            limit=state.limit,
+            live=live,
+            live_count=state.live_count,
+            live_counts=MappingProxyType(dict(state.live_counts)),
+            index=state.index.snapshot(),
+            columns={key: column.snapshot() for key, column in state.columns.items()},
+            document_types=state.document_types.view(),
+            gids=state.gids.view(),
+            changed=state.changed.view(),
+            store=state.store,
+            layout=state.layout,
+            schemas=self._schemas,
+            codecs=state.codecs,
+        )
+
+    # -------------------------------------------------------------------------------------------------- checkpoints
+
+    def _try_checkpoint(self) -> None:
+        """Starts one unless one is being written. A failure leaves the last one in force, and is tried again later."""
+        if self._saver is not None and self._saver.is_alive():
+            return
+        try:
+            self._start_checkpoint()
+        except Exception:
+            _LOGGER.exception("no checkpoint could be written; the log keeps everything since the last one")
+            self._since_checkpoint = _Since(self._state.limit)
+
+    def _start_checkpoint(self) -> Thread:
+        """Freezes the state and leaves the writing to another thread."""
+        if self._saver is not None:
+            self._saver.join()
+        frozen = self._checkpoints.freeze(self._state)
+        self._since_checkpoint = _Since(self._state.limit)
+        self._saver = Thread(target=self._save, args=(frozen,), name="content-checkpoint", daemon=True)
+        self._saver.start()
+        return self._saver
+
+    def _last_checkpoint(self) -> None:
+        if self._saver is not None:
+            self._saver.join()
+        if self._since_checkpoint.changes and self._failure is None:
+            self._start_checkpoint().join()
+
+    def _save(self, frozen: FrozenState) -> None:
+        self._save_error = None
+        try:
+            self._checkpoints.write(frozen, self._state.index)
+            self._log.trim(frozen.applied)
+        except Exception as error:
+            self._save_error = error
+            _LOGGER.exception("no checkpoint could be written; the log keeps everything since the last one")
+
+    def _control(self, action: Callable[[], object]) -> None:
+        """Runs `action` on the writer thread, between two batches. Errors: what it raises."""
+        control = _Control(action)
+        self._queue.put(control)
+        control.done.result()
+
+
+class _Control:
+    """Something for the writer to do between batches. None: end."""
+
+    def __init__(self, action: Callable[[], object] | None) -> None:
+        self.action = action
+        self.done: Future[None] = Future()
+
+    def run(self) -> None:
+        assert self.action is not None
+        try:
+            self.action()
+        except BaseException as error:
+            self.done.set_exception(error)
+        else:
+            self.done.set_result(None)
+
+
+class _Since:
+    """What has happened since the last checkpoint."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.changes = 0
+        self.log_bytes = 0
+
+    def is_due(self, state: NodeState) -> bool:
+        return (
+            state.limit - self.limit >= limits.CHECKPOINT_DOCUMENTS
+            or self.log_bytes >= limits.CHECKPOINT_LOG_BYTES
+            or state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES
+        )
+
+
+def _records_of(entries: Sequence[Entry]) -> list[NewRecord]:
+    """One record for each run of entries of one partition."""
+    records: list[NewRecord] = []
+    start = 0
+    for place in range(1, len(entries) + 1):
+        partition = entries[start].partition
+        if place == len(entries) or entries[place].partition != partition:
+            records.append(NewRecord(partition, encode_entries(entries[start:place])))
+            start = place
+    return records
+
+
+def _lock_directory(directory: Path) -> int:
+    """Errors: Conflict when another process, or node, has it."""
+    descriptor = os.open(directory / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise Conflict(f"{directory} is in use by another process") from None
+    return descriptor

@@ -1,0 +1,59 @@
+"""Recovery: applies what the operation log holds after a checkpoint."""
+
+from __future__ import annotations
+
+from paperwasp import limits
+from paperwasp.cluster.operation_log import LogRecord, OperationLog, RecordKind
+from paperwasp.content.apply import NodeState
+from paperwasp.content.layout import Layout
+from paperwasp.content.records import Entry, decode_entries
+from paperwasp.errors import Corruption
+
+
+def replay(log: OperationLog, state: NodeState) -> int:
+    """Applies every record after `state.applied`; gives the number of operations. Errors: Corruption by file and
+    offset."""
+    replaying = _Replay(state)
+    for record in log.read(list(state.applied)):
+        replaying.take(record)
+    replaying.apply()
+    return replaying.operations
+
+
+class _Replay:
+    """Gathers entries of many records, so that they are applied in batches as they were at first."""
+
+    def __init__(self, state: NodeState) -> None:
+        self._state = state
+        self._entries: list[Entry] = []
+        self.operations = 0
+
+    def take(self, record: LogRecord) -> None:
+        expected = self._state.applied[record.partition].sequence + 1
+        if record.sequence != expected:
+            message = f"record {record.sequence} of partition {record.partition} where {expected} is due"
+            raise Corruption(f"{_where(record)}: {message}")
+        if record.kind == RecordKind.CONFIGURATION:
+            self.apply()
+            self._configure(Layout.from_bytes(record.payload))
+        elif record.kind == RecordKind.OPERATIONS:
+            self._entries.extend(decode_entries(record.payload, lambda: _where(record)))
+        else:
+            raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
+        self._state.applied[record.partition] = record.mark
+        if len(self._entries) >= limits.LOG_BATCH_OPERATIONS:
+            self.apply()
+
+    def apply(self) -> None:
+        self._state.apply(self._entries)
+        self.operations += len(self._entries)
+        self._entries = []
+
+    def _configure(self, layout: Layout) -> None:
+        """Each partition has the same marker; the first one that is met is the one that counts."""
+        if layout != self._state.layout:
+            self._state.configure(layout)
+
+
+def _where(record: LogRecord) -> str:
+    return f"{record.file}: offset {record.offset}"

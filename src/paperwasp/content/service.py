@@ -1,0 +1,61 @@
+"""A content node at its address: which message goes where.
+
+Operations go to the node's queue and are answered by its writer; everything else runs on the worker pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from paperwasp.cluster.messenger import Messenger, Reply
+from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.messages import (
+    ApplyRequest,
+    GetRequest,
+    GetResponse,
+    Request,
+    Response,
+    SearchRequest,
+    SearchResponse,
+    StatusRequest,
+    StatusResponse,
+)
+from paperwasp.content.node import ContentNode
+from paperwasp.content.view import View
+from paperwasp.errors import InternalError
+
+Search = Callable[[View, SearchRequest], SearchResponse]
+
+
+def address_of(cluster_id: str) -> str:
+    """Where a content cluster is served."""
+    return f"content/{cluster_id}"
+
+
+class ContentService:
+    """Serves the requests of `content.messages` for one node."""
+
+    def __init__(self, node: ContentNode, pool: WorkerPool, search: Search) -> None:
+        self._node = node
+        self._pool = pool
+        self._search = search
+
+    def serve(self, messenger: Messenger, cluster_id: str) -> None:
+        messenger.serve(address_of(cluster_id), self.handle)
+
+    def handle(self, message: Request, reply: Reply) -> None:
+        """The handler: never blocks. Errors: Overload, InvalidInput."""
+        if type(message) is ApplyRequest:
+            self._node.submit(message.operation, reply)
+        else:
+            self._pool.submit(self._answer, message, reply)
+
+    def _answer(self, message: Request) -> Response:
+        if isinstance(message, SearchRequest):
+            return self._search(self._node.view(), message)
+        if isinstance(message, GetRequest):
+            return GetResponse(self._node.get(message.id))
+        if isinstance(message, StatusRequest):
+            view = self._node.view()
+            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes())
+        raise InternalError(f"a content node does not serve {type(message).__name__}")

@@ -1,0 +1,66 @@
+"""What readers see of a content node: one immutable moment, published by swapping one reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute import ColumnView
+from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.index.snapshot import IndexSnapshot
+from paperwasp.schema.model import Schema
+from paperwasp.store.document_store import DocumentStore, StoredDocument
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """Documents have lids below `limit`; those whose bit in `live` is set are there.
+
+    Arrays by lid may be longer than `limit`: take what is below. `store` is not of this moment but of now: a document
+    that was replaced since has another lid there.
+    """
+
+    limit: int
+    live: NDArray[np.uint64]
+    live_count: int
+    live_counts: Mapping[str, int]
+    """Documents by document type."""
+    index: IndexSnapshot
+    columns: Mapping[tuple[str, str], ColumnView]
+    """By document type and field name."""
+    document_types: NDArray[np.uint16]
+    """The number of each lid's document type: see `type_numbers`."""
+    gids: NDArray[np.uint8]
+    """Twelve bytes a lid."""
+    changed: NDArray[np.uint8]
+    """1 where attributes were changed in place, so that the stored JSON is to be read through `fields_of`."""
+    store: DocumentStore
+    layout: Layout = EMPTY
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
+    codecs: Mapping[str, DocumentCodec] = field(default_factory=dict)
+
+    @property
+    def generation(self) -> int:
+        return self.layout.generation
+
+    @property
+    def type_numbers(self) -> Mapping[str, int]:
+        return {name: kind.number for name, kind in self.layout.types.items()}
+
+    def gid(self, lid: int) -> bytes:
+        gid: bytes = self.gids[lid].tobytes()
+        return gid
+
+    def fields_of(self, document: StoredDocument) -> bytes:
+        """The JSON object of a stored document's fields, with what was changed in place since it was stored."""
+        lid = document.lid
+        if lid >= self.limit or not self.changed[lid]:
+            return document.fields
+        document_type = document.id.split(":", 3)[2]
+        names = self.layout.types[document_type].in_place
+        values = {name: self.columns[document_type, name].get(lid) for name in names}
+        return self.codecs[document_type].overlay(document.fields, values)

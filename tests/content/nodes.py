@@ -1,0 +1,128 @@
+"""A schema, and a content node with its log, for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.content.node import ContentNode
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Assign, Operation, Put, Remove, Update
+from paperwasp.document.types import BOOL, BYTE, DOUBLE, FLOAT, INT, LONG, STRING, DocumentType, array_of
+from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
+
+ATTRIBUTE, INDEX = AttributeSettings(), IndexSettings()
+MUSIC_FIELDS = (
+    Field("title", STRING, index=INDEX),
+    Field("artist", STRING, index=INDEX, attribute=ATTRIBUTE),
+    Field("year", INT, attribute=AttributeSettings(fast_search=True)),
+    Field("plays", LONG, attribute=ATTRIBUTE),
+    Field("score", FLOAT, attribute=ATTRIBUTE),
+    Field("weight", DOUBLE, attribute=ATTRIBUTE),
+    Field("rating", BYTE, attribute=ATTRIBUTE),
+    Field("live", BOOL, attribute=ATTRIBUTE),
+    Field("genre", STRING, attribute=ATTRIBUTE),
+    Field("tags", array_of(STRING), attribute=ATTRIBUTE),
+    Field("numbers", array_of(FLOAT), attribute=ATTRIBUTE),
+    Field("lyrics", array_of(STRING), index=INDEX),
+    Field("note", STRING),
+    Field("sizes", array_of(INT)),
+)
+IN_PLACE = [field.name for field in MUSIC_FIELDS if field.attribute and not field.index]
+
+
+def schema(name: str, *fields: Field) -> Schema:
+    types = {field.name: field.type for field in fields}
+    by_name = {field.name: field for field in fields}
+    nothing: Any = MappingProxyType({})
+    return Schema(name, DocumentType(name, types), by_name, nothing, nothing, nothing)
+
+
+MUSIC = schema("music", *MUSIC_FIELDS)
+BOOK = schema("book", Field("title", STRING, index=INDEX), Field("pages", INT, attribute=ATTRIBUTE))
+SCHEMAS = {"music": MUSIC, "book": BOOK}
+
+
+def doc_id(name: object, kind: str = "music") -> DocumentId:
+    return DocumentId("n", kind, str(name))
+
+
+def put(name: object, kind: str = "music", **fields: Any) -> Put:
+    return Put(doc_id(name, kind), fields)
+
+
+def update(name: object, kind: str = "music", create: bool = False, **fields: Any) -> Update:
+    return Update(doc_id(name, kind), {field: Assign(value) for field, value in fields.items()}, create)
+
+
+def remove(name: object, kind: str = "music") -> Remove:
+    return Remove(doc_id(name, kind))
+
+
+@dataclass
+class TestNode:
+    """A node whose log is opened and closed with it."""
+
+    __test__ = False
+
+    node: ContentNode
+    log: FileOperationLog
+
+    def apply(self, *operations: Operation) -> list[Any]:
+        """The outcomes, or errors, of operations that are submitted together."""
+        answers: list[Any] = [None] * len(operations)
+        waiting, done = set(range(len(operations))), Event()
+
+        def answer(place: int, outcome: object) -> None:
+            answers[place] = getattr(outcome, "existed", outcome)
+            waiting.discard(place)
+            if not waiting:
+                done.set()
+
+        for place, operation in enumerate(operations):
+            self.node.submit(operation, lambda outcome, place=place: answer(place, outcome))
+        if operations:
+            assert done.wait(30)
+        return answers
+
+    def get(self, name: object, kind: str = "music") -> Any:
+        fields = self.node.get(doc_id(name, kind))
+        return None if fields is None else orjson.loads(fields)
+
+    def close(self) -> None:
+        self.node.stop()
+        self.log.close()
+
+    def crash(self) -> None:
+        """Ends without a checkpoint, as a killed process does (which also forgets its locks)."""
+        self.node._last_checkpoint = lambda: None  # type: ignore[method-assign]
+        self.close()
+
+
+def start(path: Path, schemas: dict[str, Schema] | None = SCHEMAS, repair: bool = False) -> TestNode:
+    log = FileOperationLog(path / "log", repair=repair)
+    try:
+        node = ContentNode(path, log, repair=repair)
+    except BaseException:
+        log.close()
+        raise
+    if schemas is not None:
+        node.configure(1, schemas)
+    return TestNode(node, log)
+
+
+@contextmanager
+def started(path: Path, schemas: dict[str, Schema] | None = SCHEMAS) -> Iterator[TestNode]:
+    node = start(path, schemas)
+    try:
+        yield node
+    finally:
+        node.close()

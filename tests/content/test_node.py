@@ -1,0 +1,311 @@
+"""The content node: what each operation does, what readers see, and what a restart brings back."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+from nodes import (
+    ATTRIBUTE,
+    BOOK,
+    INDEX,
+    MUSIC,
+    MUSIC_FIELDS,
+    SCHEMAS,
+    doc_id,
+    put,
+    remove,
+    schema,
+    start,
+    started,
+    update,
+)
+
+from paperwasp import limits
+from paperwasp.content.view import View
+from paperwasp.document.types import INT, LONG, STRING
+from paperwasp.errors import Conflict, Corruption, InternalError, InvalidInput, Overload
+from paperwasp.schema.model import Field
+
+FULL = {
+    "title": "Abbey Road",
+    "artist": "The Beatles",
+    "year": 1969,
+    "plays": 2**40,
+    "score": 0.10000000149011612,
+    "weight": 0.1,
+    "rating": -7,
+    "live": False,
+    "genre": "rock",
+    "tags": ["a", ""],
+    "numbers": [0.5, math.inf],
+    "lyrics": ["come together", "something"],
+    "note": "ø \U0001f41d",
+    "sizes": [1, 2],
+}
+SHOWN = FULL | {"score": 0.1, "numbers": [0.5, "Infinity"]}
+
+
+def live_lids(view: View) -> list[int]:
+    return np.flatnonzero(np.unpackbits(view.live.view(np.uint8), bitorder="little")).tolist()
+
+
+def found(view: View, kind: str, field: str, word: str) -> list[int]:
+    """Lids, live and of any type, whose field has a term."""
+    index = view.index
+    term = index.term_id(word)
+    if term < 0:
+        return []
+    lids = np.arange(view.limit, dtype=np.uint32)
+    occurrences = index.occurrences(index.number_of((kind, field)), term, lids)
+    return sorted(set(np.flatnonzero(occurrences).tolist()) & set(live_lids(view)))
+
+
+def test_put_get_remove(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        assert node.apply(put("a", **FULL)) == [False]
+        assert node.get("a") == SHOWN
+        assert node.apply(put("a", title="", tags=[], year=1)) == [True]
+        assert node.get("a") == {"year": 1}
+        assert node.apply(remove("a"), remove("a"), remove("never")) == [True, False, False]
+        assert node.get("a") is None
+        assert node.apply(put("a")) == [False]
+        assert node.get("a") == {}
+
+
+def test_one_document_many_times_in_a_batch(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        operations = [
+            put("a", year=1),
+            put("b", year=5),
+            put("a", title="two"),
+            update("a", year=3),
+            remove("a"),
+            update("a", year=4),
+            update("a", create=True, title="four"),
+            update("a", genre="x"),
+            update("a", title="five", year=5),
+            put("b", "book", pages=3),
+        ]
+        assert node.apply(*operations) == [False, False, True, True, True, False, False, True, True, False]
+        assert node.get("a") == {"title": "five", "genre": "x", "year": 5}
+        assert node.get("b") == {"year": 5} and node.get("b", "book") == {"pages": 3}
+        view = node.node.view()
+        assert view.live_count == 3 == len(live_lids(view)) and view.live_counts == {"music": 2, "book": 1}
+        assert found(view, "music", "title", "five") == [live_lids(view)[k] for k in range(3) if is_a(view, k)]
+
+
+def is_a(view: View, place: int) -> bool:
+    return view.gid(live_lids(view)[place]) == doc_id("a").gid
+
+
+def test_updates_of_attributes_touch_rows_alone(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.apply(put("a", **FULL))
+        before = node.node.view()
+        values = {"year": 5, "genre": "pop", "tags": ["z"], "live": True, "score": None, "numbers": []}
+        assert node.apply(update("a", **values)) == [True]
+        after = node.node.view()
+        assert after.limit == before.limit == 1
+        gone = {"score", "numbers"}
+        assert node.get("a") == {k: v for k, v in (SHOWN | values).items() if k not in gone}
+        assert after.columns["music", "year"].gather(np.array([0], np.uint32)) == [5]
+        assert node.apply(update("a", note="new", plays=1)) == [True]
+        assert node.node.view().limit == 2
+        assert node.get("a") == {
+            k: v for k, v in (SHOWN | values | {"note": "new", "plays": 1}).items() if k not in gone
+        }
+        assert node.apply(update("a", artist="x")) == [True]
+        assert node.node.view().limit == 3
+
+
+def test_a_bool_is_unset_false_or_true(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.apply(put("a", title="t"), update("a", year=1))
+        assert node.get("a") == {"title": "t", "year": 1}
+        node.apply(update("a", live=False))
+        assert node.get("a") == {"title": "t", "year": 1, "live": False}
+        node.apply(update("a", live=None))
+        assert node.get("a") == {"title": "t", "year": 1}
+
+
+def test_a_view_never_changes_its_documents(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.apply(*[put(k, year=k, title=f"word{k}") for k in range(300)])
+        view = node.node.view()
+        lids = live_lids(view)
+        node.apply(*[remove(k) for k in range(150)], *[put(k, year=0) for k in range(150, 500)])
+        assert live_lids(view) == lids and view.limit == 300 and view.live_count == 300
+        lid = found(view, "music", "title", "word7")
+        assert len(lid) == 1 and view.columns["music", "year"].gather(np.array(lid, np.uint32)) == [7]
+        assert found(node.node.view(), "music", "title", "word7") == []
+
+
+def test_every_column_covers_every_lid(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.apply(put("a", year=1), put("b", "book", pages=2), put("c", year=3))
+        view = node.node.view()
+        assert all(column.limit == 3 for column in view.columns.values())
+        types = [view.type_numbers["music"], view.type_numbers["book"]]
+        assert sorted(view.document_types[:3].tolist()) == sorted([types[0], types[1], types[0]])
+        pages = view.columns["book", "pages"].gather(np.arange(3, dtype=np.uint32))
+        assert sorted(pages, key=str) == [2, None, None]
+
+
+def test_wrong_values_are_refused_and_the_rest_is_applied(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        answers = node.apply(
+            put("a", year=2**31),
+            put("b", year=1),
+            put("c", nothing=1),
+            put("d", title="\ud800"),
+            put("e", score=1e300),
+            update("b", tags=["a", 1]),
+            update("b", nothing=None),
+        )
+        assert [isinstance(answer, InvalidInput) for answer in answers] == [True, False, True, True, True, True, True]
+        assert answers[1] is False and node.get("b") == {"year": 1}
+        with pytest.raises(InvalidInput, match="Document type film does not exist"):
+            node.apply(put("a", "film"))
+
+
+@pytest.mark.parametrize("ending", ["crash", "close", "checkpoint"])
+def test_a_restart_brings_everything_back(tmp_path: Path, ending: str) -> None:
+    node = start(tmp_path)
+    node.apply(*[put(k, year=k, title=f"word{k} common", tags=["t"]) for k in range(100)])
+    node.apply(
+        *[update(k, year=-k) for k in range(10)], *[remove(k) for k in range(90, 100)], put("x", "book", pages=1)
+    )
+    if ending == "checkpoint":
+        node.node.checkpoint()
+        node.apply(update(0, year=77), put("after", note="n"), update(1, create=True, note="m"), remove(50))
+    expected = {k: node.get(k) for k in [*range(100), "after"]}
+    (node.close if ending == "close" else node.crash)()
+    again = start(tmp_path)
+    assert again.node.replayed_operations == {"crash": 121, "close": 0, "checkpoint": 4}[ending]
+    assert {k: again.get(k) for k in expected} == expected
+    assert again.get("x", "book") == {"pages": 1}
+    view = again.node.view()
+    assert view.live_count == len(live_lids(view)) == 91 + (ending == "checkpoint") - (ending == "checkpoint")
+    assert len(found(view, "music", "title", "common")) == 90 - (ending == "checkpoint")
+    assert again.apply(put("new", year=3), update(5, year=4)) == [False, True]
+    again.close()
+    with started(tmp_path) as third:
+        assert third.get("new") == {"year": 3} and third.get(5) == expected[5] | {"year": 4}
+
+
+def test_documents_are_there_before_the_schemas_are(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.apply(put("a", year=1))
+    with started(tmp_path, None) as node:
+        assert node.get("a") == {"year": 1}
+        assert node.node.view().generation == 1 and not node.node.view().schemas
+
+
+def test_fields_and_types_are_added_live(tmp_path: Path) -> None:
+    node = start(tmp_path, {"music": MUSIC})
+    node.apply(put("a", title="one", year=1))
+    wider = schema("music", *MUSIC_FIELDS, Field("extra", INT, attribute=ATTRIBUTE), Field("text", STRING, index=INDEX))
+    node.node.configure(2, {"music": wider, "book": BOOK})
+    node.apply(put("b", extra=5, text="hello"), put("b", "book", pages=1), update("a", extra=4))
+    expected = [{"title": "one", "year": 1, "extra": 4}, {"extra": 5, "text": "hello"}]
+    assert [node.get("a"), node.get("b")] == expected
+    assert len(found(node.node.view(), "music", "text", "hello")) == 1
+    node.crash()
+    again = start(tmp_path, None)
+    assert [again.get("a"), again.get("b")] == expected and again.node.view().generation == 2
+    with pytest.raises(InvalidInput, match="'year' of document type 'music' cannot change"):
+        again.node.configure(3, {"music": schema("music", Field("year", LONG, attribute=ATTRIBUTE))})
+    assert again.node.view().generation == 2
+    again.close()
+
+
+def test_checkpoints_run_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_DOCUMENTS", 50)
+    node = start(tmp_path)
+    for start_at in range(0, 1000, 20):
+        node.apply(*[put(k, year=k, title="t") for k in range(start_at, start_at + 20)])
+        if node.node._saver is not None:
+            node.node._saver.join()
+    node.crash()
+    with started(tmp_path) as again:
+        assert again.node.replayed_operations < 100
+        assert [again.get(k)["year"] for k in range(1000)] == list(range(1000))
+        assert len(list((tmp_path / "checkpoints").glob("0*"))) == 1
+
+
+def test_a_node_has_its_directory_alone(tmp_path: Path) -> None:
+    with started(tmp_path) as node, pytest.raises(Conflict, match="in use"):
+        type(node.node)(tmp_path, node.log)
+
+
+def test_a_full_queue_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "OPERATION_QUEUE_LENGTH", 3)
+    entered, release, answered = Event(), Event(), list[object]()
+    with started(tmp_path) as node:
+
+        def block(_: object) -> None:
+            entered.set()
+            release.wait(30)
+
+        node.node.submit(put("a"), block)
+        assert entered.wait(30)
+        for k in range(3):
+            node.node.submit(put(k), answered.append)
+        with pytest.raises(Overload, match="3 operations are waiting"):
+            node.node.submit(put("b"), answered.append)
+        release.set()
+    assert len(answered) == 3
+
+
+def test_a_log_of_another_past_is_refused(tmp_path: Path) -> None:
+    with started(tmp_path / "one") as node:
+        node.apply(put("a", year=1))
+    with started(tmp_path / "two") as node:
+        node.apply(put("a", year=2))
+    shutil.rmtree(tmp_path / "one" / "log")
+    shutil.copytree(tmp_path / "two" / "log", tmp_path / "one" / "log")
+    with pytest.raises(Corruption, match="another than the one that was applied"):
+        start(tmp_path / "one")
+    shutil.rmtree(tmp_path / "one" / "log")
+    with pytest.raises(Corruption, match="are applied and not in the log"):
+        start(tmp_path / "one")
+    again = start(tmp_path / "one", repair=True)
+    assert again.get("a") == {"year": 1}
+    again.apply(put("b", year=3))
+    again.close()
+    with started(tmp_path / "one") as node:
+        assert node.get("b") == {"year": 3}
+
+
+def test_damage_in_a_checkpoint_is_reported(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.apply(put("a", **FULL))
+    (directory,) = (tmp_path / "checkpoints").glob("0*")
+    for name in ("manifest.json", "rows.arrays", "column-0.arrays"):
+        data = (directory / name).read_bytes()
+        (directory / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        with pytest.raises(Corruption, match=rf"{name}: offset \d+: "):
+            start(tmp_path)
+        (directory / name).write_bytes(data)
+    with started(tmp_path) as node:
+        assert node.get("a") == SHOWN
+
+
+def test_a_failed_apply_stops_the_node_and_a_restart_applies_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = start(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(node.node._state, "apply", lambda entries: 1 / 0)
+        (answer,) = node.apply(put("a", year=1))
+        assert isinstance(answer, InternalError)
+    with pytest.raises(InternalError, match="must be restarted"):
+        node.apply(put("b"))
+    node.close()
+    with started(tmp_path, SCHEMAS) as again:
+        assert again.get("a") == {"year": 1}
