@@ -60,7 +60,7 @@ def _number(raw_path: str, namespace: str, document_type: str, rest: str) -> Doc
         raise _nothing_at(raw_path)
     if not (text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) <= _MAX_NUMBER):
         raise InvalidInput(
-            f"Failed parsing '{decode(text)}': the number of a document id must be an unsigned 64-bit integer"
+            f"Failed parsing '{decode(text)}': the number of a document id is an unsigned 64-bit integer"
         )
     if not user_specified:
         return None

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from paperwasp.container.search_parameters import SearchParameters, read_parameters
-from paperwasp.container.search_plan import ClusterConfig, ClusterQuery, SearchConfig, SearchPlan, plan_search
+from paperwasp.container.search_plan import ClusterConfig, SearchConfig, SearchPlan, plan_search
 from paperwasp.container.search_rendering import Coverage, SearchError, SearchResult, respond
 from paperwasp.container.search_request import parameter_pairs
 from paperwasp.content.messages import Hit, SearchRequest, SearchResponse
@@ -29,7 +29,7 @@ from paperwasp.yql import to_yql
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler"]
 
 _LOG: Final = logging.getLogger("paperwasp.search")
-_INTERNAL_ERROR: Final = 18
+_UNSPECIFIED: Final = 5
 _TIMED_OUT: Final = 12
 GRACE_SECONDS: Final = 0.25
 """How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
@@ -65,16 +65,17 @@ class SearchHandler:
             result = SearchResult(errors=[SearchError.of(error)])
         except Exception as error:
             _LOG.exception("a search request failed")
-            result = SearchResult(errors=[SearchError(_INTERNAL_ERROR, f"Failed: {type(error).__name__}")])
+            result = SearchResult(errors=[SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}")])
         return respond(result, format_)
 
     async def _search(self, plan: SearchPlan, parameters: SearchParameters, started_ns: int) -> SearchResult:
         if plan.timeout_ms <= 0:
             return SearchResult(errors=[SearchError(_TIMED_OUT, "No time left for searching")])
-        if len(plan.queries) == 1:
-            answers = [await self._ask(plan.queries[0], plan.timeout_ms)]
+        asked = [(query.cluster, query.request) for query in plan.queries if query.request is not None]
+        if len(asked) == 1:
+            answers = [await self._ask(*asked[0], plan.timeout_ms)]
         else:
-            answers = await asyncio.gather(*(self._ask(query, plan.timeout_ms) for query in plan.queries))
+            answers = await asyncio.gather(*(self._ask(*query, plan.timeout_ms) for query in asked))
         result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
         if parameters.timing or parameters.trace_level:
             elapsed_ms = (self._environment.monotonic_ns() - started_ns) // 1_000_000
@@ -84,34 +85,36 @@ class SearchHandler:
             result.trace = _trace(plan, parameters, result, elapsed_ms)
         return result
 
-    async def _ask(self, query: ClusterQuery, timeout_ms: float) -> SearchResponse | SearchError:
-        """The answer of one cluster, or the error to show for it."""
-        if query.error is not None:
-            return SearchError.of(query.error, query.cluster)
+    async def _ask(self, cluster: str, request: SearchRequest, timeout_ms: float) -> Answer:
         try:
             async with asyncio.timeout(timeout_ms / 1000 + GRACE_SECONDS):
-                answer = await self._messenger.request(f"content/{query.cluster}", query.request)
+                answer = await self._messenger.request(f"content/{cluster}", request)
         except TimeoutError:
-            return SearchError(_TIMED_OUT, f"Timed out after {timeout_ms:g} ms", query.cluster)
+            return cluster, SearchError(_TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
         except PaperwaspError as error:
-            return SearchError.of(error, query.cluster)
+            return cluster, SearchError.of(error, cluster)
         except Exception as error:
-            _LOG.exception("cluster %s failed", query.cluster)
-            return SearchError(_INTERNAL_ERROR, f"Failed: {type(error).__name__}", query.cluster)
+            _LOG.exception("cluster %s failed", cluster)
+            return cluster, SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}", cluster)
         assert isinstance(answer, SearchResponse)
-        return answer
+        return cluster, answer
 
 
-def merged(plan: SearchPlan, answers: list[SearchResponse | SearchError], *, soft_timeout: bool = True) -> SearchResult:
-    """The answers of the clusters as one result; without `soft_timeout`, a cluster in time's need has no hits."""
-    errors = [answer for answer in answers if isinstance(answer, SearchError)]
+Answer = tuple[str, SearchResponse | SearchError]
+"""A cluster, and what it said or the error to show for it."""
+
+
+def merged(plan: SearchPlan, answers: list[Answer], *, soft_timeout: bool = True) -> SearchResult:
+    """The answers of the clusters as one result; without `soft_timeout`, a cluster out of time gives no hits."""
+    errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
     found: list[tuple[str, SearchResponse]] = []
-    for query, answer in zip(plan.queries, answers, strict=True):
-        if isinstance(answer, SearchResponse):
-            if answer.timed_out and not soft_timeout:
-                errors.append(SearchError(_TIMED_OUT, f"Timed out after {plan.timeout_ms:g} ms", query.cluster))
-            else:
-                found.append((query.cluster, answer))
+    for cluster, answer in answers:
+        if isinstance(answer, SearchError):
+            errors.append(answer)
+        elif answer.timed_out and not soft_timeout:
+            errors.append(SearchError(_TIMED_OUT, f"Timed out after {plan.timeout_ms:g} ms", cluster))
+        else:
+            found.append((cluster, answer))
     return SearchResult(
         hits=_merged_hits(plan, found),
         total_count=sum(answer.total_count for _, answer in found),
@@ -144,7 +147,9 @@ def _trace(
     steps = [_step(parameters, 0, "No query profile is used")]
     if parameters.yql and level >= 2:
         steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
-    asked = [_step(parameters, 0, _asked(query, plan)) for query in plan.queries]
+    asked = [
+        _step(parameters, 0, _asked(query.cluster, query.request, plan)) for query in plan.queries if query.request
+    ]
     if level >= 2:
         shown = f"{len(result.hits)} hits of {result.total_count} merged, {len(result.errors)} errors"
         asked.append(_step(parameters, elapsed_ms, shown))
@@ -155,11 +160,10 @@ def _step(parameters: SearchParameters, timestamp_ms: int, message: str) -> dict
     return {"timestamp": timestamp_ms, "message": message} if parameters.trace_timestamps else {"message": message}
 
 
-def _asked(query: ClusterQuery, plan: SearchPlan) -> str:
-    request: SearchRequest = query.request
+def _asked(cluster: str, request: SearchRequest, plan: SearchPlan) -> str:
     types = f" restrict=[{','.join(request.document_types)}]" if request.document_types else ""
     return (
-        f"{query.cluster}: query=[{to_yql(plan.tree)}] timeout={plan.timeout_ms:g}ms "
+        f"{cluster}: query=[{to_yql(plan.tree)}] timeout={plan.timeout_ms:g}ms "
         f"offset={request.offset} hits={request.hits} rankprofile[{request.rank_profile}]{types}"
     )
 

@@ -20,7 +20,7 @@ from paperwasp.query.items import Item
 from paperwasp.schema.model import Schema
 from paperwasp.yql import UserText, YqlQuery, complete, parse_simple, parse_yql
 
-_PSEUDO_FIELDS: Final = frozenset({"sddocname"})
+_PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
 _RELEVANCE: Final = {"[relevance]": "[relevance]", "[relevancy]": "[relevance]", "[rank]": "[relevance]"}
 
 
@@ -30,11 +30,6 @@ class ClusterConfig:
 
     id: str
     schemas: Mapping[str, Schema]
-
-    @cached_property
-    def indexes(self) -> frozenset[str]:
-        """What a query may search: indexed fields, attributes, fieldsets, pseudo-fields."""
-        return frozenset().union(_PSEUDO_FIELDS, *map(_indexes_of, self.schemas.values()))
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,8 @@ class SearchConfig:
 
     @cached_property
     def indexes(self) -> frozenset[str]:
-        return frozenset().union(*(cluster.indexes for cluster in self.clusters))
+        """What a query may search: indexed fields, attributes, fieldsets, pseudo-fields."""
+        return _PSEUDO_FIELDS.union(*(target.indexes for target in self.everything))
 
     @cached_property
     def targets_by_source(self) -> Mapping[str, tuple[Target, ...]]:
@@ -74,14 +70,18 @@ class Target:
     def is_whole_cluster(self) -> bool:
         return len(self.schemas) == len(self.cluster.schemas)
 
+    @cached_property
+    def indexes(self) -> frozenset[str]:
+        return _PSEUDO_FIELDS.union(*map(_indexes_of, self.schemas))
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterQuery:
-    """What one cluster is asked; or why it cannot be."""
+    """What one cluster is asked, and why some of its document types are not; no request: none of them is."""
 
     cluster: str
-    request: SearchRequest
-    error: PaperwaspError | None = None
+    request: SearchRequest | None
+    errors: tuple[PaperwaspError, ...] = ()
 
 
 @dataclass(slots=True)
@@ -121,11 +121,27 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int)
         summary_fields=_summary_fields(parameters, statement),
     )
     plan.queries = tuple(
-        ClusterQuery(target.cluster.id, _request(plan, target, parameters, sorting, now_ns, len(targets) > 1), problem)
-        for target in targets
-        for problem in (_problem(target, parameters),)
+        _cluster_query(plan, target, parameters, sorting, now_ns, len(targets) > 1) for target in targets
     )
     return plan
+
+
+def _cluster_query(
+    plan: SearchPlan,
+    target: Target,
+    parameters: SearchParameters,
+    sorting: tuple[SortKey, ...],
+    now_ns: int,
+    merge: bool,
+) -> ClusterQuery:
+    """Asks those document types that have what the query needs."""
+    problems = [_problem(schema, parameters) for schema in target.schemas]
+    errors = tuple(problem for problem in problems if problem is not None)
+    if errors:
+        schemas = (schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
+        target = Target(target.cluster, tuple(schemas))
+    request = _request(plan, target, parameters, sorting, now_ns, merge) if target.schemas else None
+    return ClusterQuery(target.cluster.id, request, errors)
 
 
 def _request(
@@ -204,9 +220,7 @@ def _no_field(name: str, position: Position) -> LanguageError:
 
 
 def _indexes(targets: tuple[Target, ...]) -> frozenset[str]:
-    if len(targets) == 1 and targets[0].is_whole_cluster:
-        return targets[0].cluster.indexes
-    return frozenset(_PSEUDO_FIELDS).union(*(_indexes_of(s) for target in targets for s in target.schemas))
+    return targets[0].indexes if len(targets) == 1 else _PSEUDO_FIELDS.union(*(target.indexes for target in targets))
 
 
 def _targets(config: SearchConfig, parameters: SearchParameters, statement: YqlQuery | None) -> tuple[Target, ...]:
@@ -229,6 +243,8 @@ def _resolved(config: SearchConfig, sources: tuple[str, ...]) -> tuple[Target, .
         if source not in by_source:
             valid = ", ".join(sorted(by_source))
             raise InvalidQuery(f"Could not resolve source ref '{source}'. Valid source refs are {valid}.")
+        if len(sources) == 1:
+            return by_source[source]
         for target in by_source[source]:
             found.setdefault(target.cluster.id, {}).update({schema.name: schema for schema in target.schemas})
     clusters = {target.cluster.id: target.cluster for target in config.everything}
@@ -295,13 +311,11 @@ def _check_sortable(name: str, targets: tuple[Target, ...]) -> None:
     raise InvalidQuery(f"Could not sort by '{name}': no attribute of this name is searched")
 
 
-def _problem(target: Target, parameters: SearchParameters) -> PaperwaspError | None:
-    """Why this cluster cannot answer."""
-    for schema in target.schemas:
-        if parameters.rank_profile not in schema.rank_profiles:
-            return InvalidQuery(
-                f"schema '{schema.name}' does not contain requested rank profile '{parameters.rank_profile}'"
-            )
-        if parameters.summary not in schema.summaries:
-            return InvalidQuery(f"invalid presentation.summary={parameters.summary}")
+def _problem(schema: Schema, parameters: SearchParameters) -> PaperwaspError | None:
+    """Why documents of this type cannot be searched."""
+    profile, summary = parameters.rank_profile, parameters.summary
+    if profile not in schema.rank_profiles:
+        return InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{profile}'")
+    if summary not in schema.summaries:
+        return InvalidQuery(f"invalid presentation.summary={summary}")
     return None

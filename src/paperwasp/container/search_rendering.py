@@ -136,6 +136,7 @@ def _coverage(coverage: Coverage) -> bytes:
             "match-phase": False,
             "timeout": True,
             "adaptive-timeout": False,
+            "anntimeout": False,
             "non-ideal-state": False,
         }
     return orjson.dumps(shown)
