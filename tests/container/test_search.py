@@ -1,0 +1,138 @@
+"""The search handler: its scripts, and what a script cannot show."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paperwasp.container.search import SearchConfig, SearchHandler
+from paperwasp.container.search_parameters import PARAMETERS, timeout_ms
+from paperwasp.content.messages import SearchRequest, SearchResponse
+from paperwasp.http.messages import Request, Response
+
+sys.path.insert(0, str(Path(__file__).parent))
+from search_scripts import SCRIPTS, FakeClusters, config, content_of, run
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("search_*.txt")), ids=lambda p: p.stem)
+def test_script(path: Path) -> None:
+    run(path)
+
+
+def handle(request: Request, search_config: SearchConfig | None = None) -> Response:
+    return asyncio.run(SearchHandler(FakeClusters(), search_config or config()).handle(request))
+
+
+def test_no_application_is_an_answer() -> None:
+    response = asyncio.run(SearchHandler(FakeClusters()).handle(Request("GET", "/search/", "query=a")))
+    assert response.status == 400
+    assert b"There is nothing to search" in response.body
+
+
+def test_a_new_configuration_takes_effect_at_once() -> None:
+    handler = SearchHandler(FakeClusters(), SearchConfig())
+    handler.configure(config())
+    assert asyncio.run(handler.handle(Request("GET", "/search/", "query=two"))).status == 200
+
+
+def test_a_cluster_that_does_not_answer_is_not_awaited_for_ever() -> None:
+    class Silent:
+        async def request(self, address: str, message: object) -> object:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    request = Request("GET", "/search/", "query=a&sources=media&timeout=1ms")
+    response = asyncio.run(SearchHandler(Silent(), config()).handle(request))
+    assert response.status == 504
+    assert orjson.loads(response.body)["root"]["errors"][0]["code"] == 12
+
+
+def test_several_clusters_are_merged_by_relevance_within_the_window() -> None:
+    response = handle(Request("GET", "/search/", "query=two&hits=1&offset=1"))
+    assert [hit["id"] for hit in orjson.loads(response.body)["root"]["children"]] == ["id:ns:things::7"]
+
+
+def test_parameter_names_are_unique_but_for_case() -> None:
+    names = [name.lower() for names, _ in PARAMETERS for name in names]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ms"),
+    [("0.5", 500), ("5s", 5000), ("70 ms", 70), ("1ks", 1e6), ("250µs", 0.25), ("2 parsecs", 2000), ("60 s", 60_000)],
+)
+def test_timeouts(text: str, expected_ms: float) -> None:
+    assert timeout_ms(text) == expected_ms
+
+
+@pytest.mark.parametrize("text", ["", "s", "five", "-1", "1e12", "nan", "1_0"])
+def test_broken_timeouts(text: str) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        timeout_ms(text)
+
+
+NAMES = st.sampled_from([name for names, _ in PARAMETERS for name in names] + ["input.query(x)", "x", "ranking.", ""])
+VALUES = st.one_of(
+    st.text(),
+    st.sampled_from(
+        ["true", "0", "-1", "5", "1e3", "[1,2]", "select * from sources * where userQuery()", "two", "all"]
+    ),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda values: st.lists(values) | st.dictionaries(NAMES, values),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.dictionaries(NAMES, st.one_of(VALUES, JSON), max_size=4),
+    st.sampled_from(["application/json", "", "application/x-www-form-urlencoded", "text/plain"]),
+    st.text(),
+    st.sampled_from(["", "*/*", "application/cbor", "application/json;q=x, application/cbor;q=0.1", ";;,"]),
+)
+def test_any_request_has_an_answer(content: dict[str, object], type_: str, query: str, accept: str) -> None:
+    logging.disable(logging.CRITICAL)
+    body = orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS, default=str) if _encodable(content) else b"{"
+    response = handle(Request("POST", "/search/", query, {"content-type": type_, "accept": accept}, body))
+    logging.disable(logging.NOTSET)
+    assert response.status in (200, 400)
+    root = content_of(response)["root"]  # type: ignore[index]
+    assert root["id"] == "toplevel"
+    assert (response.status == 200) == ("errors" not in root)
+
+
+def _encodable(content: object) -> bool:
+    try:
+        orjson.dumps(content)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def test_what_is_asked_is_not_shared_between_requests() -> None:
+    seen: list[SearchRequest] = []
+
+    class Clusters:
+        async def request(self, address: str, message: object) -> object:
+            assert isinstance(message, SearchRequest)
+            seen.append(message)
+            return SearchResponse(0, 0, ())
+
+    handler = SearchHandler(Clusters(), config())
+    for query in ("query=a&input.query(x)=1", "query=a&input.query(y)=2"):
+        asyncio.run(handler.handle(Request("GET", "/search/", query + "&sources=media")))
+    assert [request.inputs for request in seen] == [{"x": 1.0}, {"y": 2.0}]
+
+
+def test_every_parameter_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "search-api.md").read_text()
+    assert [names[0] for names, _ in PARAMETERS if f"`{names[0]}`" not in page] == []
