@@ -107,6 +107,7 @@ def test_all_problems_are_shown_at_once() -> None:
     }
     rank-profile two {
         function unused() { expression: nativeRnk }
+        function never(x) { expression: x + }
         first-phase { expression: firstPhase }
         second-phase { expression: bm25(titel) + attribute(title) + now.seconds }
         summary-features: reduce(x,sum) bm25 bm25(title,artist) nativeRank(none)
@@ -133,6 +134,7 @@ def test_all_problems_are_shown_at_once() -> None:
         " field 'none'",
         f"{two}function 'unused', line 1, column 1: unknown rank feature or function 'nativeRnk'; did you mean"
         " 'nativeRank'?",
+        f"{two}function 'never', line 1, column 4: expected a value, found the end",
     ]
 
 

@@ -102,24 +102,6 @@ def _bm25_sum(
     return tuple(weights.items())
 
 
-class _Problems:
-    """Collects what is wrong, so that one deploy shows everything."""
-
-    def __init__(self) -> None:
-        self.errors: list[LanguageError] = []
-
-    def attempt(self, work: Callable[[], Program]) -> Program | None:
-        try:
-            return work()
-        except LanguageError as error:
-            self.errors.append(error)
-        return None
-
-    def raise_any(self) -> None:
-        if self.errors:
-            raise ProfileError(self.errors)
-
-
 class ProfileError(LanguageError):
     """Everything that is wrong with the rank profiles at hand, one problem a line."""
 
@@ -139,85 +121,104 @@ def compile_profile(
 
     `source` is the path of the schema, for errors. `default_rank_features` must be features of the catalog.
     """
-    start = profile.position
-    file = f"{start.source if start else source}".strip()
-    at = f" (at line {start.line})" if start else ""
-    prefix = f"{file}{', ' if file else ''}rank-profile {profile.name!r}{at}, "
-    compiler = ExpressionCompiler(catalog, profile.functions, profile.constants, prefix)
-    problems = _Problems()
-
-    def program(text: str, where: str, unknown: frozenset[str] = frozenset()) -> Program | None:
-        def work() -> Program:
-            compiled = compiler.builder.program(compiler.compile(text, where))
-            _check_phases(compiled, unknown, f"{prefix}{where}")
-            return compiled
-
-        return problems.attempt(work)
-
-    def named_programs(names: Sequence[str], where: str) -> dict[str, Program]:
-        programs = {name: program(name, f"{where} {name!r}") for name in dict.fromkeys(names)}
-        return {_shown(name): compiled for name, compiled in programs.items() if compiled is not None}
-
-    inputs = _input_defaults(profile, problems, prefix)
-    first_text = profile.first_phase if profile.first_phase is not None else DEFAULT_FIRST_PHASE
-    first_phase = program(first_text, "first-phase", _LATER_THAN_FIRST)
-    second_text = profile.second_phase
-    second_phase = program(second_text, "second-phase", _LATER_THAN_SECOND) if second_text is not None else None
-    match_features = named_programs(profile.match_features, "match-features")
-    summary_features = named_programs(profile.summary_features, "summary-features")
-    defaults = () if profile.ignore_default_rank_features else default_rank_features
-    rank_features = named_programs([*defaults, *profile.rank_features], "rank-features")
-    _check_functions(profile, compiler, problems)
-    problems.raise_any()
-    assert first_phase is not None
-    return CompiledProfile(
-        name=profile.name,
-        first_phase=first_phase,
-        second_phase=second_phase,
-        match_features=match_features,
-        summary_features=summary_features,
-        rank_features=rank_features,
-        rerank_count=profile.rerank_count,
-        keep_rank_count=profile.keep_rank_count,
-        rank_score_drop_limit=profile.rank_score_drop_limit,
-        second_phase_rank_score_drop_limit=profile.second_phase_rank_score_drop_limit,
-        inputs=inputs,
-        properties=profile.rank_properties,
-        bm25_sum=_bm25_sum(first_phase),
-    )
+    return _ProfileCompiler(profile, catalog, source).compile(default_rank_features)
 
 
-def _check_phases(program: Program, unknown: frozenset[str], where: str) -> None:
-    """A phase cannot ask for its own score or that of a later one."""
-    for feature in program.features:
-        if feature.name.partition(".")[0] in unknown:
-            raise LanguageError(f"{where}: {feature.name} is not known in this phase")
+class _ProfileCompiler:
+    """Works one profile, and collects what is wrong, so that one deploy shows everything."""
 
+    def __init__(self, profile: ProfileSource, catalog: FeatureCatalog, source: str) -> None:
+        start = profile.position
+        file = start.source if start else source
+        at = f" (at line {start.line})" if start else ""
+        self.profile = profile
+        self.prefix = f"{file}{', ' if file else ''}rank-profile {profile.name!r}{at}, "
+        self.expressions = ExpressionCompiler(catalog, profile.functions, profile.constants, self.prefix)
+        self.problems: list[LanguageError] = []
 
-def _shown(name: str) -> str:
-    """How the result names a feature: without spaces, as Vespa prints it."""
-    return str(parse_expression(name))
+    def compile(self, default_rank_features: Sequence[str]) -> CompiledProfile:
+        profile = self.profile
+        inputs = self.input_defaults()
+        first_text = profile.first_phase if profile.first_phase is not None else DEFAULT_FIRST_PHASE
+        first_phase = self.program(first_text, "first-phase", _LATER_THAN_FIRST)
+        second_text = profile.second_phase
+        second_phase = (
+            self.program(second_text, "second-phase", _LATER_THAN_SECOND) if second_text is not None else None
+        )
+        match_features = self.programs(profile.match_features, "match-features")
+        summary_features = self.programs(profile.summary_features, "summary-features")
+        listed = () if profile.ignore_default_rank_features else default_rank_features
+        rank_features = self.programs([*listed, *profile.rank_features], "rank-features")
+        self.check_functions()
+        if self.problems or first_phase is None:
+            raise ProfileError(self.problems)
+        return CompiledProfile(
+            name=profile.name,
+            first_phase=first_phase,
+            second_phase=second_phase,
+            match_features=match_features,
+            summary_features=summary_features,
+            rank_features=rank_features,
+            rerank_count=profile.rerank_count,
+            keep_rank_count=profile.keep_rank_count,
+            rank_score_drop_limit=profile.rank_score_drop_limit,
+            second_phase_rank_score_drop_limit=profile.second_phase_rank_score_drop_limit,
+            inputs=inputs,
+            properties=profile.rank_properties,
+            bm25_sum=_bm25_sum(first_phase),
+        )
 
+    def program(self, text: str, where: str, unknown: frozenset[str] = frozenset()) -> Program | None:
+        """The program of an expression; None if it has a problem. `unknown`: features that it cannot ask for."""
+        try:
+            program = self.expressions.builder.program(self.expressions.compile(text, where))
+            for feature in program.features:
+                if feature.name.partition(".")[0] in unknown:
+                    raise LanguageError(f"{self.prefix}{where}: {feature.name} is not known in this phase")
+        except LanguageError as error:
+            self.problems.append(error)
+            return None
+        return program
 
-def _input_defaults(profile: ProfileSource, problems: _Problems, prefix: str) -> dict[str, float]:
-    """query(name) → default value: the inputs of the profile, and rank properties `query(name)`."""
-    defaults: dict[str, float] = {}
-    for name, (kind, default) in profile.inputs.items():
-        bare = name[6:-1] if name.startswith("query(") and name.endswith(")") else name
-        if kind != "double":
-            problems.errors.append(LanguageError(f"{prefix}inputs: query({bare}) is a {kind}: not supported yet"))
-        defaults[bare] = default if default is not None else 0.0
-    for key, text in profile.rank_properties.items():
-        if key.startswith("query(") and key.endswith(")"):
+    def programs(self, names: Sequence[str], where: str) -> dict[str, Program]:
+        """By the name as the result shows it: without spaces, as Vespa prints it."""
+        programs: dict[str, Program] = {}
+        for name in names:
+            if (program := self.program(name, f"{where} {name!r}")) is not None:
+                programs[str(parse_expression(name))] = program
+        return programs
+
+    def input_defaults(self) -> dict[str, float]:
+        """query(name) → default value: the inputs of the profile, and rank properties `query(name)`."""
+        defaults: dict[str, float] = {}
+        for name, (kind, default) in self.profile.inputs.items():
+            bare = _query_name(name) or name
+            if kind != "double":
+                self.fail(f"inputs: query({bare}) is a {kind}: not supported yet")
+            defaults[bare] = default if default is not None else 0.0
+        for key, text in self.profile.rank_properties.items():
+            if name := _query_name(key):
+                try:
+                    defaults[name] = float(text.strip("\"'"))
+                except ValueError:
+                    self.fail(f"rank-properties: {key} is no number: {text}")
+        return defaults
+
+    def check_functions(self) -> None:
+        """Functions that nothing calls must be right as well; of those with parameters, what can be seen alone."""
+        for name, function in self.profile.functions.items():
+            if not function.parameters:
+                self.program(name, "functions")
+                continue
             try:
-                defaults[key[6:-1]] = float(text.strip("\"'"))
-            except ValueError:
-                problems.errors.append(LanguageError(f"{prefix}rank-properties: {key} is no number: {text}"))
-    return defaults
+                parse_expression(function.expression, f"{self.prefix}function {name!r}")
+            except LanguageError as error:
+                self.problems.append(error)
+
+    def fail(self, message: str) -> None:
+        self.problems.append(LanguageError(f"{self.prefix}{message}"))
 
 
-def _check_functions(profile: ProfileSource, compiler: ExpressionCompiler, problems: _Problems) -> None:
-    """Functions that nothing calls must be right as well; those with parameters are checked where they are called."""
-    for name, function in profile.functions.items():
-        if not function.parameters:
-            problems.attempt(lambda name=name: compiler.builder.program(compiler.compile(name, "functions")))  # type: ignore[misc]
+def _query_name(key: str) -> str:
+    """The name in `query(name)`; empty for anything else."""
+    return key[6:-1] if key.startswith("query(") and key.endswith(")") else ""
