@@ -161,7 +161,7 @@ void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<
 // One phrase in one segment. The rarest word leads; the others are looked up in the documents it has.
 class PhraseInSegment {
   public:
-    PhraseInSegment(const Segment& segment, const std::vector<uint32_t>& places) : order_(places.size()), at_(places.size()), words_(places.size()) {
+    PhraseInSegment(const Segment& segment, const std::vector<uint32_t>& places) : order_(places.size()), at_(places.size()) {
         for (uint32_t place : places) cursors_.emplace_back(segment, place);
         for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
         std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return cursors_[a].frequency() < cursors_[b].frequency(); });
@@ -189,28 +189,37 @@ class PhraseInSegment {
 
     // Where the phrase starts in the document just visited.
     const std::vector<uint32_t>& starts() {
-        starts_.clear();
-        for (size_t w = 0; w < words_.size(); ++w) {
-            words_[w].resize(cursors_[w].frequencies()[at_[w]]);
-            cursors_[w].positions(at_[w], words_[w].data());
-        }
         const uint32_t lead = order_[0];
-        for (uint32_t position : words_[lead]) {
-            if (position < lead) continue;
-            const uint32_t start = position - lead;
-            bool whole = true;
-            for (uint32_t w = 0; whole && w < words_.size(); ++w)
-                whole = std::binary_search(words_[w].begin(), words_[w].end(), start + w);
-            if (whole) starts_.push_back(start);
-        }
+        read_positions(lead, starts_);
+        size_t kept = 0;
+        for (uint32_t position : starts_)
+            if (position >= lead) starts_[kept++] = position - lead;
+        starts_.resize(kept);
+        for (size_t j = 1; j < order_.size() && !starts_.empty(); ++j) keep_followed_by(order_[j]);
         return starts_;
     }
 
   private:
+    void read_positions(uint32_t word, std::vector<uint32_t>& to) {
+        to.resize(cursors_[word].frequencies()[at_[word]]);
+        cursors_[word].positions(at_[word], to.data());
+    }
+
+    // Keeps those starts that have this word in its place. Both lists rise, so one pass does.
+    void keep_followed_by(uint32_t word) {
+        read_positions(word, positions_);
+        size_t kept = 0, at = 0;
+        for (uint32_t start : starts_) {
+            while (at < positions_.size() && positions_[at] < start + word) ++at;
+            if (at == positions_.size()) break;
+            if (positions_[at] == start + word) starts_[kept++] = start;
+        }
+        starts_.resize(kept);
+    }
+
     std::vector<Cursor> cursors_;
     std::vector<uint32_t> order_, at_;
-    std::vector<std::vector<uint32_t>> words_;
-    std::vector<uint32_t> starts_;
+    std::vector<uint32_t> starts_, positions_;
 };
 
 // Documents with the words next to each other, in order: (lids, offsets[lids + 1], positions of the first word).

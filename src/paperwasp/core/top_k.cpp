@@ -27,10 +27,25 @@ namespace paperwasp {
 namespace {
 
 constexpr float SLACK = 4e-6f;
+// Terms are left out of accumulation while their bounds together are below this share of the threshold, not only while they are below all
+// of it: adding a posting costs about 1 ns, completing a candidate 10 to 30. Measured on 200k abstracts, mean of short / long queries
+// in us: 162 / 482 at 1, 123 / 265 at 0.6, 116 / 231 at 0.4, 123 / 267 at 0.2.
+constexpr float ESSENTIAL_SHARE = 0.4f;
 constexpr uint32_t GROUP = 64;             // documents whose accumulators are looked at together
 constexpr uint32_t DENSE_WINDOW = 4096;    // documents; its accumulators fit the first-level cache
 constexpr uint32_t SPARSE_WINDOW = 65536;  // where postings are few
 constexpr uint32_t MOST_TERMS = 4096;
+
+// Keeps the parts of the hot loop apart: inlined into one function they run out of registers (a fifth slower).
+#define NOINLINE __attribute__((noinline))
+
+typedef float f32x4 __attribute__((vector_size(16)));
+
+inline f32x4 load4(const float* from) {
+    f32x4 row;
+    std::memcpy(&row, from, sizeof row);
+    return row;
+}
 
 // One term of the query: `weight` (its idf and whatever the rank profile multiplies it with) times BM25's saturation.
 struct QueryTerm {
@@ -137,7 +152,7 @@ struct Window {
 };
 
 // Adds the list's contributions to the documents of [low, high), except in blocks that cannot matter beside `others`.
-void accumulate(List& list, uint32_t low, uint32_t high, float others, float threshold, Window& window) {
+NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, float threshold, Window& window) {
     Cursor& cursor = list.walk;
     alignas(64) float weights[BLOCK];
     while (!cursor.exhausted()) {
@@ -194,7 +209,7 @@ class AnyOf {
         const float total = below_.back();
         if (total <= threshold || total == 0) return;
         first_ = 0;
-        while (below_[first_ + 1] <= threshold) ++first_;
+        while (below_[first_ + 1] <= ESSENTIAL_SHARE * threshold) ++first_;
         for (size_t i = order_.size(); i-- > first_;) {
             List& list = lists_[order_[i]];
             if (list.bound > 0) accumulate(list, low, high, total - list.bound, threshold, window_);
@@ -216,24 +231,28 @@ class AnyOf {
         }
     }
 
-    void collect_group(const float* scores, uint32_t document) {
-        const float needed = best_.threshold() - below_[first_];
-        // Scores are not negative, so they compare as integers do, which vectorizes without reordering float operations.
-        int32_t largest = 0;
-        for (uint32_t i = 0; i < GROUP; ++i) {
-            int32_t bits;
-            std::memcpy(&bits, scores + i, 4);
-            largest = std::max(largest, bits);
+    NOINLINE void collect_group(const float* scores, uint32_t document) {
+        for (uint32_t from = 0; from < GROUP; from += 16) {
+            // Zero, where no document was touched, is not enough either: a threshold below zero stands for "none yet".
+            const float needed = std::max(best_.threshold() - below_[first_], 0.0f);
+            if (!any_above(scores + from, needed)) continue;
+            for (uint32_t i = from; i < from + 16; ++i)
+                if (scores[i] > 0 && scores[i] + below_[first_] > best_.threshold()) complete(document + i, scores[i]);
         }
-        float most;
-        std::memcpy(&most, &largest, 4);
-        if (most <= needed) return;
-        for (uint32_t i = 0; i < GROUP; ++i)
-            if (scores[i] > 0 && scores[i] + below_[first_] > best_.threshold()) complete(document + i, scores[i]);
+    }
+
+    // Whether any of 16 floats is above `limit`.
+    static bool any_above(const float* scores, float limit) {
+        f32x4 most = load4(scores);
+        for (uint32_t i = 4; i < 16; i += 4) {
+            const f32x4 row = load4(scores + i);
+            most = row > most ? row : most;
+        }
+        return most[0] > limit || most[1] > limit || most[2] > limit || most[3] > limit;
     }
 
     // Adds what the terms that are not essential contribute, as long as the document may still enter.
-    void complete(uint32_t document, float score) {
+    NOINLINE void complete(uint32_t document, float score) {
         if (!accepts(accept_, part_.base + document)) return;
         for (size_t i = first_; i-- > 0;) {
             if (score + below_[i + 1] <= best_.threshold()) return;
