@@ -24,6 +24,8 @@ HTTP_HEADERS_BYTES: Final = 64 * 1024
 HTTP_IDLE_MS: Final = 180_000
 HTTP_DISCARDED_BYTES: Final = 16 * 1024 * 1024
 """How much of a refused body is read and thrown away before the refusal is sent."""
+STOP_SECONDS: Final = 10
+"""How long a stop waits for requests in flight."""
 HTTP_INLINE_GUNZIP_BYTES: Final = 256 * 1024
 """Compressed bodies larger than this are inflated outside the event loop."""
 

@@ -36,7 +36,10 @@ class ContainerApp:
         self._state.bind(self._router)
 
     def configure(self, running: Running | None) -> None:
-        """Serves another application from now on; requests under way end as they began. None: there is none."""
+        """Serves another application from now on; requests under way end as they began. None: there is none.
+
+        May be called from any thread.
+        """
         model = running.model if running else None
         clusters = [ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters] if model else []
         self._documents.configure(model)

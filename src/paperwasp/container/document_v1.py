@@ -21,6 +21,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document_request import ROOT, Options, read_options, read_path
 from paperwasp.content.messages import ApplyRequest, GetRequest, GetResponse
+from paperwasp.content.service import address_of
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader, read_body
 from paperwasp.document.operations import Put, Remove, Update
@@ -54,19 +55,26 @@ class _Call:
     options: Options
 
 
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """Where documents go. Swapped as a whole."""
+
+    routes: Mapping[str, _Route]
+    """By document type; also of types that are in no cluster."""
+    clusters: tuple[str, ...]
+
+
 class DocumentApi:
-    """Answers `/document/v1/`. `configure` may be called at any time on the event loop."""
+    """Answers `/document/v1/`. `configure` may be called at any time from any thread."""
 
     def __init__(self, messenger: Messenger) -> None:
         self._messenger = messenger
-        self._routes: Mapping[str, _Route] | None = None
-        self._clusters: tuple[str, ...] = ()
+        self._config: _Config | None = None
         self._deadlines = _Deadlines()
 
     def configure(self, model: ApplicationModel | None) -> None:
         """Serves the documents of `model` from now on; None: there is no application."""
-        self._routes = None if model is None else _routes(model)
-        self._clusters = () if model is None else tuple(cluster.id for cluster in model.content_clusters)
+        self._config = None if model is None else _config(model)
 
     async def handle(self, request: Request) -> Response:
         """The answer to any request below /document/v1/. Raises only defects."""
@@ -93,29 +101,15 @@ class DocumentApi:
             )
         if options.dry_run and request.method != "GET" and not request.body:
             return _response(200, request, document_id)  # how the feed clients shake hands, before any deployment too
-        if self._routes is None:
+        if self._config is None:
             return _failure(503, request, "No application is active yet: deploy one")
-        route = self._route(document_id, options)
+        route = _route(self._config, document_id, options)
         if options.condition is not None:
             raise InvalidInput("Test-and-set conditions are not supported yet")
         message = _MESSAGES[request.method](request, document_id, route, options)
         if options.dry_run:
             return _response(200, request, document_id)
         return _Call(document_id, route, message, options)
-
-    def _route(self, document_id: DocumentId, options: Options) -> _Route:
-        assert self._routes is not None
-        if options.cluster is not None and options.cluster not in self._clusters:
-            known = ", ".join(f"'{cluster}'" for cluster in self._clusters)
-            raise InvalidInput(f"Your Vespa deployment has no content cluster '{options.cluster}', only {known}")
-        route = self._routes.get(document_id.document_type)
-        if route is None:
-            raise InvalidInput(f"Document type {document_id.document_type} does not exist")
-        if not route.cluster:
-            raise InvalidInput(
-                f"No route to documents of type '{document_id.document_type}': no content cluster has it"
-            )
-        return route
 
     async def _ask(self, call: _Call) -> Any:
         reply = asyncio.ensure_future(self._messenger.request(call.route.address, call.message))
@@ -124,14 +118,28 @@ class DocumentApi:
         return await reply
 
 
-def _routes(model: ApplicationModel) -> Mapping[str, _Route]:
+def _config(model: ApplicationModel) -> _Config:
     routes: dict[str, _Route] = {}
     for schema in model.schemas.values():
         document = schema.document
         cluster = model.cluster_of(document.name)
         name = cluster.id if cluster else ""
-        routes[document.name] = _Route(name, f"content/{name}", DocumentReader(document), frozenset(document.fields))
-    return routes
+        reader, fields = DocumentReader(document), frozenset(document.fields)
+        routes[document.name] = _Route(name, address_of(name), reader, fields)
+    return _Config(routes, tuple(cluster.id for cluster in model.content_clusters))
+
+
+def _route(config: _Config, document_id: DocumentId, options: Options) -> _Route:
+    if options.cluster is not None and options.cluster not in config.clusters:
+        known = ", ".join(f"'{cluster}'" for cluster in config.clusters)
+        raise InvalidInput(f"Your Vespa deployment has no content cluster '{options.cluster}', only {known}")
+    document_type = document_id.document_type
+    route = config.routes.get(document_type)
+    if route is None:
+        raise InvalidInput(f"Document type {document_type} does not exist")
+    if not route.cluster:
+        raise InvalidInput(f"No route to documents of type '{document_type}': no content cluster has it")
+    return route
 
 
 def _get(request: Request, document_id: DocumentId, route: _Route, options: Options) -> GetRequest:

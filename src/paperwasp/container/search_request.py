@@ -7,6 +7,7 @@ Vespa: https://docs.vespa.ai/en/querying/query-api.html
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -68,10 +69,18 @@ def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise IllegalQuery(f"The JSON of the body is broken: {error}") from None
+        content = _with_raw_newlines(body, error)
     if not isinstance(content, dict):
         raise IllegalQuery("The body must be a JSON object")
     return content
+
+
+def _with_raw_newlines(body: bytes, error: orjson.JSONDecodeError) -> Any:
+    """JSON with line breaks within its strings, as people write long queries; or the error of strict JSON."""
+    try:
+        return json.loads(body, strict=False)
+    except (ValueError, RecursionError):
+        raise IllegalQuery(f"The JSON of the body is broken: {error}") from None
 
 
 def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -85,4 +94,10 @@ def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iter
         elif isinstance(value, dict) and not (full.startswith("input.") or full in _RAW_GROUPS):
             yield from flatten(value, full + ".", depth + 1)
         elif value is not None:
-            yield full, orjson.dumps(value).decode()
+            yield full, json.dumps(value, separators=(",", ":")) if isinstance(value, dict | list) else _scalar(value)
+
+
+def _scalar(value: float | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)

@@ -68,10 +68,13 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Accepts no more, lets requests in flight finish, closes the port."""
-        if self._worker is None:
-            self._listener.close()
-        else:
+        if self._worker is not None:
             await self._worker.stop()
+        self.close()
+
+    def close(self) -> None:
+        """Gives up the port of a server that was never started, or that has stopped."""
+        self._listener.close()
 
     async def _serve(self, scope: Any, protocol: Any) -> None:
         started_ns = time.monotonic_ns()
