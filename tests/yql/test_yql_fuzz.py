@@ -99,7 +99,7 @@ def composites(children: st.SearchStrategy[Item]) -> st.SearchStrategy[Item]:
         several.map(OrItem),
         several.map(RankItem),
         several.map(NotItem),
-        st.builds(WeakAndItem, several, st.integers(0, 100)),
+        st.builds(WeakAndItem, several, st.integers(1, 100)),
     )
 
 

@@ -37,7 +37,7 @@ _NAMES: Final = {
 
 
 def to_yql(item: Item) -> str:
-    """The condition that reads back as `item`."""
+    """The condition that reads back as `item`; but a weakAnd without target hits inside one with them takes those."""
     return _WRITERS[type(item)](item)
 
 
