@@ -25,6 +25,8 @@ from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.ranking import CompiledProfile
 
+LEAST_WEIGHT: Final = 1e-20
+"""The kernel bounds scores in single precision: weights of bm25 must be between this and its inverse."""
 SPARE_HITS: Final = 4
 """Found beyond those wanted, since the kernel sums in another order than the rank program when fields have weights."""
 
@@ -105,6 +107,8 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
     """The best `wanted` hits, or None where every match has to be scored."""
     weights = dict(profile.bm25_weights(setting.inputs) or ())
     if not weights or profile.rank_score_drop_limit is not None or wanted <= 0:
+        return None
+    if not all(weight == 0 or LEAST_WEIGHT < weight < 1 / LEAST_WEIGHT for weight in weights.values()):
         return None
     shape = shape_of(operator, weights)
     if shape is None:
