@@ -17,8 +17,14 @@ check: $(VENV)/.built
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.built
-	$(BIN)/python bench/run.py
+# The peers go where only the benchmarks find them. ONLY=top_k,feed runs some; ARGS are run.py's.
+bench: $(VENV)/.built bench/.cache/.peers
+	$(BIN)/python bench/run.py $(if $(ONLY),--only $(ONLY),) $(ARGS)
+
+bench/.cache/.peers: bench/requirements.txt
+	mkdir -p bench/.cache
+	$(BIN)/python -m pip install --quiet --no-deps --ignore-installed --prefix bench/.cache/peers -r $<
+	touch $@
 
 build: $(VENV)/.built
 

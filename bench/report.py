@@ -1,0 +1,66 @@
+"""What a benchmark reports: rows of one table."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: the work, our figure, those of the peers, the target in words, whether it is met (None: none set)."""
+
+    work: str
+    ours: str
+    peers: str = ""
+    ratio: str = ""
+    target: str = ""
+    met: bool | None = None
+
+
+@dataclass(frozen=True)
+class Times:
+    """CPU times of many queries, in nanoseconds."""
+
+    nanoseconds: Sequence[int]
+
+    @property
+    def mean_us(self) -> float:
+        return statistics.fmean(self.nanoseconds) / 1e3
+
+    def quantile_us(self, part: float) -> float:
+        ordered = sorted(self.nanoseconds)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * part))] / 1e3
+
+    def __str__(self) -> str:
+        return f"{self.mean_us:.0f} µs (p50 {self.quantile_us(0.5):.0f}, p99 {self.quantile_us(0.99):.0f})"
+
+
+@dataclass
+class Report:
+    """Everything one run found, in order, with remarks that belong beside it."""
+
+    rows: list[Row] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+
+    def remark(self, text: str) -> None:
+        self.remarks.append(text)
+
+    def show(self, console: Console) -> None:
+        table = Table("work", "ours", "peers", "ratio", "target", "met?", title="paperwasp beside its peers")
+        for row in self.rows:
+            table.add_row(row.work, row.ours, row.peers, row.ratio, row.target, _verdict(row.met))
+        console.print(table)
+        for remark in self.remarks:
+            console.print(f"· {remark}", highlight=False)
+
+
+def _verdict(met: bool | None) -> str:
+    return "" if met is None else "[green]yes[/]" if met else "[red]no[/]"

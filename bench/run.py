@@ -1,0 +1,59 @@
+"""Runs benchmarks and prints one table: `make bench`, `make bench ONLY=top_k`, or this file with --help."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import sysconfig
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), sysconfig.get_path("purelib", vars={"base": str(HERE / ".cache" / "peers")})]
+
+from rich.console import Console  # noqa: E402
+
+import top_k  # noqa: E402
+from report import Report  # noqa: E402
+
+BENCHMARKS = ("top_k",)
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    report = Report()
+    for name in arguments.only.split(",") if arguments.only else BENCHMARKS:
+        if name not in BENCHMARKS:
+            sys.exit(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+        if name == "top_k":
+            top_k.run(report, _top_k_options(arguments))
+    report.show(Console(width=arguments.width))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help=f"names separated by commas, of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--engines", default="pisa,tantivy", help="peers to run beside ours: pisa, tantivy, or none")
+    parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
+    parser.add_argument("--passes", type=int, default=3, help="runs of each query; the least time counts")
+    parser.add_argument("--queries", type=int, default=None, help="queries of each kind; all by default")
+    parser.add_argument("--works", default="", help="only kinds of top-k queries whose name contains this")
+    parser.add_argument("--encoding", default="block_simdbp", help="PISA's encoding of postings")
+    parser.add_argument("--no-check", action="store_true", help="leave out the comparison of results")
+    parser.add_argument("--width", type=int, default=150, help="columns of the table")
+    return parser
+
+
+def _top_k_options(arguments: argparse.Namespace) -> top_k.Options:
+    return top_k.Options(
+        engines=tuple(arguments.engines.split(",")),
+        copies=arguments.copies,
+        passes=arguments.passes,
+        queries_limit=arguments.queries,
+        encoding=arguments.encoding,
+        check=not arguments.no_check,
+        works=arguments.works,
+    )
+
+
+if __name__ == "__main__":
+    main()

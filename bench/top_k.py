@@ -1,0 +1,149 @@
+"""Top-10 by BM25 in process: CPU time a query, engines interleaved query by query on one thread.
+
+Each query is run by every engine in turn, `passes` times in all; its time is the least of them, which is what a shared
+machine disturbs least. PISA answers all queries in one call and pulls them from an iterator: the time between two pulls
+is a query's, and the others run inside the pull. So its reading of the index at the start of the call is not counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import corpus as corpora
+from agreement import agreement
+from corpus import Corpus, word_of
+from engines import Paperwasp, Pisa, Search, Tantivy
+from report import Report, Row, Times
+
+Words = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One kind of query. `build` names the engine's method; target: peer → the largest ratio allowed."""
+
+    work: str
+    queries: Words
+    build: str
+    target: dict[str, float]
+    percent: int | None = None
+    algorithm: str | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    engines: tuple[str, ...] = ("pisa", "tantivy")
+    copies: int = 1
+    passes: int = 3
+    queries_limit: int | None = None
+    encoding: str = "block_simdbp"
+    check: bool = True
+    works: str = ""
+
+
+def run(report: Report, options: Options) -> None:
+    """Adds one row for each kind of query."""
+    corpus = corpora.load(options.copies)
+    report.remark(f"top-k on {corpus.name} documents, {len(corpus.tokens):,} tokens; PISA encoding {options.encoding}")
+    ours = Paperwasp(corpus)
+    tantivy = Tantivy(corpus) if "tantivy" in options.engines else None
+    pisa = Pisa(corpus, options.encoding) if "pisa" in options.engines else None
+    if tantivy is not None:
+        report.remark(f"tantivy segments: {tantivy.segments_count}; our segment {ours.size_mb:.0f} MB")
+    for task in _tasks(corpus, options):
+        times = _measure(task, ours, tantivy, pisa, options.passes)
+        report.add(_row(f"{corpus.name}: {task.work}", times, task.target))
+    if options.check:
+        for line in agreement(corpus, ours, tantivy, pisa):
+            report.remark(line)
+
+
+def _tasks(corpus: Corpus, options: Options) -> list[Task]:
+    short = _words(corpus.queries, options.queries_limit)
+    long = _words(corpus.titles, options.queries_limit)
+    many = [words for words in short if len(words) > 1]
+    pairs = [words[:2] for words in many]
+    short_target, long_target = {"PISA": 1.2, "tantivy": 0.7}, {"PISA": 1.2, "tantivy": 0.35}
+    tasks = [
+        Task("OR, queries", short, "any_of", short_target, algorithm="block_max_maxscore"),
+        Task("OR, titles", long, "any_of", long_target, algorithm="block_max_maxscore"),
+        Task("OR, titles, PISA's idf", long, "any_of_as_pisa", {}, algorithm="block_max_maxscore"),
+        Task("AND, queries", many, "all_of", {"tantivy": 1.0}, algorithm="block_max_ranked_and"),
+        Task("phrase of two", pairs, "phrase", {"tantivy": 1.0}),
+        *(Task(f"OR, filter {p} %", short, "filtered", {"tantivy": 1.0}, p) for p in (1, 10, 50)),
+        *(Task(f"OR, filter {p} %, bitmap ready", short, "masked", {}, p) for p in (1, 10, 50)),
+    ]
+    return [task for task in tasks if options.works in task.work]
+
+
+def _words(queries: corpora.Queries, limit: int | None) -> Words:
+    return [[word_of(t) for t in query] for query in queries[:limit]]
+
+
+def _measure(task: Task, ours: Paperwasp, tantivy: Tantivy | None, pisa: Pisa | None, passes: int) -> dict[str, Times]:
+    """Least CPU time of each query by engine."""
+    searches = {"ours": _searches(ours, task, task.build)}
+    if tantivy is not None and task.build not in ("masked", "any_of_as_pisa"):
+        searches["tantivy"] = _searches(tantivy, task, task.build)
+    with_pisa = pisa is not None and task.algorithm is not None
+    names = [*searches, "PISA"] if with_pisa else list(searches)
+    least: dict[str, list[int]] = {name: [1 << 62] * len(task.queries) for name in names}
+    for number in range(passes + 1):  # the first warms up
+
+        def keep(name: str, query: int, spent: int, warm: bool = number == 0) -> None:
+            if not warm:
+                least[name][query] = min(least[name][query], spent)
+
+        if with_pisa and pisa is not None and task.algorithm is not None:
+            pisa.run(_interleaved(task.queries, searches, number, keep), len(task.queries), task.algorithm)
+        else:
+            for query in range(len(task.queries)):
+                _run_each(searches, query, number, keep)
+    return {name: Times(values) for name, values in least.items()}
+
+
+def _searches(engine: Paperwasp | Tantivy, task: Task, build: str) -> list[Search]:
+    arguments = () if task.percent is None else (task.percent,)
+    return [getattr(engine, build)(words, *arguments) for words in task.queries]
+
+
+def _interleaved(
+    queries: Words, searches: dict[str, list[Search]], number: int, keep: Callable[..., None]
+) -> Iterator[Sequence[str]]:
+    """Runs the others before a query is given to PISA in even passes, after it in odd ones."""
+    for query, words in enumerate(queries):
+        if number % 2 == 0:
+            _run_each(searches, query, number, keep)
+        start = time.thread_time_ns()
+        yield words
+        keep("PISA", query, time.thread_time_ns() - start)
+        if number % 2 == 1:
+            _run_each(searches, query, number, keep)
+
+
+def _run_each(searches: dict[str, list[Search]], query: int, number: int, keep: Callable[..., None]) -> None:
+    order = list(searches) if number % 2 == 0 else list(reversed(searches))
+    for name in order:
+        search = searches[name][query]
+        start = time.thread_time_ns()
+        search()
+        keep(name, query, time.thread_time_ns() - start)
+
+
+def _row(work: str, times: dict[str, Times], target: dict[str, float]) -> Row:
+    ours = times["ours"]
+    peers = {name: value for name, value in times.items() if name != "ours"}
+    ratios = {name: ours.mean_us / value.mean_us for name, value in peers.items()}
+    met = (
+        all(ratios[name] <= most for name, most in target.items() if name in ratios) if target.keys() & ratios else None
+    )
+    return Row(
+        work,
+        str(ours),
+        "\n".join(f"{name} {value}" for name, value in peers.items()),
+        "\n".join(f"{ratio:.2f}" for ratio in ratios.values()),
+        ", ".join(f"≤ {most} of {name}" for name, most in target.items()),
+        met,
+    )
