@@ -145,6 +145,14 @@ def test_a_view_never_changes_its_documents(tmp_path: Path) -> None:
         assert found(node.node.view(), "music", "title", "word7") == []
 
 
+def test_rows_that_are_added_while_the_index_merges_stay_found(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        for k in range(200):
+            node.apply(*[put(f"{k}-{n}", title="common " * 400) for n in range(1 + k % 3)], remove("0-0"))
+        view = node.node.view()
+        assert len(found(view, "music", "title", "common")) == view.live_count == 398
+
+
 def test_every_column_covers_every_lid(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", year=1), put("b", "book", pages=2), put("c", year=3))

@@ -35,6 +35,14 @@ class GrowingBitmap:
         return self.words[: (limit + 63) >> 6].copy()
 
 
+def open_ended(words: Words, limit: int) -> Words:
+    """A copy whose last word has ones from `limit` on: rows that are added later count as there."""
+    copy = words.copy()
+    if limit & 63:
+        copy[-1] |= ~np.uint64(0) << np.uint64(limit & 63)
+    return copy
+
+
 def lids_of(words: Words) -> NDArray[np.uint32]:
     """The lids whose bits are set, rising."""
     return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).astype(np.uint32)

@@ -23,6 +23,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.cluster.operation_log import FileOperationLog, Mark, NewRecord, OperationLog, RecordKind
 from paperwasp.content.apply import NodeState
+from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
 from paperwasp.content.layout import Layout
 from paperwasp.content.records import Entry, encode_entries, entry_of
@@ -264,7 +265,8 @@ class ContentNode:
         state = self._state
         state.pad_columns()
         live = state.live.copy(state.limit)
-        state.index.live = live
+        # The index drops the dead when it merges, and must not take rows that are being added for dead.
+        state.index.live = open_ended(live, state.limit)
         return View(
             limit=state.limit,
             live=live,
