@@ -16,6 +16,8 @@ import asyncio
 import fcntl
 import os
 import shutil
+import signal
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +43,7 @@ from paperwasp.content.service import ContentService, address_of
 from paperwasp.errors import Conflict
 from paperwasp.features import compile_profiles
 
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _ANY_HOST: Final = ("0.0.0.0", "::", "")
 
 
@@ -220,3 +223,26 @@ def _shown(host: str) -> str:
 
 def _model_of(package: ApplicationPackage) -> ApplicationModel:
     return build_model(package, compile_profiles)
+
+
+async def serve_until_signal(settings: Settings, application: Path | None, ready: Callable[[Service], None]) -> None:
+    """Serves until SIGTERM or SIGINT; a second one ends the process at once. Deploys `application` first, if given."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        stop.set()
+
+    service = Service(settings)
+    try:
+        if application is not None:
+            service.deploy(application)
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, on_signal)
+        service.start()
+        ready(service)
+        await stop.wait()
+    finally:
+        await service.stop()

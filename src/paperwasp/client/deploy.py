@@ -1,0 +1,49 @@
+"""Deploys a package and asks how the service is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from paperwasp.application import load_package
+from paperwasp.client.connection import Connection, Unreachable
+from paperwasp.errors import InvalidPackage
+
+_DEPLOY: Final = "/application/v2/tenant/default/prepareandactivate"
+_APPLICATION: Final = (
+    "/application/v2/tenant/default/application/default/environment/prod/region/default/instance/default"
+)
+
+
+def deploy_package(config_url: str, application: Path) -> Iterator[str]:
+    """Deploys the package in a folder or archive; yields what there is to say. Errors: InvalidPackage, Unreachable."""
+    package = load_package(application).to_zip()
+    answer: dict[str, Any] = Connection(config_url).json("POST", _DEPLOY, package, "application/zip")
+    if not answer.get("activated"):
+        raise InvalidPackage(f"{application}: {answer.get('message', answer)}")
+    for line in answer.get("log", ()):
+        yield f"{line['level']} {line['message']}"
+    yield str(answer["message"])
+
+
+def status_lines(url: str, config_url: str) -> tuple[bool, list[str]]:
+    """Whether an application is served, and a line about each port."""
+    lines = []
+    up = True
+    for name, address, path in (("Config server", config_url, _APPLICATION), ("Container", url, "/state/v1/health")):
+        try:
+            shown, is_up = _described(Connection(address, timeout_seconds=5).json("GET", path))
+        except Unreachable as error:
+            shown, is_up = error.message, False
+        up = up and is_up
+        lines.append(f"{name} at {address}: {shown}")
+    return up, lines
+
+
+def _described(answer: dict[str, Any]) -> tuple[str, bool]:
+    if "generation" in answer:
+        return f"serves generation {answer['generation']}", True
+    if "status" in answer:
+        return str(answer["status"]["code"]), answer["status"]["code"] == "up"
+    return str(answer.get("message", answer)), False

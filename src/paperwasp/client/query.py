@@ -1,0 +1,119 @@
+"""Searches, and shows the hits the way a person wants to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from paperwasp.client.connection import Connection
+from paperwasp.errors import InvalidInput
+
+_USER_QUERY: Final = "select * from sources * where userQuery()"
+_OPEN, _CLOSE = "<hi>", "</hi>"
+_TITLES: Final = ("title", "qualified_name", "name", "headline", "subject")
+_HIDDEN: Final = frozenset(("sddocname", "documentid", "matchfeatures", "summaryfeatures", "rankfeatures"))
+_EXCERPT_CHARACTERS: Final = 200
+_BEFORE_CHARACTERS: Final = 60
+_HIGHLIGHT: Final = "bold yellow"
+
+
+def search(url: str, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """The answer of the search API. Errors: Unreachable."""
+    answer: dict[str, Any] = Connection(url).json("GET", "/search/?" + urlencode(parameters))
+    return answer
+
+
+def parameters_of(text: str, more: Iterable[str]) -> dict[str, str]:
+    """Words become a user query, `select …` is YQL; `name=value` pairs are added. Errors: InvalidInput."""
+    is_yql = text.lstrip().lower().startswith("select ")
+    parameters = {"yql": text} if is_yql else {"yql": _USER_QUERY, "query": text}
+    for pair in more:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidInput(f"'{pair}' is not a parameter like name=value")
+        parameters[name] = value
+    return parameters
+
+
+def show_query(url: str, text: str, more: Sequence[str], raw: bool = False) -> bool:
+    """Prints the hits; False where the answer is an error and no hits."""
+    answer = search(url, parameters_of(text, more))
+    console = Console()
+    if raw:
+        console.print_json(orjson.dumps(answer).decode())
+    else:
+        show_answer(console, answer)
+    return "errors" not in answer.get("root", {})
+
+
+def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
+    """A table of the hits, and whatever went wrong."""
+    root = answer.get("root", {})
+    for error in root.get("errors", ()):
+        console.print(f"{error['summary']} ({error['code']}): {error['message']}", style="red", markup=False)
+    hits = root.get("children", ())
+    total = root.get("fields", {}).get("totalCount", 0)
+    if hits:
+        console.print(hits_table(hits))
+    documents = root.get("coverage", {}).get("documents")
+    searched = f" of {documents} documents" if documents is not None else ""
+    console.print(f"{total} matches{searched}, {len(hits)} shown", style="dim")
+
+
+def hits_table(hits: Sequence[Mapping[str, Any]]) -> Table:
+    """One row a hit: its place, its score, and what is in it."""
+    table = Table(show_header=True, header_style="dim", box=None, padding=(0, 1, 1, 0))
+    table.add_column("#", justify="right", style="dim")
+    table.add_column("score", justify="right", style="cyan")
+    table.add_column("hit")
+    for number, hit in enumerate(hits, 1):
+        table.add_row(str(number), f"{float(hit['relevance']):.3f}", _described(hit))
+    return table
+
+
+def _described(hit: Mapping[str, Any]) -> Group:
+    fields = hit.get("fields", {})
+    title_field = next((name for name in _TITLES if fields.get(name)), None)
+    title = highlighted(str(fields[title_field])) if title_field else Text(str(hit["id"]))
+    title.stylize("bold")
+    lines = [title]
+    for name, value in fields.items():
+        if name not in _HIDDEN and name != title_field:
+            lines.append(Text(f"{name}: ", "dim") + highlighted(excerpt(_shown(value))))
+    return Group(*lines)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return " ".join(value.split())
+    return orjson.dumps(value).decode()
+
+
+def excerpt(text: str, characters: int = _EXCERPT_CHARACTERS) -> str:
+    """The part of a long text around its first highlighted word."""
+    if len(text) <= characters:
+        return text
+    start = max(0, text.find(_OPEN) - _BEFORE_CHARACTERS)
+    start = text.find(" ", start) + 1 if start else 0
+    end = start + characters
+    cut = text[start:end].rsplit(" ", 1)[0] if end < len(text) else text[start:]
+    return ("… " if start else "") + cut + (" …" if end < len(text) else "")
+
+
+def highlighted(text: str) -> Text:
+    """The text with what is between <hi> and </hi> standing out."""
+    shown = Text()
+    for number, part in enumerate(text.split(_OPEN)):
+        matched, closed, rest = part.partition(_CLOSE)
+        if number and closed:
+            shown.append(matched, _HIGHLIGHT)
+            shown.append(rest)
+        else:
+            shown.append(part)
+    return shown
