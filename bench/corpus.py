@@ -85,14 +85,19 @@ def _load_base(documents_limit: int | None) -> Corpus:
     saved = CACHE / f"tokens-{name}-{key.hexdigest()}.npz"
     if not saved.exists():
         CACHE.mkdir(exist_ok=True)
-        records = _records(Path(source)) if source else _docstrings()
-        np.savez(saved, **_tokenized(records, Path(queries) if queries else None, documents_limit))
+        np.savez(saved, **_tokenized(records(), Path(queries) if queries else None, documents_limit))
     with np.load(saved) as arrays:
         return Corpus(
             f"{name} {len(arrays['offsets']) - 1:,}",
             arrays["tokens"], arrays["positions"], arrays["offsets"],
             _unpacked(arrays["queries"]), _unpacked(arrays["titles"]),
         )  # fmt: skip
+
+
+def records() -> Iterator[tuple[str, str]]:
+    """(title, body) of every document."""
+    source = os.environ.get("BENCH_CORPUS")
+    return _records(Path(source)) if source else _docstrings()
 
 
 def _records(path: Path) -> Iterator[tuple[str, str]]:

@@ -12,21 +12,38 @@ sys.path[:0] = [str(HERE), sysconfig.get_path("purelib", vars={"base": str(HERE 
 
 from rich.console import Console  # noqa: E402
 
+import feed  # noqa: E402
+import http_query  # noqa: E402
+import start  # noqa: E402
 import top_k  # noqa: E402
 from report import Report  # noqa: E402
 
-BENCHMARKS = ("top_k",)
+BENCHMARKS = ("top_k", "feed", "http_query", "start", "start_full")
 
 
 def main() -> None:
     arguments = _parser().parse_args()
-    report = Report()
+    report, console = Report(), Console(width=arguments.width)
     for name in arguments.only.split(",") if arguments.only else BENCHMARKS:
         if name not in BENCHMARKS:
             sys.exit(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
-        if name == "top_k":
-            top_k.run(report, _top_k_options(arguments))
-    report.show(Console(width=arguments.width))
+        console.print(f"[dim]{name} …[/]")
+        _run(name, report, arguments)
+    report.show(console)
+
+
+def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
+    count = {} if arguments.documents is None else {"documents_count": arguments.documents}
+    if name == "top_k":
+        top_k.run(report, _top_k_options(arguments))
+    elif name == "feed":
+        feed.run(report, feed.Options(**count))
+    elif name == "http_query":
+        http_query.run(report, http_query.Options(**count))
+    elif name == "start":
+        start.run_empty(report, start.Options())
+    else:
+        start.run_full(report, start.Options(**count))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
     parser.add_argument("--passes", type=int, default=3, help="runs of each query; the least time counts")
     parser.add_argument("--queries", type=int, default=None, help="queries of each kind; all by default")
+    parser.add_argument("--documents", type=int, default=None, help="documents fed, in place of the usual number")
     parser.add_argument("--works", default="", help="only kinds of top-k queries whose name contains this")
     parser.add_argument("--encoding", default="block_simdbp", help="PISA's encoding of postings")
     parser.add_argument("--no-check", action="store_true", help="leave out the comparison of results")

@@ -1,0 +1,123 @@
+"""`vespa feed` of 1 KB documents: the service, with its log synced, beside a handler that only decodes the JSON.
+
+Client and server share the machine's cores, as they would share a developer's. After the last acknowledgement one query
+must find every document.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from corpus import CACHE, SEED, records
+from report import Report, Row
+from service import Running, data_directory, paperwasp, process
+
+DOCUMENT_BYTES = 1024
+LEAST_RATIO = 0.35
+
+
+@dataclass(frozen=True)
+class Options:
+    documents_count: int = 60_000
+    repeats: int = 2
+
+
+def run(report: Report, options: Options) -> None:
+    file = feed_file(options.documents_count)
+    ours, ceiling = [], []
+    for _ in range(options.repeats):
+        with process([sys.executable, str(Path(__file__).with_name("ceiling.py")), str(_free_port())]) as server:
+            ceiling.append(feed(server, file))
+        with data_directory() as data, paperwasp(data) as server:
+            before = server.cpu_seconds()
+            ours.append(feed(server, file))
+            spent_us = (server.cpu_seconds() - before) / options.documents_count * 1e6
+            found = server.count()
+        if found != options.documents_count:
+            raise AssertionError(f"{found} of {options.documents_count} documents found after the last acknowledgement")
+    report.remark("feed: the first query after the last acknowledgement found every document")
+    ratio = statistics.median(ours) / statistics.median(ceiling)
+    report.add(
+        Row(
+            f"vespa feed, {options.documents_count:,} documents of 1 KB",
+            f"{statistics.median(ours):,.0f}/s ({spent_us:.0f} µs CPU each)",
+            f"JSON decoded only {statistics.median(ceiling):,.0f}/s",
+            f"{ratio:.2f}",
+            f"≥ {LEAST_RATIO} of the ceiling",
+            ratio >= LEAST_RATIO,
+        )
+    )
+
+
+def feed(server: Running, file: Path) -> float:
+    """Documents a second that `vespa feed` reports. Errors: AssertionError unless all are accepted."""
+    home = CACHE / "vespa-home"
+    home.mkdir(exist_ok=True)
+    environment = os.environ | {"VESPA_CLI_HOME": str(home), "VESPA_CLI_CACHE_DIR": str(home)}
+    command = [str(vespa_cli()), "feed", "--target", server.url, "--progress", "0", str(file)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"vespa feed failed: {done.stdout[-500:]} {done.stderr[-500:]}")
+    summary: dict[str, Any] = json.loads(done.stdout)
+    if summary.get("feeder.error.count", 0) or summary.get("http.response.error.count", 0):
+        raise AssertionError(f"vespa feed met errors: {summary}")
+    return float(summary["feeder.ok.count"] / summary["feeder.seconds"])
+
+
+def vespa_cli() -> Path:
+    """The Vespa CLI that the package vespacli brings."""
+    folder = Path(sysconfig.get_path("purelib", vars={"base": str(CACHE / "peers")}))
+    return next(folder.glob("vespacli/go-binaries/*linux_amd64/bin/vespa"))
+
+
+def feed_file(documents_count: int) -> Path:
+    """Documents of the corpus cut to 1 KB of JSON, over and over until there are enough."""
+    source = os.environ.get("BENCH_CORPUS")
+    name = Path(source).name.split(".")[0] if source else "pydoc"
+    path = CACHE / f"feed-{name}-{documents_count}.jsonl"
+    if not path.exists():
+        CACHE.mkdir(exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            for number, (title, body) in enumerate(islice(_endless(), documents_count)):
+                file.write(document(number, title, body))
+    return path
+
+
+def _endless() -> Iterator[tuple[str, str]]:
+    """Bodies go on with the next documents', so that all are long enough."""
+    bodies: deque[str] = deque(maxlen=3)
+    for title, body in cycle(records()):
+        bodies.append(body)
+        yield title, " ".join(bodies)
+
+
+def document(number: int, title: str, body: str) -> str:
+    """One line of Vespa's feed format, of 1 KB."""
+    choice = random.Random(SEED + number)
+    fields = {
+        "title": title[:200], "body": "", "category": f"c{choice.randrange(200)}",
+        "year": choice.randrange(1990, 2026), "percentile": choice.randrange(100),
+    }  # fmt: skip
+    line: dict[str, Any] = {"put": f"id:bench:article::{number}", "fields": fields}
+    room = DOCUMENT_BYTES - len(json.dumps(line, ensure_ascii=False).encode())
+    fields["body"] = body.encode()[:room].decode(errors="ignore")
+    return json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,89 @@
+"""Queries over HTTP: an OR of two words on one connection kept open, against documents that are flushed to disk."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import socket
+import time
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import corpus as corpora
+from feed import feed, feed_file
+from report import Report, Row
+from service import Running, data_directory, paperwasp
+
+MOST_P50_US = 1000
+MOST_CPU_US = 450
+
+
+@dataclass(frozen=True)
+class Options:
+    documents_count: int = 100_000
+    queries_count: int = 3000
+
+
+def run(report: Report, options: Options) -> None:
+    with data_directory() as data:
+        with paperwasp(data) as server:
+            feed(server, feed_file(options.documents_count))
+        with paperwasp(data, None) as server:
+            _report(report, server, options)
+
+
+def _report(report: Report, server: Running, options: Options) -> None:
+    queries = [query for query, _ in zip(requests(), range(options.queries_count), strict=False)]
+    connection = Connection(server.port)
+    for query in queries[: options.queries_count // 4]:
+        connection.answer(query)
+    times = []
+    before = server.cpu_seconds()
+    for query in queries:
+        start = time.perf_counter_ns()
+        connection.answer(query)
+        times.append((time.perf_counter_ns() - start) / 1e3)
+    cpu_us = (server.cpu_seconds() - before) / len(queries) * 1e6
+    connection.close()
+    times.sort()
+    p50 = times[len(times) // 2]
+    work = f"query over HTTP, OR of two words, {options.documents_count:,} documents"
+    report.add(Row(f"{work}: p50", f"{p50:.0f} µs", target=f"≤ {MOST_P50_US} µs", met=p50 <= MOST_P50_US))
+    report.add(Row(f"{work}: p99", f"{times[int(len(times) * 0.99)]:.0f} µs"))
+    report.add(Row(f"{work}: server CPU", f"{cpu_us:.0f} µs", target=f"≤ {MOST_CPU_US} µs", met=cpu_us <= MOST_CPU_US))
+
+
+def requests() -> Iterator[str]:
+    """Paths of queries made of two words of a title each, in an order that is always the same."""
+    choice = random.Random(corpora.SEED)
+    titles = [title.split() for title, _ in itertools.islice(corpora.records(), 1000)]
+    pairs = [words for title in titles if len(words := [w for w in title if w.isalnum()]) > 1]
+    while True:
+        a, b = choice.sample(choice.choice(pairs), 2)
+        yql = f'select * from article where default contains "{a}" or default contains "{b}"'
+        yield "/search/?" + urllib.parse.urlencode({"yql": yql})
+
+
+class Connection:
+    """The least of an HTTP/1.1 client, so that it is the server that is measured."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def answer(self, path: str) -> bytes:
+        self._socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        data = b""
+        while (end := data.find(b"\r\n\r\n")) < 0:
+            data += self._socket.recv(65536)
+        head = data[:end].lower()
+        if b" 200 " not in head.split(b"\r\n", 1)[0]:
+            raise AssertionError(data[:500])
+        size = end + 4 + int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+        while len(data) < size:
+            data += self._socket.recv(65536)
+        return data[end + 4 :]
+
+    def close(self) -> None:
+        self._socket.close()

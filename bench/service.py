@@ -1,0 +1,93 @@
+"""`paperwasp serve` as a process to be measured, from outside only: ports, files under /proc, standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpus import CACHE
+
+APPLICATION = Path(__file__).parent / "application"
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+STOP_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server process that is ready, and how long that took from its start."""
+
+    process: subprocess.Popen[str]
+    port: int
+    ready_seconds: float
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads."""
+        values = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(values[11]) + int(values[12])) / TICKS_A_SECOND
+
+    def resident_mb(self) -> float:
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1000
+
+    def search(self, **parameters: str) -> dict[str, Any]:
+        query = urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(f"{self.url}/search/?{query}") as answer:
+            result: dict[str, Any] = json.load(answer)
+        return result
+
+    def count(self) -> int:
+        """Documents that a query finds now."""
+        root = self.search(yql="select * from sources * where true", hits="0", timeout="20s")["root"]
+        return int(root.get("fields", {}).get("totalCount", -1))
+
+
+@contextlib.contextmanager
+def data_directory() -> Iterator[Path]:
+    """An empty one, deleted afterwards, on the disk where the benchmarks' cache is."""
+    CACHE.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="data-") as path:
+        yield Path(path)
+
+
+@contextlib.contextmanager
+def paperwasp(data: Path, application: Path | None = APPLICATION) -> Iterator[Running]:
+    """The service on free ports, stopped cleanly at the end."""
+    given = [str(application)] if application else []
+    options = ["--data-dir", str(data), "--port", "0", "--config-port", "0"]
+    with process([str(Path(sys.executable).with_name("paperwasp")), "serve", *given, *options]) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def process(command: list[str]) -> Iterator[Running]:
+    """A process that prints one line with its URL when it is ready."""
+    start = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    try:
+        line = child.stdout.readline()
+        ready_seconds = time.perf_counter() - start
+        if "127.0.0.1:" not in line:
+            raise RuntimeError(f"{command[0]} did not start: {line!r}")
+        port = int(line.partition("127.0.0.1:")[2].split(",")[0].split()[0])
+        yield Running(child, port, ready_seconds)
+    finally:
+        child.send_signal(signal.SIGTERM)
+        child.wait(STOP_SECONDS)
+        child.stdout.close()
