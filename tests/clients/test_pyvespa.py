@@ -1,0 +1,111 @@
+"""The real pyvespa against the whole service: deploy, wait, feed in three ways, query, errors."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from running import RunningService, running_service
+from vespa.application import Vespa
+from vespa.exceptions import VespaError
+from vespa.io import VespaResponse
+from vespa.package import ApplicationPackage, Document, Field, FieldSet, RankProfile, Schema
+
+pytestmark = pytest.mark.clients
+DEPLOY = "/application/v2/tenant/default/prepareandactivate"
+DOCUMENTS = 50
+
+
+def application_package() -> ApplicationPackage:
+    title = Field("title", "string", ["index", "summary"], index="enable-bm25", bolding=True)
+    year = Field("year", "int", ["attribute", "summary"])
+    schema = Schema(
+        "music",
+        Document([title, year]),
+        fieldsets=[FieldSet("default", ["title"])],
+        rank_profiles=[RankProfile("bm25", first_phase="bm25(title)")],
+    )
+    return ApplicationPackage("music", schema=[schema])
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """Deployed as VespaDocker does it: HEAD /ApplicationStatus, then the package, then waiting."""
+    with running_service(tmp_path_factory.mktemp("pyvespa") / "data") as running:
+        assert httpx.head(running.config_url + "/ApplicationStatus").status_code == 200
+        zip_bytes: io.BytesIO = application_package().to_zip()
+        answer = httpx.post(
+            running.config_url + DEPLOY,
+            content=zip_bytes.getvalue(),
+            headers={"Content-Type": "application/zip"},
+            timeout=30,
+        )
+        assert answer.status_code == 200, answer.text
+        yield running
+
+
+@pytest.fixture
+def vespa(service: RunningService) -> Vespa:
+    host, _, port = service.url.rpartition(":")
+    connected = Vespa(url=host, port=int(port))
+    connected.wait_for_application_up(max_wait=30)
+    return connected
+
+
+def documents(prefix: str) -> Iterator[dict[str, Any]]:
+    for number in range(DOCUMENTS):
+        # Long enough for pyvespa to compress some of them.
+        fields = {"title": f"{prefix} song number {number} " * (1 + number % 60), "year": 1900 + number}
+        yield {"id": f"{prefix}/{number} é+", "fields": fields}
+
+
+def test_one_document_after_the_other(vespa: Vespa) -> None:
+    answer = vespa.feed_data_point("music", "one", {"title": "Blue Train", "year": 1957})
+    assert answer.is_successful()
+    assert vespa.get_data("music", "one").json["fields"] == {"title": "Blue Train", "year": 1957}
+    assert vespa.update_data("music", "one", {"year": 1958}).is_successful()
+    assert vespa.get_data("music", "one").json["fields"]["year"] == 1958
+    assert vespa.delete_data("music", "one").is_successful()
+    assert vespa.get_data("music", "one").status_code == 404
+    with pytest.raises(VespaError):
+        vespa.feed_data_point("music", "two", {"year": "soon"})
+
+
+def test_feed_iterable(vespa: Vespa) -> None:
+    answers = feed(vespa, "feed_iterable", "threads")
+    assert [answer.status_code for answer in answers] == [200] * DOCUMENTS
+
+
+def test_feed_async_iterable(vespa: Vespa) -> None:
+    answers = feed(vespa, "feed_async_iterable", "async")
+    assert [answer.status_code for answer in answers] == [200] * DOCUMENTS
+
+
+def feed(vespa: Vespa, method: str, prefix: str) -> list[VespaResponse]:
+    answers: list[VespaResponse] = []
+    getattr(vespa, method)(documents(prefix), schema="music", callback=lambda answer, _: answers.append(answer))
+    found = vespa.query(yql="select * from music where userQuery()", query=prefix, ranking="bm25", hits=1)
+    assert found.number_documents_retrieved == DOCUMENTS
+    return answers
+
+
+def test_queries(vespa: Vespa) -> None:
+    vespa.feed_data_point("music", "giant", {"title": "Giant Steps", "year": 1960})
+    answer = vespa.query(yql="select * from music where userQuery()", query="giant", ranking="bm25")
+    assert [hit["id"] for hit in answer.hits] == ["id:music:music::giant"]
+    assert answer.hits[0]["fields"]["title"] == "<hi>Giant</hi> Steps"
+    assert answer.hits[0]["relevance"] > 0
+    body = {"yql": "select title from music where year = 1960", "hits": 3}
+    assert [hit["fields"] for hit in vespa.query(body=body).hits] == [{"title": "Giant Steps"}]
+    assert vespa.query(query="sddocname:music").number_documents_retrieved > 0
+    with pytest.raises(VespaError):
+        vespa.query(yql="select nonsense")
+
+
+def test_many_queries_over_http2(vespa: Vespa) -> None:
+    queries = [{"yql": f"select * from music where year = {1900 + number}"} for number in range(20)]
+    answers = vespa.query_many(queries)
+    assert [answer.status_code for answer in answers] == [200] * len(queries)

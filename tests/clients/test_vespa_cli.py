@@ -1,0 +1,106 @@
+"""The real Vespa CLI against the whole service: deploy, status, documents, feed, query.
+
+The binary inside the wheel is run, because the wheel's wrapper swallows exit codes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import vespacli
+from music import write_package
+from running import RunningService, running_service
+
+pytestmark = pytest.mark.clients
+DOCUMENTS = 500
+
+
+def binary() -> Path:
+    machine = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
+    folder = Path(vespacli.__file__).parent / "go-binaries"
+    found = sorted(folder.glob(f"*_{platform.system().lower()}_{machine}/bin/vespa"))
+    if not found:
+        pytest.skip("the wheel has no Vespa CLI for this machine")
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with running_service(tmp_path_factory.mktemp("cli") / "data") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+def vespa(home: Path, target: str, *arguments: str, fails: bool = False) -> str:
+    environment = {**os.environ, "VESPA_CLI_HOME": str(home), "VESPA_CLI_QUIET": "false", "NO_COLOR": "1"}
+    run = subprocess.run(
+        [str(binary()), *arguments, "-t", target], capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert (run.returncode != 0) == fails, run.stdout + run.stderr
+    return run.stdout + run.stderr
+
+
+def test_the_tour(service: RunningService, home: Path, tmp_path: Path) -> None:
+    application = write_package(tmp_path / "music")
+    assert "Success" in vespa(home, service.config_url, "deploy", "--wait", "60", str(application))
+    assert "ready" in vespa(home, service.config_url, "status", "deploy")
+    assert "ready" in vespa(home, service.url, "status")
+
+    put = json.dumps({"put": "id:ns:music::a/b c", "fields": {"title": "Giant Steps", "year": 1960}})
+    (tmp_path / "put.json").write_text(put)
+    assert "Success" in vespa(home, service.url, "document", "put", str(tmp_path / "put.json"))
+    assert "Giant Steps" in vespa(home, service.url, "document", "get", "id:ns:music::a/b c")
+    update = json.dumps({"update": "id:ns:music::a/b c", "fields": {"year": {"assign": 1959}}})
+    (tmp_path / "update.json").write_text(update)
+    vespa(home, service.url, "document", "update", str(tmp_path / "update.json"))
+    assert "1959" in vespa(home, service.url, "document", "get", "id:ns:music::a/b c")
+    found = vespa(home, service.url, "query", "select * from music where userQuery()", "query=giant")
+    assert json.loads(found)["root"]["fields"]["totalCount"] == 1
+    assert "Success" in vespa(home, service.url, "document", "remove", "id:ns:music::a/b c")
+    assert "Success" in vespa(home, service.url, "document", "remove", "id:ns:music::a/b c")
+    vespa(home, service.url, "document", "get", "id:ns:music::a/b c", fails=True)
+    assert "400" in vespa(home, service.url, "query", "select * from music where nothere contains 'x'", fails=True)
+
+
+def test_feeding(service: RunningService, home: Path, tmp_path: Path) -> None:
+    application = write_package(tmp_path / "music")
+    vespa(home, service.config_url, "deploy", "--wait", "60", str(application))
+    lines = [
+        {
+            "put": f"id:ns:music:{'' if n % 3 else f'g=group {n}'}:{n}/é x",
+            "fields": {"title": f"Song {n} " * 100, "year": n},
+        }
+        for n in range(DOCUMENTS)
+    ]
+    feed = tmp_path / "feed.jsonl"
+    feed.write_text("\n".join(map(json.dumps, lines)))
+    summary = json.loads(vespa(home, service.url, "feed", str(feed)))
+    assert summary["feeder.ok.count"] == DOCUMENTS
+    assert summary["feeder.error.count"] == 0
+    assert summary["http.response.error.count"] == 0
+    found = json.loads(vespa(home, service.url, "query", "select * from music where true", "hits=1"))
+    assert found["root"]["fields"]["totalCount"] == DOCUMENTS
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(json.dumps({"put": "id:ns:music::1", "fields": {"year": "soon"}}))
+    told = vespa(home, service.url, "feed", str(broken))
+    assert '"http.response.code.counts": {\n    "400": 1' in told
+
+
+def test_a_broken_package_is_explained(service: RunningService, home: Path, tmp_path: Path) -> None:
+    application = write_package(tmp_path / "music")
+    (application / "schemas" / "music.sd").write_text(
+        "schema music {\n  document music {\n    fied x type int {}\n  }\n}"
+    )
+    told = vespa(home, service.config_url, "deploy", str(application), fails=True)
+    assert "invalid application package" in told
+    assert "line 3" in told
