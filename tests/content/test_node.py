@@ -241,7 +241,7 @@ def test_checkpoints_run_by_themselves(tmp_path: Path, monkeypatch: pytest.Monke
             node.node._saver.join()
     node.crash()
     with started(tmp_path) as again:
-        assert again.node.replayed_operations < 100
+        assert again.node.replayed_operations < 200
         assert [again.get(k)["year"] for k in range(1000)] == list(range(1000))
         assert len(list((tmp_path / "checkpoints").glob("0*"))) == 1
 
@@ -317,3 +317,29 @@ def test_a_failed_apply_stops_the_node_and_a_restart_applies_the_log(
     node.close()
     with started(tmp_path, SCHEMAS) as again:
         assert again.get("a") == {"year": 1}
+
+
+def test_dead_rows_are_left_behind_at_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DEAD_ROWS_LEAST", 100)
+    with started(tmp_path) as node:
+        for year in range(4):
+            node.apply(*[put(k, year=year, title=f"word{k} common", note="n") for k in range(100)])
+        node.apply(*[remove(k) for k in range(50, 100)], *[update(k, year=-k, genre="g") for k in range(1, 20)])
+        node.apply(put("x", "book", title="common", pages=3))
+        before = {k: node.get(k) for k in range(100)}
+    for ending in ("crash", "close", "close"):
+        node = start(tmp_path)
+        view = node.node.view()
+        assert view.limit == view.live_count == 51 and view.live_counts == {"music": 50, "book": 1}
+        assert {k: node.get(k) for k in range(100)} == before and node.get("x", "book") == {
+            "title": "common",
+            "pages": 3,
+        }
+        assert len(found(view, "music", "title", "common")) == 50
+        assert not view.changed[: view.limit].any()
+        (node.crash if ending == "crash" else node.close)()
+    assert len(list(tmp_path.glob("index-*"))) == 1
+    with started(tmp_path) as node:
+        assert node.node.replayed_operations == 0
+        assert node.apply(update(3, title="new"), put("y", "book", pages=1)) == [True, False]
+        assert node.node.view().limit == 53

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from paperwasp.attribute import Column
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.cluster.operation_log import START, Mark
 from paperwasp.content.bitmaps import GrowingBitmap
-from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.records import Entry, EntryKind
@@ -29,7 +30,7 @@ from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError
 from paperwasp.index.text_index import TextIndex
-from paperwasp.store.document_store import DocumentStore, StoreWrites
+from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites
 
 _EXISTED, _NEW = Outcome(True), Outcome(False)
 
@@ -37,8 +38,9 @@ _EXISTED, _NEW = Outcome(True), Outcome(False)
 class NodeState:
     """All documents of one content node, as the writer holds them."""
 
-    def __init__(self, index: TextIndex, store: DocumentStore) -> None:
+    def __init__(self, index: TextIndex, store: DocumentStore, index_directory: Path) -> None:
         self.index = index
+        self.index_directory = index_directory
         self.store = store
         self.layout: Layout = EMPTY
         self.codecs: dict[str, DocumentCodec] = {}
@@ -68,6 +70,13 @@ class NodeState:
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Applies entries in order; gives what each found."""
         return _Batch(self).apply(entries)
+
+    def fields_of(self, document: StoredDocument) -> bytes:
+        """The JSON object of a stored document's fields, with what was changed in place since it was stored."""
+        if not self.changed.array[document.lid]:
+            return document.fields
+        name = type_of_id(document.id)
+        return changed_fields(document, self.layout.types[name], self.codecs[name], self.columns)
 
     def pad_columns(self) -> None:
         """Gives every column, of any type, a row for every lid."""
@@ -147,15 +156,7 @@ class _Batch:
         stored = state.store.get(entry.gid)
         if stored is None or stored.lid != lid:
             raise InternalError(f"document {entry.id} has lid {lid} and is not in the store with it")
-        values = state.codecs[entry.document_type].decode(stored.fields)
-        if state.changed.array[lid]:
-            for name in state.layout.types[entry.document_type].in_place:
-                value = state.columns[entry.document_type, name].get(lid)
-                if value is None:
-                    values.pop(name, None)
-                else:
-                    values[name] = value
-        return values
+        return state.codecs[entry.document_type].decode(state.fields_of(stored))
 
     def _remove(self, place: int, entry: Entry) -> None:
         state = self._state

@@ -2,7 +2,7 @@
 
     checkpoints/CURRENT            the name of the checkpoint that counts
     checkpoints/0000000000000007/  manifest, rows, columns, store
-    index/                         files that the manifest's index state names
+    index-3/                       files that the manifest's index state names
     store/                         the working store: after a crash it is made anew from the checkpoint
 
 The writer freezes the state (copies of what changes in place, a picture of the store, references to the rest) and
@@ -39,6 +39,7 @@ _CURRENT: Final = "CURRENT"
 _MANIFEST: Final = "manifest.json"
 _ROWS: Final = "rows.arrays"
 _STORE: Final = "store"
+_INDEX: Final = "index-"
 
 Arrays = Mapping[str, NDArray[Any]]
 IndexFactory = Callable[[Path], TextIndex]
@@ -56,6 +57,7 @@ class FrozenState:
     rows: Arrays
     columns: Mapping[tuple[str, str], Arrays]
     index: FrozenIndex
+    index_directory: Path
 
 
 class Checkpoints:
@@ -64,12 +66,12 @@ class Checkpoints:
     def __init__(self, data_directory: Path) -> None:
         self._directory = data_directory / "checkpoints"
         self._store = data_directory / "store"
-        self._index = data_directory / "index"
+        self._data = data_directory
         REAL_DISK.make_directory(self._directory)
 
     def freeze(self, state: NodeState) -> FrozenState:
         """Called by the writer, between two batches."""
-        directory = self._directory / f"{self._last_number() + 1:016d}"
+        directory = self._directory / f"{_last_number(self._directory, '') + 1:016d}"
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         state.store.checkpoint(directory / _STORE)
@@ -80,10 +82,16 @@ class Checkpoints:
             "gids": state.gids.view(),
             "changed": state.changed.view().copy(),
         }
-        columns = {key: column.freeze() for key, column in state.columns.items()}
-        applied = tuple(state.applied)
         return FrozenState(
-            directory, state.layout, applied, state.timestamp_us, limit, rows, columns, state.index.freeze()
+            directory=directory,
+            layout=state.layout,
+            applied=tuple(state.applied),
+            timestamp_us=state.timestamp_us,
+            limit=limit,
+            rows=rows,
+            columns={key: column.freeze() for key, column in state.columns.items()},
+            index=state.index.freeze(),
+            index_directory=state.index_directory,
         )
 
     def write(self, frozen: FrozenState, index: TextIndex) -> None:
@@ -99,24 +107,31 @@ class Checkpoints:
             "timestamp_us": frozen.timestamp_us,
             "limit": frozen.limit,
             "columns": [[*key, name] for key, name in names.items()],
+            "index_directory": frozen.index_directory.name,
             "index": index.flush(frozen.index),
         }
         content = orjson.dumps(manifest)
         REAL_DISK.write_whole(frozen.directory / _MANIFEST, b"%08x\n" % crc32(content) + content)
         REAL_DISK.write_whole(self._directory / _CURRENT, frozen.directory.name.encode())
-        self._remove_others(frozen.directory)
+        self._remove_others(frozen.directory, frozen.index_directory)
+
+    def new_index_directory(self) -> Path:
+        """A folder that no checkpoint names, for an index that begins empty."""
+        return self._data / f"{_INDEX}{_last_number(self._data, _INDEX) + 1}"
 
     def load(self, make_index: IndexFactory) -> NodeState:
         """The state that the current checkpoint holds; an empty one where there is none. Errors: Corruption."""
         current = self._current()
-        self._remove_others(current)
         if current is None:
-            for directory in (self._store, self._index):
-                shutil.rmtree(directory, ignore_errors=True)
-            return NodeState(make_index(self._index), DocumentStore(self._store))
+            self._remove_others(None, None)
+            shutil.rmtree(self._store, ignore_errors=True)
+            index_directory = self.new_index_directory()
+            return NodeState(make_index(index_directory), DocumentStore(self._store), index_directory)
         manifest = _read_manifest(current / _MANIFEST)
+        index_directory = self._data / manifest["index_directory"]
+        self._remove_others(current, index_directory)
         restore(current / _STORE, self._store)
-        state = NodeState(make_index(self._index), DocumentStore(self._store))
+        state = NodeState(make_index(index_directory), DocumentStore(self._store), index_directory)
         try:
             _fill(state, current, manifest)
         except BaseException:
@@ -133,13 +148,18 @@ class Checkpoints:
             raise Corruption(f"{self._directory / _CURRENT}: offset 0: names '{name}', which is no checkpoint")
         return self._directory / name
 
-    def _last_number(self) -> int:
-        return max((int(path.name) for path in self._directory.iterdir() if path.is_dir()), default=0)
-
-    def _remove_others(self, kept: Path | None) -> None:
-        for path in self._directory.iterdir():
-            if path.is_dir() and path != kept:
+    def _remove_others(self, checkpoint: Path | None, index: Path | None) -> None:
+        """Removes every checkpoint and index but these."""
+        checkpoints = (path for path in self._directory.iterdir() if path.is_dir())
+        for path in (*checkpoints, *self._data.glob(f"{_INDEX}*")):
+            if path not in (checkpoint, index):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _last_number(directory: Path, prefix: str) -> int:
+    """The highest number of the folders `<prefix><number>`; 0 where there is none."""
+    names = (path.name.removeprefix(prefix) for path in directory.glob(f"{prefix}*") if path.is_dir())
+    return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import orjson
@@ -20,6 +20,7 @@ from paperwasp.content.layout import TypeLayout
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Value
 from paperwasp.document.types import FLOAT, ArrayType, DataType, DocumentType, NumericType
+from paperwasp.store.document_store import StoredDocument
 
 _Render = Callable[[Any], Any]
 
@@ -67,6 +68,25 @@ class DocumentCodec:
             if (value := fields.get(name)) is not None:
                 fields[name] = render(value)
         return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+class Row(Protocol):
+    """A column, or a view of one."""
+
+    def get(self, lid: int) -> Value | None: ...
+
+
+def changed_fields(
+    document: StoredDocument, kind: TypeLayout, codec: DocumentCodec, columns: Mapping[tuple[str, str], Row]
+) -> bytes:
+    """The fields of a stored document whose attributes were changed in place: the columns know better."""
+    values = {name: columns[kind.name, name].get(document.lid) for name in kind.in_place}
+    return codec.overlay(document.fields, values)
+
+
+def type_of_id(id_text: str) -> str:
+    """The document type in `id:namespace:type:…`."""
+    return id_text.split(":", 3)[2]
 
 
 def _render_of(data_type: DataType) -> _Render | None:

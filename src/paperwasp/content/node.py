@@ -22,6 +22,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.cluster.operation_log import FileOperationLog, Mark, NewRecord, OperationLog, RecordKind
+from paperwasp.content import compaction
 from paperwasp.content.apply import NodeState
 from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
@@ -70,6 +71,8 @@ class ContentNode:
             self._state = self._checkpoints.load(make_index)
             self._since_checkpoint = _Since(self._state.limit)
             self.replayed_operations = self._recover(repair)
+            if compaction.is_worthwhile(self._state):
+                self._compact(make_index)
         except BaseException:
             os.close(self._lock)
             raise
@@ -135,6 +138,16 @@ class ContentNode:
         self._state.store.close()
         self._state.index.close()
         os.close(self._lock)
+
+    def _compact(self, make_index: IndexFactory) -> None:
+        index_directory = self._checkpoints.new_index_directory()
+        try:
+            self._state = compaction.compact(self._state, make_index(index_directory), index_directory)
+        except BaseException:
+            self._state.store.close()
+            raise
+        self._since_checkpoint = _Since(0)
+        self._since_checkpoint.changes = 1
 
     def _refuse_rest(self) -> None:
         """Answers what came while the node was stopping."""
@@ -301,9 +314,10 @@ class ContentNode:
             self._saver.join()
         frozen = self._checkpoints.freeze(self._state)
         self._since_checkpoint = _Since(self._state.limit)
-        self._saver = Thread(target=self._save, args=(frozen,), name="content-checkpoint", daemon=True)
-        self._saver.start()
-        return self._saver
+        saver = Thread(target=self._save, args=(frozen,), name="content-checkpoint", daemon=True)
+        saver.start()
+        self._saver = saver
+        return saver
 
     def _last_checkpoint(self) -> None:
         if self._saver is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
-from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.schema.model import Schema
@@ -60,7 +60,5 @@ class View:
         lid = document.lid
         if lid >= self.limit or not self.changed[lid]:
             return document.fields
-        document_type = document.id.split(":", 3)[2]
-        names = self.layout.types[document_type].in_place
-        values = {name: self.columns[document_type, name].get(lid) for name in names}
-        return self.codecs[document_type].overlay(document.fields, values)
+        document_type = type_of_id(document.id)
+        return changed_fields(document, self.layout.types[document_type], self.codecs[document_type], self.columns)
