@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.attribute import Column, ColumnView, create_column_of
+from paperwasp.attribute import Column, ColumnView, create_column
 from paperwasp.attribute.bounds import bounds_of
 from paperwasp.document.types import (
     BOOL,
@@ -26,11 +26,11 @@ from paperwasp.document.types import (
     array_of,
 )
 from paperwasp.errors import InvalidQuery
-from paperwasp.schema.model import AttributeSettings
 
 SCALARS: list[DataType] = [BYTE, INT, LONG, FLOAT, DOUBLE, BOOL, STRING]
 TYPES = SCALARS + [array_of(scalar) for scalar in SCALARS]
-SETTINGS = [AttributeSettings(), AttributeSettings(fast_search=True), AttributeSettings(cased=True)]
+Settings = dict[str, bool]
+SETTINGS: list[Settings] = [{}, {"fast_search": True}, {"cased": True}]
 TEXTS = st.one_of(st.sampled_from(["a", "A", "b", "Ab", "aB", "\u0130", "ß"]), st.text(max_size=3))
 
 
@@ -60,10 +60,10 @@ def every(limit: int) -> np.ndarray:
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[DataType, AttributeSettings, Column, list[Any]]:
+def histories(draw: st.DrawFn) -> tuple[DataType, Settings, Column, list[Any]]:
     """A column after some batches, paddings and changes in place, and the plain list it should equal."""
     data_type, settings = draw(st.sampled_from(TYPES)), draw(st.sampled_from(SETTINGS))
-    column, rows = create_column_of(data_type, settings), []
+    column, rows = create_column(data_type, **settings), []
     optional = st.one_of(st.none(), values_of(data_type))
     for _ in range(draw(st.integers(0, 4))):
         batch = draw(st.lists(optional, max_size=100))
@@ -84,7 +84,7 @@ def same(found: Any, expected: Any) -> bool:
 
 
 @given(histories())
-def test_rows(history: tuple[DataType, AttributeSettings, Column, list[Any]]) -> None:
+def test_rows(history: tuple[DataType, Settings, Column, list[Any]]) -> None:
     data_type, _, column, rows = history
     expected = [None if is_unset(row) else row for row in rows]
     assert column.length == len(rows)
@@ -94,9 +94,9 @@ def test_rows(history: tuple[DataType, AttributeSettings, Column, list[Any]]) ->
 
 
 @given(histories())
-def test_what_is_saved_comes_back(history: tuple[DataType, AttributeSettings, Column, list[Any]]) -> None:
+def test_what_is_saved_comes_back(history: tuple[DataType, Settings, Column, list[Any]]) -> None:
     data_type, settings, column, rows = history
-    again = create_column_of(data_type, settings)
+    again = create_column(data_type, **settings)
     again.load({name: values.copy() for name, values in column.freeze().items()})
     assert same([again.get(lid) for lid in range(len(rows))], [column.get(lid) for lid in range(len(rows))])
     again.append([None])
@@ -104,7 +104,7 @@ def test_what_is_saved_comes_back(history: tuple[DataType, AttributeSettings, Co
 
 
 @given(histories(), st.data())
-def test_ranges(history: tuple[DataType, AttributeSettings, Column, list[Any]], data: st.DataObject) -> None:
+def test_ranges(history: tuple[DataType, Settings, Column, list[Any]], data: st.DataObject) -> None:
     data_type, _, column, rows = history
     element = data_type.element if isinstance(data_type, ArrayType) else data_type
     if element == STRING:
@@ -133,13 +133,13 @@ def test_ranges(history: tuple[DataType, AttributeSettings, Column, list[Any]], 
 
 
 @given(histories(), st.data())
-def test_equality(history: tuple[DataType, AttributeSettings, Column, list[Any]], data: st.DataObject) -> None:
+def test_equality(history: tuple[DataType, Settings, Column, list[Any]], data: st.DataObject) -> None:
     data_type, settings, column, rows = history
     element = data_type.element if isinstance(data_type, ArrayType) else data_type
     wanted = data.draw(st.lists(values_of(element).filter(lambda value: not is_unset(value)), max_size=3))
 
     def key(value: Any) -> Any:
-        return value.lower() if isinstance(value, str) and not settings.cased else value
+        return value.lower() if isinstance(value, str) and not settings.get("cased") else value
 
     keys = {key(value) for value in wanted}
     elements = [row or [] for row in rows] if isinstance(data_type, ArrayType) else [[row] for row in rows]
@@ -156,7 +156,7 @@ def test_equality(history: tuple[DataType, AttributeSettings, Column, list[Any]]
 
 
 @given(histories(), st.integers(0, 4))
-def test_numbers_for_ranking(history: tuple[DataType, AttributeSettings, Column, list[Any]], element: int) -> None:
+def test_numbers_for_ranking(history: tuple[DataType, Settings, Column, list[Any]], element: int) -> None:
     data_type, _, column, rows = history
     view, lids = column.snapshot(), every(len(rows))
     if isinstance(data_type, ArrayType):
@@ -174,7 +174,7 @@ def test_numbers_for_ranking(history: tuple[DataType, AttributeSettings, Column,
 
 
 @given(histories())
-def test_sort_keys_sort_as_values_do(history: tuple[DataType, AttributeSettings, Column, list[Any]]) -> None:
+def test_sort_keys_sort_as_values_do(history: tuple[DataType, Settings, Column, list[Any]]) -> None:
     data_type, _, column, rows = history
     view, lids = column.snapshot(), every(len(rows))
     if isinstance(data_type, ArrayType):
@@ -195,7 +195,7 @@ def test_sort_keys_sort_as_values_do(history: tuple[DataType, AttributeSettings,
 def test_posting_lists_find_what_the_column_has(data_type: DataType) -> None:
     """Through tails, changes in place and new pictures, for early and late views."""
     random = np.random.default_rng(7)
-    fast, plain = (create_column_of(data_type, AttributeSettings(fast_search=fast)) for fast in (True, False))
+    fast, plain = (create_column(data_type, fast_search=fast) for fast in (True, False))
     views: list[tuple[ColumnView, ColumnView]] = []
     for _ in range(12):
         numbers = random.integers(0, 3000, 3000).tolist()
@@ -217,7 +217,7 @@ def test_posting_lists_find_what_the_column_has(data_type: DataType) -> None:
 
 def test_a_view_keeps_its_rows_while_the_column_grows() -> None:
     for data_type, old, new in ((INT, 1, 2), (STRING, "x", "y"), (array_of(INT), [1, 2], [3, 4, 5])):
-        column = create_column_of(data_type, AttributeSettings())
+        column = create_column(data_type)
         column.append([old] * 200)
         view = column.snapshot()
         column.append([new] * 5000)

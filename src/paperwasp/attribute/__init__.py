@@ -8,25 +8,23 @@ from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.attribute.string import StringColumn
 from paperwasp.document.types import STRING, ArrayType, DataType, NumericType
 from paperwasp.errors import InvalidInput
-from paperwasp.schema.model import AttributeSettings, Field
 
-__all__ = ["Bitmap", "Column", "ColumnView", "can_be_attribute", "create_column", "create_column_of"]
-
-
-def create_column(field: Field) -> Column:
-    """An empty column for an attribute field. Errors: InvalidInput for a type that has no columns yet."""
-    return create_column_of(field.type, field.attribute or AttributeSettings())
+__all__ = ["Bitmap", "Column", "ColumnView", "can_be_attribute", "create_column"]
 
 
-def create_column_of(data_type: DataType, settings: AttributeSettings) -> Column:
+def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool = False) -> Column:
+    """An empty column. `fast_search` keeps posting lists; `cased` makes strings differ that differ in case alone.
+
+    Errors: InvalidInput for a type that has no columns yet.
+    """
     if isinstance(data_type, NumericType):
-        return NumericColumn(data_type, fast_search=settings.fast_search)
+        return NumericColumn(data_type, fast_search=fast_search)
     if data_type == STRING:
-        return StringColumn(cased=settings.cased, fast_search=settings.fast_search)
+        return StringColumn(cased=cased, fast_search=fast_search)
     if isinstance(data_type, ArrayType) and isinstance(data_type.element, NumericType):
-        return ArrayColumn(data_type.element, cased=settings.cased)
+        return ArrayColumn(data_type.element, cased=cased)
     if isinstance(data_type, ArrayType) and data_type.element == STRING:
-        return ArrayColumn(None, cased=settings.cased)
+        return ArrayColumn(None, cased=cased)
     raise InvalidInput(f"Attributes of type {data_type} are not supported yet")
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.attribute import Column, can_be_attribute, create_column_of
+from paperwasp.attribute import Column, can_be_attribute, create_column
 from paperwasp.document.types import BOOL, FLOAT, PRIMITIVES, STRING, ArrayType, DataType, NumericType, array_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
@@ -48,7 +48,8 @@ class FieldLayout:
         return IndexedField(document_type, self.name, profile_of(index.stemming, index.normalizing, self.match))
 
     def create_column(self) -> Column:
-        return create_column_of(self.type, self.attribute or AttributeSettings())
+        settings = self.attribute or AttributeSettings()
+        return create_column(self.type, fast_search=settings.fast_search, cased=settings.cased)
 
 
 @dataclass(frozen=True)
