@@ -95,5 +95,7 @@ def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
             offset = id_end + body_length
             body, document_type = payload[id_end:offset], id_text.split(":", 3)[2]
             yield Entry(EntryKind(kind), id_text, gid, document_type, timestamp_us, body, bool(flags & _CREATE), None)
+        if offset != len(payload):
+            raise Corruption(f"{where()}: operations of {offset} bytes in a payload of {len(payload)}")
     except (struct.error, ValueError, IndexError) as error:
         raise Corruption(f"{where()}: damaged operations: {error}") from error

@@ -1,0 +1,95 @@
+"""Operations as bytes and back; documents as JSON and back; layouts as markers and back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nodes import BOOK, MUSIC, MUSIC_FIELDS, put, remove, update
+
+from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.content.records import decode_entries, encode_entries, entry_of
+from paperwasp.document.operations import Operation
+from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
+from paperwasp.errors import Corruption, InvalidInput
+
+LAYOUT = EMPTY.grown(1, [MUSIC, BOOK])
+KIND = LAYOUT.types["music"]
+CODEC = DocumentCodec(KIND)
+
+
+def values_of(data_type: DataType) -> st.SearchStrategy[Any]:
+    if isinstance(data_type, ArrayType):
+        return st.lists(values_of(data_type.element), max_size=3)
+    if data_type == BOOL:
+        return st.booleans()
+    if data_type == STRING:
+        return st.text(st.characters(min_codepoint=32, exclude_categories=["Cs", "Cn"]), max_size=5)
+    if data_type in (FLOAT, DOUBLE):
+        return st.floats(width=32 if data_type == FLOAT else 64)
+    assert isinstance(data_type, NumericType)
+    return st.integers(data_type.low, data_type.high)
+
+
+FIELDS = st.fixed_dictionaries({}, optional={field.name: values_of(field.type) for field in MUSIC_FIELDS})
+ASSIGNED = st.fixed_dictionaries({}, optional={f.name: st.one_of(st.none(), values_of(f.type)) for f in MUSIC_FIELDS})
+
+
+@given(FIELDS)
+def test_documents_come_back_as_they_were(fields: dict[str, Any]) -> None:
+    """Every float to the last bit; what is empty is left out."""
+    there = {name: value for name, value in fields.items() if value != "" and value != []}
+    assert repr(CODEC.decode(CODEC.encode(fields))) == repr(there)
+
+
+@given(st.lists(st.one_of(FIELDS, st.booleans(), ASSIGNED.map(lambda fields: [fields])), max_size=6))
+def test_operations_come_back_as_they_were(given_: list[Any]) -> None:
+    operations: list[Operation] = []
+    for number, one in enumerate(given_):
+        if isinstance(one, dict):
+            operations.append(put(f"ø{number}", **one))
+        elif isinstance(one, list):
+            operations.append(update(number, create=number % 2 == 0, **one[0]))
+        else:
+            operations.append(remove(number))
+    entries = [entry_of(operation, KIND, CODEC, 7 + number) for number, operation in enumerate(operations)]
+    again = list(decode_entries(encode_entries(entries), lambda: "here"))
+    for entry, found in zip(entries, again, strict=True):
+        assert (entry.id, entry.gid, entry.kind, entry.document_type) == (
+            found.id,
+            found.gid,
+            found.kind,
+            found.document_type,
+        )
+        assert (entry.timestamp_us, entry.body, entry.create) == (found.timestamp_us, found.body, found.create)
+        if isinstance(given_[found.timestamp_us - 7], list):
+            assert sorted(map(repr, CODEC.decode_assigned(found.body).items())) == sorted(
+                map(repr, given_[found.timestamp_us - 7][0].items())
+            )
+
+
+def test_floats_are_shown_with_the_digits_they_have() -> None:
+    fields = {"score": float(np.float32(0.1)), "weight": 0.1, "numbers": [float(np.float32(1 / 3)), -math.inf]}
+    assert CODEC.encode(fields) == b'{"score":0.1,"weight":0.1,"numbers":[0.33333334,"-Infinity"]}'
+
+
+def test_damaged_operations_are_reported() -> None:
+    data = encode_entries([entry_of(put("a", year=1), KIND, CODEC, 1)])
+    for cut in range(len(data)):
+        with pytest.raises(Corruption, match="file: offset 5"):
+            list(decode_entries(data[:cut], lambda: "file: offset 5"))
+    with pytest.raises(Corruption, match="version 9"):
+        list(decode_entries(b"\x09" + data[1:], lambda: "here"))
+
+
+def test_layouts_come_back_as_they_were() -> None:
+    assert Layout.from_bytes(LAYOUT.to_bytes()) == LAYOUT
+    again = Layout.from_bytes(LAYOUT.to_bytes()).grown(1, [BOOK, MUSIC])
+    assert again == LAYOUT
+    with pytest.raises(InvalidInput, match="version 9"):
+        Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":1', b'"version":9'))

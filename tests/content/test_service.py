@@ -1,0 +1,48 @@
+"""The content service at its address: operations and queries through the messenger."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from nodes import doc_id, put, remove, started
+
+from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.messages import ApplyRequest, GetRequest, SearchRequest, SearchResponse, StatusRequest
+from paperwasp.content.service import ContentService, address_of
+from paperwasp.content.view import View
+from paperwasp.document.operations import Outcome
+from paperwasp.errors import InternalError, InvalidInput
+from paperwasp.query.items import TrueItem
+
+
+def search(view: View, request: SearchRequest) -> SearchResponse:
+    return SearchResponse(view.live_count, view.limit, ())
+
+
+def test_requests_are_answered(tmp_path: Path) -> None:
+    async def run(messenger: EmbeddedMessenger) -> None:
+        address = address_of("music")
+        puts = [messenger.request(address, ApplyRequest(put(k, year=k))) for k in range(2000)]
+        assert await asyncio.gather(*puts) == [Outcome(False)] * 2000
+        assert (await messenger.request(address, GetRequest(doc_id(7)))).fields == b'{"year":7}'
+        assert await messenger.request(address, ApplyRequest(remove(7))) == Outcome(True)
+        assert (await messenger.request(address, GetRequest(doc_id(7)))).fields is None
+        response = await messenger.request(address, SearchRequest(TrueItem()))
+        assert (response.total_count, response.documents) == (1999, 2000)
+        status = await messenger.request(address, StatusRequest())
+        assert (status.documents, status.generation) == (1999, 1) and status.sizes_bytes["attributes"] > 0
+        with pytest.raises(InvalidInput, match="cannot have this value"):
+            await messenger.request(address, ApplyRequest(put("a", year="x")))
+        with pytest.raises(InvalidInput, match="film does not exist"):
+            await messenger.request(address, ApplyRequest(put("a", "film")))
+        with pytest.raises(InternalError, match="does not serve str"):
+            await messenger.request(address, "what?")
+
+    messenger, pool = EmbeddedMessenger(), WorkerPool("test")
+    with started(tmp_path) as node:
+        ContentService(node.node, pool, search).serve(messenger, "music")
+        asyncio.run(run(messenger))
+    pool.close()
