@@ -1,0 +1,114 @@
+"""The packages stand on floors, imports go only downwards, and no module imports itself by way of others.
+
+A package that is missing from the table, or that reaches up or sideways, fails here with the import to mend.
+Imports for annotations alone (`if TYPE_CHECKING`) obey the floors too; only inside a package may they point back.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent / "src"
+
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "limits", "env", "version", "core"),
+    ("parsing", "tensor", "linguistics", "http"),
+    ("document", "query"),
+    ("schema", "ranking", "yql", "store", "index", "attribute", "cluster"),
+    ("application", "indexing"),
+    ("operators", "features", "client"),
+    ("content",),
+    ("container", "configserver"),
+    ("app", "cli", "__main__"),
+)
+"""From the ground up. The single modules of the ground and the top floor may use their neighbours."""
+
+FLOOR_OF = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
+SINGLE_MODULES = frozenset(package for package in FLOOR_OF if (ROOT / "paperwasp" / f"{package}.py").is_file())
+DOORS = ("cluster",)
+DOOR_USERS = ("app", "configserver", "container", "content")
+"""Nothing else may know that there is a log, a config store or a messenger."""
+
+
+@cache
+def _modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name; a package is its `__init__`."""
+    paths = sorted((ROOT / "paperwasp").rglob("*.py"))
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+@cache
+def _imports(module: str, *, running: bool = False) -> tuple[str, ...]:
+    """The modules of paperwasp that this one imports anywhere in it, also inside functions.
+
+    With `running`, without those for annotations alone.
+    """
+    nodes: list[ast.AST] = [ast.parse(_modules()[module].read_text())]
+    targets: list[str] = []
+    while nodes:
+        node = nodes.pop()
+        targets += _targets(node)
+        for_annotations = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not (running and for_annotations):
+            nodes += ast.iter_child_nodes(node)
+    return tuple(targets)
+
+
+def _targets(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "paperwasp")
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "paperwasp":
+        assert node.module is not None
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            yield whole if whole in _modules() else node.module
+
+
+def _package(module: str) -> str:
+    """The part that stands on a floor: `paperwasp.content.node` is of `content`; the root has none."""
+    return [*module.split("."), ""][1]
+
+
+def test_every_package_has_a_floor() -> None:
+    assert {_package(module) for module in _modules()} - {""} == set(FLOOR_OF)
+
+
+def test_imports_go_downwards() -> None:
+    imports = ((module, target) for module in _modules() for target in _imports(module))
+    assert [f"{module} imports {target}" for module, target in imports if not _may_import(module, target)] == []
+
+
+def _may_import(module: str, target: str) -> bool:
+    package, below = _package(module), _package(target)
+    if below in ("", package) or FLOOR_OF[below] < FLOOR_OF[package]:
+        return True
+    return FLOOR_OF[below] == FLOOR_OF[package] and {package, below} <= SINGLE_MODULES
+
+
+def test_only_the_roles_use_the_doors() -> None:
+    others = (module for module in _modules() if _package(module) not in (*DOORS, *DOOR_USERS))
+    assert [module for module in others if any(_package(target) in DOORS for target in _imports(module))] == []
+
+
+def test_no_relative_imports() -> None:
+    for module, path in _modules().items():
+        nodes = ast.walk(ast.parse(path.read_text()))
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), module
+
+
+def test_no_import_cycles() -> None:
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " → ".join((*path[path.index(module) :], module))
+        if module not in done:
+            for target in _imports(module, running=True):
+                if target in _modules():
+                    visit(target, (*path, module))
+            done.add(module)
+
+    for module in _modules():
+        visit(module, ())
