@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -33,8 +34,7 @@ async def _serve(port: int) -> None:
 
     server = Server(handle, "127.0.0.1", port, http="auto", log_enabled=False, websockets=False)
     serving = asyncio.create_task(server.serve())
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, server.stop)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, os._exit, 0)
     while not _listens(port):
         await asyncio.sleep(0.02)
     print(f"http://127.0.0.1:{port}", flush=True)

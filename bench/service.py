@@ -41,6 +41,14 @@ class Running:
         values = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(values[11]) + int(values[12])) / TICKS_A_SECOND
 
+    def cpu_seconds_by_thread(self) -> dict[tuple[int, str], float]:
+        """User and system time by (thread, name); the first thread runs the event loop."""
+        times = {}
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            nanoseconds = (task / "schedstat").read_text().split()[0]
+            times[int(task.name), (task / "comm").read_text().strip()] = int(nanoseconds) / 1e9
+        return times
+
     def resident_mb(self) -> float:
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1000
