@@ -97,7 +97,7 @@ def test_rows(history: tuple[DataType, Settings, Column, list[Any]]) -> None:
 def test_what_is_saved_comes_back(history: tuple[DataType, Settings, Column, list[Any]]) -> None:
     data_type, settings, column, rows = history
     again = create_column(data_type, **settings)
-    again.load({name: values.copy() for name, values in column.freeze().items()})
+    again.load({name: values.copy() for name, values in column.freeze()().items()})
     assert same([again.get(lid) for lid in range(len(rows))], [column.get(lid) for lid in range(len(rows))])
     again.append([None])
     assert again.length == len(rows) + 1 and again.get(len(rows)) is None
@@ -233,3 +233,30 @@ def test_bounds_of_integers() -> None:
     assert bounds_of(INT, 1, 2, False, False) is None
     assert bounds_of(BYTE, 1000, None) is None
     assert bounds_of(LONG, math.nan, None) is None
+
+
+@pytest.mark.parametrize("data_type", [array_of(INT), array_of(STRING)])
+def test_elements_that_no_row_has_are_left_behind(data_type: DataType) -> None:
+    column = create_column(data_type)
+    make = (lambda n: [f"{n}", "x"] * 50) if data_type == array_of(STRING) else (lambda n: [n] * 100)
+    column.append([make(lid) for lid in range(10)])
+    views = []
+    for step in range(3000):
+        column.set(step % 10, make(step))
+        if step % 500 == 0:
+            views.append((column.snapshot(), [column.get(lid) for lid in range(10)]))
+    assert column.size_bytes() < 3_000_000
+    assert [column.get(lid) for lid in range(10)] == [make(step) for step in range(2990, 3000)]
+    assert all(len(row) == 100 for view, _ in views for row in view.gather(every(10)))
+
+
+def test_strings_that_no_row_has_are_not_saved() -> None:
+    column = create_column(STRING)
+    column.append([f"w{number}" for number in range(1000)])
+    for lid in range(1000):
+        column.set(lid, "same" if lid else "one")
+    arrays = column.freeze()()
+    assert len(arrays["string_ends"]) == 3
+    again = create_column(STRING)
+    again.load(arrays)
+    assert [again.get(lid) for lid in (0, 1, 999)] == ["one", "same", "same"]

@@ -1,13 +1,14 @@
 """Arrays of numbers or strings by lid: all elements in one array, and for each row where its own stand.
 
 `rows[lid]` is `offset << 24 | length`. Elements are only appended: a row that is changed gets new ones at the end and
-its old ones stay for whoever reads them; `freeze` leaves them out. When the elements move to a larger array the rows
-move too, so that a reader's rows never point beyond the elements that it holds.
+its old ones stay for whoever reads them, until most are unused and the column goes on in new arrays. When the
+elements move to a larger array the rows move too, so that a reader's rows never point beyond the elements that it
+holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -15,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import bounds_of, number_of
-from paperwasp.attribute.column import Bitmap, Column, ColumnView, Lids, Number, as_list, empty_bitmap
+from paperwasp.attribute.column import Arrays, Bitmap, Column, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import estimate_rows
-from paperwasp.attribute.string import checked_codes, codes_equal_to, table_of
+from paperwasp.attribute.string import checked_codes, codes_equal_to, table_of, used_codes
 from paperwasp.core import _core
 from paperwasp.core.attribute import ROW_LENGTH_BITS
 from paperwasp.document.operations import Value
@@ -28,6 +29,8 @@ from paperwasp.errors import InvalidInput, InvalidQuery
 
 LONGEST_ROW: Final = (1 << ROW_LENGTH_BITS) - 1
 _SAMPLE_ROWS: Final = 1024
+_LEAST_UNUSED: Final = 65_536
+"""Unused elements that are never worth removing."""
 
 
 class ArrayView(ColumnView):
@@ -137,6 +140,8 @@ class ArrayColumn(Column):
         self._dictionary = StringDictionary(cased=cased) if element_type is None else None
         self._rows = GrowableArray(np.uint64)
         self._values = GrowableArray(np.dtype(element_type.dtype if element_type else "uint32"))
+        self._unused = 0
+        """Elements that belonged to rows which were changed since."""
 
     @property
     def length(self) -> int:
@@ -158,6 +163,9 @@ class ArrayColumn(Column):
         elements = value or []
         if len(elements) > LONGEST_ROW:
             raise InvalidInput(f"an array of {len(elements)} elements; at most {LONGEST_ROW}")
+        self._unused += int(self._rows.array[lid]) & LONGEST_ROW
+        if self._unused > max(_LEAST_UNUSED, self._values.length // 2):
+            self._take(*_used_elements(self._rows.view(), self._values.array))
         start = self._values.length
         self._append_elements(elements)
         self._rows.array[lid] = start << ROW_LENGTH_BITS | len(elements)
@@ -165,34 +173,53 @@ class ArrayColumn(Column):
     def snapshot(self) -> ArrayView:
         return ArrayView(self._type, self._rows.view(), self._values.array, self._dictionary)
 
-    def freeze(self) -> Mapping[str, NDArray[Any]]:
-        """Without the elements that no row has any more."""
-        starts, lengths = _split(self._rows.view())
-        ends = np.cumsum(lengths)
-        places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
-        strings = {} if self._dictionary is None else self._dictionary.freeze()
-        return {"lengths": lengths.astype(np.uint32), "values": self._values.array[places], **strings}
+    def freeze(self) -> Frozen:
+        rows, values = self._rows.view().copy(), self._values.array
+        strings = None if self._dictionary is None else self._dictionary.strings()
 
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        def arrays() -> Arrays:
+            lengths, kept = _used_elements(rows, values)
+            if strings is None:
+                return {"lengths": lengths, "values": kept}
+            codes, frozen = used_codes(kept, strings)
+            return {"lengths": lengths, "values": codes, **frozen}
+
+        return arrays
+
+    def load(self, arrays: Arrays) -> None:
         lengths, values = arrays["lengths"].astype(np.uint64), arrays["values"]
         if values.dtype != self._values.array.dtype or int(lengths.sum()) != len(values):
             raise ValueError("elements that do not fit the rows")
         if self._dictionary is not None:
             self._dictionary.load(arrays)
             checked_codes(values, self._dictionary)
-        starts = np.cumsum(lengths) - lengths
-        self._rows = GrowableArray.of(starts << np.uint64(ROW_LENGTH_BITS) | lengths)
-        self._values = GrowableArray.of(values)
+        self._take(lengths, values)
 
     def size_bytes(self) -> int:
         strings = 0 if self._dictionary is None else self._dictionary.size_bytes
         return self._rows.array.nbytes + self._values.array.nbytes + strings
+
+    def _take(self, lengths: NDArray[Any], values: NDArray[Any]) -> None:
+        """Goes on with these rows in new arrays; readers keep the old ones."""
+        lengths = lengths.astype(np.uint64)
+        starts = np.cumsum(lengths) - lengths
+        self._rows = GrowableArray.of(starts << np.uint64(ROW_LENGTH_BITS) | lengths)
+        self._values = GrowableArray.of(values)
+        self._unused = 0
 
     def _append_elements(self, elements: list[Value]) -> None:
         dictionary, values = self._dictionary, self._values
         encoded = dictionary.encode(elements) if dictionary is not None else np.array(elements, values.array.dtype)
         if values.extend(encoded):
             self._rows.move()
+
+
+def _used_elements(rows: NDArray[np.uint64], values: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+    """Lengths by row, and the elements of the rows, one row after another."""
+    starts, lengths = _split(rows)
+    ends = np.cumsum(lengths)
+    places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+    return lengths.astype(np.uint32), values[places]
 
 
 def _split(rows: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

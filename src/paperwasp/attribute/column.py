@@ -11,7 +11,7 @@ Bitmaps: np.uint64, bit (lid & 63) of word (lid >> 6), (limit + 63) // 64 words;
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ from paperwasp.document.operations import Value
 Bitmap = NDArray[np.uint64]
 Lids = NDArray[np.uint32]
 Number = int | float
+Arrays = Mapping[str, NDArray[Any]]
+Frozen = Callable[[], Arrays]
+"""Gives the arrays that are saved; nothing done to the column since shows in them."""
 
 
 class ColumnView(ABC):
@@ -115,12 +118,12 @@ class Column(ABC):
         """A view of all rows appended so far."""
 
     @abstractmethod
-    def freeze(self) -> Mapping[str, NDArray[Any]]:
-        """The rows as arrays that no later change touches: what is saved."""
+    def freeze(self) -> Frozen:
+        """The rows as they are now. Quick: what takes time is done when the arrays are asked for, on any thread."""
 
     @abstractmethod
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Becomes what `freeze` gave. Errors: KeyError, ValueError for arrays of another kind of column."""
+    def load(self, arrays: Arrays) -> None:
+        """Becomes what was frozen. Errors: KeyError, ValueError for arrays of another kind of column."""
 
     @abstractmethod
     def size_bytes(self) -> int: ...

@@ -62,13 +62,12 @@ class StringDictionary:
         """For each code its place in the order without case; equal strings have equal ranks. Kept until strings are
         added."""
         if len(self._ranks) != len(self._strings):
-            self._ranks = _ranks_of([fold(value) for value in self._strings[:]])
+            self._ranks = _ranks_of([fold(value) for value in self.strings()])
         return self._ranks
 
-    def freeze(self) -> Mapping[str, NDArray[Any]]:
-        encoded = [value.encode("utf-8", "surrogatepass") for value in self._strings[:]]
-        ends = np.cumsum([len(value) for value in encoded], dtype=np.uint64)
-        return {"strings": np.frombuffer(b"".join(encoded), np.uint8), "string_ends": ends}
+    def strings(self) -> list[str]:
+        """All strings by code, as they are now."""
+        return self._strings[:]
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         text = arrays["strings"].tobytes()
@@ -90,6 +89,13 @@ class StringDictionary:
         self._codes[value] = code
         self.size_bytes += 200 + len(value)
         return code
+
+
+def freeze_strings(strings: Sequence[str]) -> Mapping[str, NDArray[Any]]:
+    """What is saved of a dictionary, and read by `load`."""
+    encoded = [value.encode("utf-8", "surrogatepass") for value in strings]
+    ends = np.cumsum([len(value) for value in encoded], dtype=np.uint64)
+    return {"strings": np.frombuffer(b"".join(encoded), np.uint8), "string_ends": ends}
 
 
 def fold(value: str) -> str:

@@ -7,14 +7,14 @@ false everywhere but in `get`: an update in place must not show a field that was
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import Bounds, bounds_of, number_of
-from paperwasp.attribute.column import Bitmap, Column, ColumnView, Lids, Number, as_list, empty_bitmap
+from paperwasp.attribute.column import Arrays, Bitmap, Column, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.posting import Posting, PostingSource
 from paperwasp.core import _core
@@ -164,10 +164,11 @@ class NumericColumn(Column):
         values = self._values.view()
         return NumericView(self._type, values, self._posting.snapshot() if self._posting is not None else None)
 
-    def freeze(self) -> Mapping[str, NDArray[Any]]:
-        return {"values": self._values.view().copy()}
+    def freeze(self) -> Frozen:
+        values = self._values.view().copy()
+        return lambda: {"values": values}
 
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def load(self, arrays: Arrays) -> None:
         values = arrays["values"]
         if values.dtype != self._values.array.dtype:
             raise ValueError(f"values of {values.dtype} in a column of {self._type}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import Bounds
-from paperwasp.attribute.column import Bitmap, Column, ColumnView, Lids, Number, as_list, empty_bitmap
-from paperwasp.attribute.dictionary import StringDictionary
+from paperwasp.attribute.column import Arrays, Bitmap, Column, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
+from paperwasp.attribute.dictionary import StringDictionary, freeze_strings
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import estimate_rows
 from paperwasp.attribute.posting import Posting, PostingSource
@@ -118,10 +118,16 @@ class StringColumn(Column):
         posting = self._posting.snapshot() if self._posting is not None else None
         return StringView(self._codes.view(), self._dictionary, posting)
 
-    def freeze(self) -> Mapping[str, NDArray[Any]]:
-        return {"codes": self._codes.view().copy(), **self._dictionary.freeze()}
+    def freeze(self) -> Frozen:
+        codes, strings = self._codes.view().copy(), self._dictionary.strings()
 
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        def arrays() -> Arrays:
+            kept, frozen = used_codes(codes, strings)
+            return {"codes": kept, **frozen}
+
+        return arrays
+
+    def load(self, arrays: Arrays) -> None:
         self._dictionary.load(arrays)
         self._codes = GrowableArray.of(checked_codes(arrays["codes"], self._dictionary))
 
@@ -140,6 +146,14 @@ def table_of(codes: Sequence[int]) -> NDArray[np.uint8]:
     table = np.zeros(max(codes) + 1, np.uint8)
     table[codes] = 1
     return table
+
+
+def used_codes(codes: NDArray[np.uint32], strings: list[str]) -> tuple[NDArray[np.uint32], Arrays]:
+    """The codes numbered anew, and the saved dictionary, without strings that no row has any more."""
+    used = np.bincount(codes, minlength=len(strings)) > 0
+    used[0] = True
+    numbers = (np.cumsum(used) - 1).astype(np.uint32)
+    return numbers[codes], freeze_strings([strings[code] for code in np.flatnonzero(used).tolist()])
 
 
 def checked_codes(codes: NDArray[Any], dictionary: StringDictionary) -> NDArray[np.uint32]:

@@ -21,9 +21,9 @@ from zlib import crc32
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from paperwasp.attribute.array_file import read_arrays, write_arrays
+from paperwasp.attribute.column import Arrays, Frozen
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.operation_log import Mark
@@ -41,7 +41,6 @@ _ROWS: Final = "rows.arrays"
 _STORE: Final = "store"
 _INDEX: Final = "index-"
 
-Arrays = Mapping[str, NDArray[Any]]
 IndexFactory = Callable[[Path], TextIndex]
 
 
@@ -55,7 +54,7 @@ class FrozenState:
     timestamp_us: int
     limit: int
     rows: Arrays
-    columns: Mapping[tuple[str, str], Arrays]
+    columns: Mapping[tuple[str, str], Frozen]
     index: FrozenIndex
     index_directory: Path
 
@@ -99,7 +98,7 @@ class Checkpoints:
         write_arrays(frozen.directory / _ROWS, frozen.rows)
         names = {key: f"column-{place}.arrays" for place, key in enumerate(frozen.columns)}
         for key, arrays in frozen.columns.items():
-            write_arrays(frozen.directory / names[key], arrays)
+            write_arrays(frozen.directory / names[key], arrays())
         manifest = {
             "version": _VERSION,
             "layout": orjson.loads(frozen.layout.to_bytes()),
