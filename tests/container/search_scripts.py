@@ -114,7 +114,7 @@ ANSWERS = {
         ),
     ),
     "noid": lambda address: SearchResponse(1, 10, (hit(4, show_document_id=False),)),
-    "partial": lambda address: SearchResponse(1, 3, (hit(5),), timed_out=True),
+    "partial": lambda address: SearchResponse(1, 4, (hit(5),), coverage=0.75),
     "refused": lambda address: _fail(InvalidInput("this cannot be searched")),
     "broken": lambda address: _fail(RuntimeError("secret")),
     "halfbroken": lambda address: _two(address) if address == "content/media" else _fail(PaperwaspError("down")),

@@ -134,7 +134,10 @@ def _merged_hits(plan: SearchPlan, found: list[tuple[str, SearchResponse]]) -> l
 
 def _coverage(found: list[tuple[str, SearchResponse]]) -> Coverage:
     full = sum(not answer.timed_out for _, answer in found)
-    return Coverage(sum(answer.documents for _, answer in found), len(found), full, full < len(found))
+    documents = sum(answer.documents for _, answer in found)
+    searched = sum(int(answer.documents * answer.coverage) for _, answer in found)
+    percent = 100 * searched // documents if documents else 100
+    return Coverage(searched, percent, len(found), full)
 
 
 def _trace(

@@ -68,9 +68,14 @@ class Coverage:
     """How much of the documents was searched, summed over the clusters."""
 
     documents: int
+    """Those that were searched."""
+    percent: int
     clusters: int
     full_clusters: int
-    timed_out: bool = False
+
+    @property
+    def timed_out(self) -> bool:
+        return self.full_clusters < self.clusters
 
 
 @dataclass(slots=True)
@@ -124,7 +129,7 @@ def render_json(result: SearchResult) -> bytes:
 
 def _coverage(coverage: Coverage) -> bytes:
     shown: dict[str, Any] = {
-        "coverage": 0 if coverage.timed_out else 100,
+        "coverage": coverage.percent,
         "documents": coverage.documents,
         "full": not coverage.timed_out,
         "nodes": coverage.clusters,

@@ -85,10 +85,14 @@ class SearchResponse:
 
     total_count: int
     documents: int
-    """Documents searched."""
+    """Documents of the types that were asked for."""
     hits: tuple[Hit, ...]
-    timed_out: bool = False
-    """The deadline passed: what was found until then."""
+    coverage: float = 1.0
+    """The share of them that was searched: below 1, the deadline passed, and this is what was found until then."""
+
+    @property
+    def timed_out(self) -> bool:
+        return self.coverage < 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ class RankedHits:
     lids: Lids
     scores: Scores
     first_phase: Scores
-    timed_out: bool = False
+    coverage: float = 1.0
+    """The share of the matches that was scored before the deadline."""
 
     def features(self, programs: Mapping[str, Program], places: Sequence[int]) -> list[dict[str, float]]:
         """name → value of rank features, for the hits at these places."""
@@ -72,13 +73,13 @@ class Ranker:
             lids, scores = pruned.lids, pruned.scores
             if not pruned.exact:
                 lids, scores = self._rescored(lids)
-            ranked = self._ranked(pruned.total_count, lids[:kept], scores[:kept], timed_out=False)
+            ranked = self._ranked(pruned.total_count, lids[:kept], scores[:kept])
         else:
             ranked = self._exhaustive(kept)
         return self._second_phase(ranked, wanted) if self.profile.second_phase is not None else ranked
 
-    def _ranked(self, total_count: int, lids: Lids, scores: Scores, timed_out: bool) -> RankedHits:
-        return RankedHits(self.setting, self.profile, total_count, lids, scores, scores, timed_out)
+    def _ranked(self, total_count: int, lids: Lids, scores: Scores, coverage: float = 1.0) -> RankedHits:
+        return RankedHits(self.setting, self.profile, total_count, lids, scores, scores, coverage)
 
     def _rescored(self, lids: Lids) -> tuple[Lids, Scores]:
         rising = np.sort(lids)
@@ -100,14 +101,14 @@ class Ranker:
         scored = 0
         for start in range(0, len(matches) if kept > 0 else 0, BLOCK_LIDS):
             if start > 0 and self.out_of_time():
-                return self._ranked(scored, best_lids, best_scores, timed_out=True)
+                return self._ranked(scored, best_lids, best_scores, scored / len(matches))
             block = matches[start : start + BLOCK_LIDS]
             scored += len(block)
             lids, scores = self._above_drop_limit(block, self._first_phase(block))
             best_lids, best_scores = _best_of(
                 np.concatenate([best_lids, lids]), np.concatenate([best_scores, scores]), kept
             )
-        return self._ranked(len(matches), best_lids, best_scores, timed_out=False)
+        return self._ranked(len(matches), best_lids, best_scores)
 
     def _above_drop_limit(self, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
         limit = self.profile.rank_score_drop_limit
@@ -134,7 +135,7 @@ class Ranker:
             all_lids, all_scores, all_first = all_lids[kept], all_scores[kept], all_first[kept]
         return RankedHits(
             self.setting, self.profile, ranked.total_count,
-            all_lids[:wanted], all_scores[:wanted], all_first[:wanted], ranked.timed_out,
+            all_lids[:wanted], all_scores[:wanted], all_first[:wanted], ranked.coverage,
         )  # fmt: skip
 
     def sorted_by(self, keys: Sequence[SortKey], wanted: int) -> RankedHits:
@@ -147,7 +148,7 @@ class Ranker:
             values = scores if key.field == "[relevance]" else self.setting.space.columns[key.field].sort_keys(lids)
             order = order[stable_order(values[order], key.descending)]
         order = order[:wanted]
-        return self._ranked(len(lids), lids[order], scores[order], timed_out=False)
+        return self._ranked(len(lids), lids[order], scores[order])
 
     def _all_scores(self, lids: Lids) -> Scores:
         blocks = [self._first_phase(lids[i : i + BLOCK_LIDS]) for i in range(0, len(lids), BLOCK_LIDS)]

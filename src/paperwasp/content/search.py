@@ -5,7 +5,7 @@ May run in any thread, beside the writer: a view never changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from itertools import starmap
@@ -19,7 +19,7 @@ from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.summary import summary_writer
 from paperwasp.content.view import View
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import InvalidQuery
+from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.features.compile import compile_profiles
 from paperwasp.operators import SearchSpace, plan
 from paperwasp.ranking import CompiledProfile
@@ -66,6 +66,8 @@ class _Place:
 def search(view: View, request: SearchRequest, profiles: Profiles, env: Environment = SYSTEM) -> SearchResponse:
     """The hits of `request`; raises InvalidQuery where it cannot be executed."""
     wanted = request.offset + request.hits
+    if 0 < request.deadline_ns <= env.monotonic_ns():
+        raise Timeout("no time was left to search")
     ranked = [_rank(space, request, profiles, env, wanted) for space in spaces_of(view, request)]
     places = [place for hits in ranked for place in _places(hits, request.order_by)]
     if len(ranked) > 1:
@@ -74,8 +76,14 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
         total_count=sum(hits.total_count for hits in ranked),
         documents=sum(hits.setting.space.documents for hits in ranked),
         hits=tuple(_write(view, request, places[request.offset : wanted])),
-        timed_out=any(hits.timed_out for hits in ranked),
+        coverage=_coverage(ranked),
     )
+
+
+def _coverage(ranked: Sequence[RankedHits]) -> float:
+    documents = sum(hits.setting.space.documents for hits in ranked)
+    missed = sum((1 - hits.coverage) * hits.setting.space.documents for hits in ranked)
+    return 1 - missed / documents if documents else 1.0
 
 
 def spaces_of(view: View, request: SearchRequest) -> Iterator[SearchSpace]:
