@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nodes import TestNode, started
+
 from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ class TextIndex:
             elif value:
                 texts.extend(value)
                 owners.extend([owner] * len(value))
-        canonical = [text if text.isascii() else profile.canonical(text) for text in texts]
+        canonical = [text if profile.plain and text.isascii() else profile.canonical(text) for text in texts]
         terms, positions, offsets = self._lexicon.tokenize(canonical, np.array(owners, np.uint32), len(values))
         if len(terms) == 0:
             return None, 0
@@ -234,11 +234,10 @@ def _describe_field(indexed: IndexedField) -> dict[str, Any]:
     return {
         "document_type": indexed.document_type,
         "name": indexed.name,
-        "stemming": indexed.profile.stemming,
-        "normalizing": indexed.profile.normalizing,
+        **asdict(indexed.profile),
     }
 
 
 def _read_field(described: Mapping[str, Any]) -> IndexedField:
-    profile = TextProfile(described["stemming"], described["normalizing"])
-    return replace(IndexedField(described["document_type"], described["name"]), profile=profile)
+    settings = {key: described[key] for key in TextProfile.__dataclass_fields__}
+    return IndexedField(described["document_type"], described["name"], TextProfile(**settings))
