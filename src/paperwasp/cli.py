@@ -14,7 +14,7 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from paperwasp.errors import PaperwaspError
+from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.version import VERSION, VESPA_VERSION
 
 app: Final = typer.Typer(
@@ -27,6 +27,7 @@ app: Final = typer.Typer(
     add_completion=False,
 )
 _DEFAULT_DATA: Final = Path("paperwasp-data")
+_INTERRUPTED: Final = 130
 _CONTAINER: Final = "http://127.0.0.1:8080"
 _CONFIG: Final = "http://127.0.0.1:19071"
 
@@ -40,8 +41,14 @@ def main() -> None:
     """The entry point: what is wrong is said in one line, without a trace."""
     try:
         app()
+    except Corruption as error:
+        _fail(f"{error.message}\nNothing was changed. To go on with what is whole, start with --repair")
     except PaperwaspError as error:
         _fail(error.message)
+    except OSError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
 
 
 def _fail(message: str) -> NoReturn:
@@ -131,7 +138,7 @@ def query(
     """Search, and show the hits for reading, with the words that matched highlighted."""
     from paperwasp.client.query import show_query
 
-    if not show_query(url, text, [*(parameters or []), f"hits={hits}"], raw=json):
+    if not show_query(url, text, [f"hits={hits}", *(parameters or [])], raw=json):
         raise typer.Exit(1)
 
 
