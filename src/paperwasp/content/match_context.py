@@ -80,6 +80,18 @@ class QuerySetting:
     inputs: Mapping[str, float]
     properties: Mapping[str, str]
     now_seconds: float
+    _statistics: dict[str, FieldStatistics] = field(default_factory=dict)
+
+    def field_statistics(self, name: str) -> FieldStatistics:
+        """Asked for by every block, so looked up once for a field."""
+        if name not in self._statistics:
+            _, average_length = self.space.index.statistics(self.number_of(name))
+            self._statistics[name] = FieldStatistics(self.space.documents, average_length)
+        return self._statistics[name]
+
+    def number_of(self, name: str) -> int:
+        """The index's number of a field."""
+        return self.space.index.number_of((self.space.schema.document.name, name))
 
 
 @dataclass(eq=False)
@@ -147,14 +159,9 @@ class BlockContext:
 
     def field_length(self, field: str) -> NDArray[np.int32]:
         if field not in self._lengths:
-            index = self.setting.space.index
-            self._lengths[field] = index.field_lengths(index.number_of(self._key(field)), self.lids)
+            number = self.setting.number_of(field)
+            self._lengths[field] = self.setting.space.index.field_lengths(number, self.lids)
         return self._lengths[field]
 
     def field_statistics(self, field: str) -> FieldStatistics:
-        index = self.setting.space.index
-        _, average_length = index.statistics(index.number_of(self._key(field)))
-        return FieldStatistics(self.setting.space.documents, average_length)
-
-    def _key(self, field: str) -> tuple[str, str]:
-        return self.setting.space.schema.document.name, field
+        return self.setting.field_statistics(field)

@@ -7,7 +7,7 @@ of scoring everything (`core/top_k.cpp`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -133,7 +133,8 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         found = _core.bitmap_count(OrOperator(shape.terms).bitmap(), accept)
     if len(lids) < min(wanted, found):  # documents that match but score nothing are hits too
         return None
-    exact = len(weights) == 1 and set(weights.values()) == {1.0}
+    # Two summands give the same sum in any order; more might not.
+    exact = len(weights) <= 2 and set(weights.values()) == {1.0}
     return PrunedHits(lids, scores, exact, found)
 
 
@@ -151,17 +152,25 @@ def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
     schema = setting.space.schema
     setup = RankSetup(schema, schema.rank_profiles[profile.name])
     nothing = BlockContext(setting, np.zeros(0, np.uint32))
-    parameters = {name: bm25_parameters(setup, name) for name in weights}
-    for number, term in enumerate(setting.terms.operators):
-        for match in term.matches:
-            if term in shape.terms and isinstance(match, IndexMatch) and weights.get(match.field):
-                lists.fields.append(match.number)
-                lists.terms.append(match.term)
-                idf = term_weight(setting.terms.rank_terms[number], number, match.field, nothing)
-                lists.weights.append(idf * weights[match.field])
-                lists.parameters.append(parameters[match.field])
-                average = parameters[match.field].average_field_length
-                if average is None:
-                    average = nothing.field_statistics(match.field).average_length or 1.0
-                lists.average_lengths.append(average)
+    for name, weight in weights.items():
+        if weight == 0:
+            continue
+        parameters = bm25_parameters(setup, name)
+        average_length = parameters.average_field_length or setting.field_statistics(name).average_length or 1.0
+        for number, match in _matches_in(name, shape, setting):
+            idf = term_weight(setting.terms.rank_terms[number], number, name, nothing)
+            lists.fields.append(match.number)
+            lists.terms.append(match.term)
+            lists.weights.append(idf * weight)
+            lists.parameters.append(parameters)
+            lists.average_lengths.append(average_length)
     return lists
+
+
+def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[int, IndexMatch]]:
+    """The words of the query that search a field, with the numbers of their terms."""
+    for number, term in enumerate(setting.terms.operators):
+        if term in shape.terms:
+            for match in term.matches:
+                if match.field == field and isinstance(match, IndexMatch):
+                    yield number, match

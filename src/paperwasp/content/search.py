@@ -164,14 +164,11 @@ def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator
     """The hits with their fields and features. A document that went meanwhile keeps its place, without fields."""
     gids = [view.gid(place.lid) for place in places]
     documents = view.store.multi_get(gids)
-    shared = {id(p.ranked): _features(request, p.ranked, places) for p in places}
-    writers = {}
-    for place in places:
-        ranked = place.ranked
-        if id(ranked) not in writers:
-            writers[id(ranked)] = summary_writer(request, ranked.setting.space, ranked.setting.terms.operators)
+    by_type = {id(place.ranked): place.ranked for place in places}
+    features = {key: _features(request, ranked, places) for key, ranked in by_type.items()}
+    writers = {key: summary_writer(request, ranked.setting) for key, ranked in by_type.items()}
     for place, gid, document in zip(places, gids, documents, strict=True):
-        matched, summarized, listed = shared[id(place.ranked)][place.number]
+        matched, summarized, listed = features[id(place.ranked)][place.number]
         yield Hit(
             gid=gid,
             document_type=place.ranked.setting.space.schema.document.name,

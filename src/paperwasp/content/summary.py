@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from paperwasp.content.bolding import bold
+from paperwasp.content.match_context import QuerySetting
 from paperwasp.content.messages import SearchRequest
 from paperwasp.linguistics import TextProfile
 from paperwasp.operators import IndexMatch, SearchSpace, TermOperator
@@ -54,8 +55,9 @@ class SummaryWriter:
         return [bold(element, bolding.terms, bolding.profile) for element in value]
 
 
-def summary_writer(request: SearchRequest, space: SearchSpace, terms: tuple[TermOperator, ...]) -> SummaryWriter:
+def summary_writer(request: SearchRequest, setting: QuerySetting) -> SummaryWriter:
     """The writer for a request's summary class and fields. A type without that class shows nothing."""
+    space = setting.space
     schema = space.schema
     summary = schema.summaries.get(request.summary)
     shown: Mapping[str, str] = summary.fields if summary is not None else {}
@@ -65,7 +67,7 @@ def summary_writer(request: SearchRequest, space: SearchSpace, terms: tuple[Term
         }
     stored = {field.name for field in schema.fields.values() if field.in_document}
     as_stored = stored <= set(shown) and all(name == source for name, source in shown.items())
-    bolded = _bolded(shown, space, terms) if request.bolding else {}
+    bolded = _bolded(shown, space, setting.terms.operators) if request.bolding else {}
     return SummaryWriter(shown, as_stored, bolded)
 
 

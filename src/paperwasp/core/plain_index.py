@@ -53,7 +53,7 @@ class PlainIndex:
         return found
 
     def scores(self, terms: Sequence[PlainTerm]) -> NDArray[np.float64]:
-        """The weighted BM25 sum of every document, added up in the order of the terms."""
+        """The weighted BM25 sum of every document, added up in the order of the terms, which search one field."""
         total = np.zeros(len(self.documents))
         lengths = self.lengths().astype(np.float64)
         for t in terms:

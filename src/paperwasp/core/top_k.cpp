@@ -5,7 +5,7 @@
 // scores; documents that might still enter are completed by looking them up in the remaining terms. all_of: an intersection led by the rarest
 // term that skips blocks whose bounds cannot enter.
 //
-// Scores decide in double precision, summed in the order of the query's terms; ties go to the lower lid. Pruning works in float with SLACK
+// Scores decide in double precision, summed over each run of terms of one field and then over those; ties go to the lower lid. Pruning works in float with SLACK
 // to spare, so the answer is the same as that of scoring everything. A bound stored with another average field length than today's is
 // scaled by their ratio, which keeps it a bound: growing the average by r shrinks the length part of BM25's denominator by at most 1/r, and with
 // it raises a weight by at most r.
@@ -56,6 +56,24 @@ struct QueryTerm {
         const double f = frequency;
         return f * (weight * (k1 + 1)) / (f + (k1 * (1 - b) + k1 * b * (length / average_length)));
     }
+};
+
+// Adds up each field's terms, then the fields: as a sum of bm25 features does.
+class Sum {
+  public:
+    void add(const QueryTerm& term, double score) {
+        if (term.field != field_) {
+            fields_ += terms_;
+            terms_ = 0;
+            field_ = term.field;
+        }
+        terms_ += score;
+    }
+    double total() const { return fields_ + terms_; }
+
+  private:
+    uint32_t field_ = NO_INDEX;
+    double fields_ = 0, terms_ = 0;
 };
 
 struct Scored {
@@ -264,12 +282,12 @@ class AnyOf {
             if (at != NO_INDEX) score += list.contribution(list.probe.frequencies()[at], document);
         }
         if (score <= best_.threshold()) return;
-        double exact = 0;
+        Sum exact;
         for (List& list : lists_) {
             const uint32_t at = list.probe.find(document);
-            if (at != NO_INDEX) exact += list.query->score(list.probe.frequencies()[at], list.lengths[document]);
+            if (at != NO_INDEX) exact.add(*list.query, list.query->score(list.probe.frequencies()[at], list.lengths[document]));
         }
-        best_.add(exact, part_.base + document);
+        best_.add(exact.total(), part_.base + document);
     }
 
     const Part& part_;
@@ -316,10 +334,10 @@ uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* acce
             if (hopeless) continue;
             for (j = 1; j < order.size(); ++j) bound += lists[order[j]].contribution(lists[order[j]].walk.frequencies()[places[order[j]]], document);
             if (bound <= best.threshold()) continue;
-            double exact = 0;
+            Sum exact;
             for (size_t t = 0; t < lists.size(); ++t)
-                exact += lists[t].query->score(lists[t].walk.frequencies()[places[t]], lists[t].lengths[document]);
-            best.add(exact, part.base + document);
+                exact.add(*lists[t].query, lists[t].query->score(lists[t].walk.frequencies()[places[t]], lists[t].lengths[document]));
+            best.add(exact.total(), part.base + document);
         }
     }
     return found;
