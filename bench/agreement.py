@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus import Corpus, word_of
-from engines import HITS, K1, B, Hits, Paperwasp, Pisa, Tantivy
+from bench.corpus import Corpus, word_of
+from bench.engines import HITS, K1, B, Hits, Paperwasp, Pisa, Tantivy
 
 SAMPLE = 20
 RELATIVE_TOLERANCE = 2e-4

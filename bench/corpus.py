@@ -7,17 +7,19 @@ the service's own tokenizer, and kept in bench/.cache; every engine gets the sam
 
 from __future__ import annotations
 
-import ast
+import importlib.util
 import json
 import lzma
 import os
 import random
+import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,20 +109,24 @@ def _records(path: Path) -> Iterator[tuple[str, str]]:
             yield record["title"], record["body"]
 
 
+def pydoc() -> ModuleType:
+    """The demo's reader of docstrings."""
+    path = Path(__file__).parents[1] / "examples" / "pydoc" / "index_pydoc.py"
+    spec = importlib.util.spec_from_file_location("index_pydoc", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 def _docstrings() -> Iterator[tuple[str, str]]:
-    library = Path(sysconfig.get_path("stdlib"))
-    for path in sorted(library.rglob("*.py")):
-        if "site-packages" in path.parts or "test" in path.parts:
-            continue
-        try:
-            tree = ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
-                text := ast.get_docstring(node)
-            ):
-                yield text.split("\n", 1)[0], text
+    reader = pydoc()
+    library = [root for root in reader.installation_roots() if root.package == "python"]
+    for document in reader.documents(library):
+        text = document["fields"]["documentation"]
+        if text:
+            yield text.split("\n", 1)[0], text
 
 
 def _tokenized(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus import CACHE, SEED, Corpus, word_of
+from bench.corpus import CACHE, SEED, Corpus, word_of
 from paperwasp.core import _core
 
 HITS = 10

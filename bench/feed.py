@@ -21,9 +21,9 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from corpus import CACHE, SEED, records
-from report import Report, Row
-from service import Running, data_directory, paperwasp, process
+from bench.corpus import CACHE, SEED, records
+from bench.report import Report, Row
+from bench.service import Running, data_directory, paperwasp, process
 
 DOCUMENT_BYTES = 1024
 LEAST_RATIO = 0.35

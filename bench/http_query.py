@@ -13,10 +13,10 @@ import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import corpus as corpora
-from feed import feed, feed_file
-from report import Report, Row
-from service import Running, data_directory, paperwasp
+from bench import corpus as corpora
+from bench.feed import feed, feed_file
+from bench.report import Report, Row
+from bench.service import Running, data_directory, paperwasp
 
 MOST_P50_US = 1000
 MOST_CPU_US = 450

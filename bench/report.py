@@ -46,6 +46,7 @@ class Report:
 
     rows: list[Row] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
         self.rows.append(row)
@@ -53,13 +54,19 @@ class Report:
     def remark(self, text: str) -> None:
         self.remarks.append(text)
 
+    def fail(self, text: str) -> None:
+        """A benchmark that could not be finished, or whose results were wrong."""
+        self.failures.append(text)
+
     def show(self, console: Console) -> None:
         table = Table("work", "ours", "peers", "ratio", "target", "met?", title="paperwasp beside its peers")
         for row in self.rows:
             table.add_row(row.work, row.ours, row.peers, row.ratio, row.target, _verdict(row.met))
         console.print(table)
         for remark in self.remarks:
-            console.print(f"· {remark}", highlight=False)
+            console.print(f"· {remark}", highlight=False, markup=False)
+        for failure in self.failures:
+            console.print(f"failed · {failure}", style="red", markup=False)
 
 
 def _verdict(met: bool | None) -> str:

@@ -1,77 +1,14 @@
 """Runs benchmarks and prints one table: `make bench`, `make bench ONLY=top_k`, or this file with --help."""
 
-from __future__ import annotations
-
-import argparse
 import sys
 import sysconfig
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), sysconfig.get_path("purelib", vars={"base": str(HERE / ".cache" / "peers")})]
-
-from rich.console import Console  # noqa: E402
-
-import feed  # noqa: E402
-import http_query  # noqa: E402
-import start  # noqa: E402
-import top_k  # noqa: E402
-from report import Report  # noqa: E402
-
-BENCHMARKS = ("top_k", "feed", "http_query", "start", "start_full")
-
-
-def main() -> None:
-    arguments = _parser().parse_args()
-    report, console = Report(), Console(width=arguments.width)
-    for name in arguments.only.split(",") if arguments.only else BENCHMARKS:
-        if name not in BENCHMARKS:
-            sys.exit(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
-        console.print(f"[dim]{name} …[/]")
-        _run(name, report, arguments)
-    report.show(console)
-
-
-def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
-    count = {} if arguments.documents is None else {"documents_count": arguments.documents}
-    if name == "top_k":
-        top_k.run(report, _top_k_options(arguments))
-    elif name == "feed":
-        feed.run(report, feed.Options(**count))
-    elif name == "http_query":
-        http_query.run(report, http_query.Options(**count))
-    elif name == "start":
-        start.run_empty(report, start.Options())
-    else:
-        start.run_full(report, start.Options(**count))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help=f"names separated by commas, of {', '.join(BENCHMARKS)}")
-    parser.add_argument("--engines", default="pisa,tantivy", help="peers to run beside ours: pisa, tantivy, or none")
-    parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
-    parser.add_argument("--passes", type=int, default=3, help="runs of each query; the least time counts")
-    parser.add_argument("--queries", type=int, default=None, help="queries of each kind; all by default")
-    parser.add_argument("--documents", type=int, default=None, help="documents fed, in place of the usual number")
-    parser.add_argument("--works", default="", help="only kinds of top-k queries whose name contains this")
-    parser.add_argument("--encoding", default="block_simdbp", help="PISA's encoding of postings")
-    parser.add_argument("--no-check", action="store_true", help="leave out the comparison of results")
-    parser.add_argument("--width", type=int, default=150, help="columns of the table")
-    return parser
-
-
-def _top_k_options(arguments: argparse.Namespace) -> top_k.Options:
-    return top_k.Options(
-        engines=tuple(arguments.engines.split(",")),
-        copies=arguments.copies,
-        passes=arguments.passes,
-        queries_limit=arguments.queries,
-        encoding=arguments.encoding,
-        check=not arguments.no_check,
-        works=arguments.works,
-    )
-
+sys.path[0] = str(HERE.parent)
+sys.path.insert(1, sysconfig.get_path("purelib", vars={"base": str(HERE / ".cache" / "peers")}))
 
 if __name__ == "__main__":
+    from bench.command import main
+
     main()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpus import CACHE
+from bench.corpus import CACHE
 
 APPLICATION = Path(__file__).parent / "application"
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
-from feed import feed, feed_file
-from report import Report, Row
-from service import data_directory, paperwasp
+from bench.corpus import CACHE, pydoc
+from bench.feed import feed, feed_file
+from bench.report import Report, Row
+from bench.service import data_directory, paperwasp
 
 MOST_EMPTY_SECONDS = 1.0
 MOST_FULL_SECONDS = 5.0
+MOST_IDLE_MB = 150
 IDLE_SECONDS = 3
 
 
@@ -48,6 +52,34 @@ def run_full(report: Report, options: Options) -> None:
         raise AssertionError(f"{found} documents after the restart")
     report.add(_row(f"start with {options.documents_count:,} documents", seconds, MOST_FULL_SECONDS))
     report.add(Row(f"memory idle with {options.documents_count:,} documents", f"{resident_mb:.0f} MB"))
+
+
+def run_demo(report: Report) -> None:
+    """Memory when idle with the demo's application and documents: after feeding them, and after a restart."""
+    with data_directory() as data:
+        with paperwasp(data, Path(__file__).parents[1] / "examples" / "pydoc" / "application") as server:
+            feed(server, _demo_feed())
+            found = server.count()
+            time.sleep(IDLE_SECONDS)
+            fed_mb = server.resident_mb()
+        with paperwasp(data, None) as server:
+            server.count()
+            time.sleep(IDLE_SECONDS)
+            restarted_mb = server.resident_mb()
+    for when, resident_mb in (("after feeding", fed_mb), ("after a restart", restarted_mb)):
+        work, met = f"memory idle, demo of {found:,} documents, {when}", resident_mb < MOST_IDLE_MB
+        report.add(Row(work, f"{resident_mb:.0f} MB", target=f"< {MOST_IDLE_MB} MB", met=met))
+
+
+def _demo_feed() -> Path:
+    """What the demo feeds."""
+    reader = pydoc()
+    path = CACHE / "feed-demo.jsonl"
+    if not path.exists():
+        CACHE.mkdir(exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(document) + "\n" for document in reader.documents(reader.installation_roots()))
+    return path
 
 
 def _row(work: str, seconds: float, most: float) -> Row:
