@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from paperwasp.core import _core
 
 texts = st.lists(st.text(alphabet=string.printable, max_size=60), max_size=8)

@@ -2,8 +2,10 @@
 
 `id:<namespace>:<document type>:[n=<number>|g=<group>]:<user-specified>`
 
-A global id is 12 bytes: four of location (the number, or an MD5 of group or user-specified part), so that documents with the same
-number or group lie together, and eight of the MD5 of the whole id. Vespa: https://docs.vespa.ai/en/documents.html#document-ids
+A global id is 12 bytes: four of location (the number, or an MD5 of group or user-specified part), so that documents
+with the same number or group lie together, and eight of the MD5 of the whole id.
+
+Vespa: https://docs.vespa.ai/en/documents.html#document-ids
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Items: the nodes of a query tree.
 
 Items are immutable and say what was asked, in Vespa's words; nothing about how it will be found. `index` is a field,
-a fieldset, or a pseudo-field such as `sddocname`. Text in a `WordItem` is as the user wrote it: which tokens and stems it stands for
-depends on the field and is decided when the query is planned (`paperwasp.operators`).
+a fieldset, or a pseudo-field such as `sddocname`. Text in a `WordItem` is as the user wrote it: which tokens and stems
+it stands for depends on the field and is decided when the query is planned (`paperwasp.operators`).
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
 """
