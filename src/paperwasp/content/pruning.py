@@ -130,12 +130,21 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         accept,
     )
     if not shape.all_terms:
-        found = _core.bitmap_count(OrOperator(shape.terms).bitmap(), accept)
+        found = _count_any(shape, space, accept)
     if len(lids) < min(wanted, found):  # documents that match but score nothing are hits too
         return None
     # Two summands give the same sum in any order; more might not.
     exact = len(weights) <= 2 and set(weights.values()) == {1.0}
     return PrunedHits(lids, scores, exact, found)
+
+
+def _count_any(shape: Shape, space: SearchSpace, accept: Bitmap) -> int:
+    matches = [match for term in shape.terms for match in term.matches]
+    words = [match for match in matches if isinstance(match, IndexMatch)]
+    if len(words) < len(matches):  # attributes, in fields that do not count for the score
+        return _core.bitmap_count(OrOperator(shape.terms).bitmap(), accept)
+    numbers = np.array([match.number for match in words], np.uint32)
+    return _core.count_any(space.index.reader, numbers, np.array([match.term for match in words], np.uint32), accept)
 
 
 def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:

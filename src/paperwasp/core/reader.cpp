@@ -78,21 +78,47 @@ nb::tuple field_statistics(const Reader& reader, uint32_t field) {
     return nb::make_tuple(documents, tokens);
 }
 
+void set_bits(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words) {
+    reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
+        // Bits are gathered in a register: a frequent term has many documents in one word.
+        uint32_t word = part.base >> 6;
+        uint64_t bits = 0;
+        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
+            const uint32_t* documents = cursor.documents();
+            for (uint32_t i = 0, n = cursor.count(); i < n; ++i) {
+                const uint32_t lid = part.base + documents[i];
+                if (lid >> 6 != word) {
+                    words[word] |= bits;
+                    word = lid >> 6;
+                    bits = 0;
+                }
+                bits |= uint64_t{1} << (lid & 63);
+            }
+        }
+        words[word] |= bits;
+    });
+}
+
 // Sets the bit of every document with the term.
 void match(const Reader& reader, uint32_t field, uint32_t term, Out<uint64_t> bitmap) {
     check_field(reader, field);
     if (bitmap.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     nb::gil_scoped_release unlocked;
-    uint64_t* words = bitmap.data();
-    reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
-        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
-            const uint32_t* documents = cursor.documents();
-            for (uint32_t i = 0, n = cursor.count(); i < n; ++i) {
-                const uint32_t lid = part.base + documents[i];
-                words[lid >> 6] |= uint64_t{1} << (lid & 63);
-            }
-        }
-    });
+    set_bits(reader, field, term, bitmap.data());
+}
+
+// How many documents that the bitmap accepts have any of the terms (each in its field).
+uint64_t count_any(const Reader& reader, In<uint32_t> fields, In<uint32_t> terms, In<uint64_t> accept) {
+    if (fields.size() != terms.size()) throw nb::value_error("one field for each term");
+    if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    for (size_t i = 0; i < fields.size(); ++i) check_field(reader, fields.data()[i]);
+    nb::gil_scoped_release unlocked;
+    thread_local std::vector<uint64_t> words;
+    words.assign(reader.limit() / 64 + 1, 0);
+    for (size_t i = 0; i < fields.size(); ++i) set_bits(reader, fields.data()[i], terms.data()[i], words.data());
+    uint64_t total = 0;
+    for (size_t w = 0; w < std::min(words.size(), accept.size()); ++w) total += static_cast<uint64_t>(__builtin_popcountll(words[w] & accept.data()[w]));
+    return total;
 }
 
 // Calls visit(index in lids, cursor, place in the cursor's block) for the lids with the term.
@@ -294,6 +320,7 @@ void bind_reader(nb::module_& m) {
     m.def("count_accepted", &count_accepted, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("accept"));
     m.def("field_statistics", &field_statistics, nb::arg("reader"), nb::arg("field"));
     m.def("match", &match, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("bitmap"));
+    m.def("count_any", &count_any, nb::arg("reader"), nb::arg("fields"), nb::arg("terms"), nb::arg("accept"));
     m.def("occurrences", &occurrences, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"), nb::arg("to"));
     m.def("positions", &positions, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"));
     m.def("field_lengths", &field_lengths, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("to"));

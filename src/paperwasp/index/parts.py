@@ -21,6 +21,8 @@ Buffer: TypeAlias = NDArray[np.uint8]
 Bitmap: TypeAlias = NDArray[np.uint64]
 
 FAN_OUT = 4
+MEMORY_FAN_OUT = 8
+"""In memory, where parts are short-lived: rewriting costs more than the few parts more that a search sees."""
 SMALLEST_CLASS_TOKENS = 2048
 
 
@@ -56,14 +58,14 @@ class Part:
         return size
 
 
-def due_for_merge(parts: Sequence[Part]) -> tuple[int, int] | None:
-    """A run [from, to) of neighbours to be merged: FAN_OUT of one size class, and the smaller ones between them."""
+def due_for_merge(parts: Sequence[Part], fan_out: int = FAN_OUT) -> tuple[int, int] | None:
+    """A run [from, to) of neighbours to be merged: `fan_out` of one size class, and the smaller ones between them."""
     classes = [part.size_class for part in parts]
     for size in sorted(set(classes)):
         start = 0
         for is_run, run in groupby(classes, key=size.__ge__):
             length = len(members := list(run))
-            if is_run and members.count(size) >= FAN_OUT:
+            if is_run and members.count(size) >= fan_out:
                 return start, start + length
             start += length
     return None

@@ -19,7 +19,7 @@ import numpy as np
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
 from paperwasp.index import files
-from paperwasp.index.parts import Bitmap, Buffer, Part, due_for_merge, merge_parts
+from paperwasp.index.parts import MEMORY_FAN_OUT, Bitmap, Buffer, Part, due_for_merge, merge_parts
 from paperwasp.index.snapshot import FieldKey, IndexSnapshot
 from paperwasp.linguistics import PROFILES, TextProfile
 
@@ -124,7 +124,7 @@ class TextIndex:
                 parts = self._parts
                 first = next((i for i, part in enumerate(parts) if part.base >= self._reserved_limit), len(parts))
             candidates = parts[first:]
-            due = due_for_merge(candidates)
+            due = due_for_merge(candidates, MEMORY_FAN_OUT)
             if due is None or sum(part.tokens for part in candidates[slice(*due)]) > INLINE_MERGE_TOKENS:
                 return
             sources = candidates[slice(*due)]
