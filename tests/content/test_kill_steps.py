@@ -1,0 +1,69 @@
+"""Kills a process at each step of its work on files: feeding, checkpoints, a stop, a start with compaction.
+
+A step is a call that changes files: sync, rename, remove, link, make, cut, open for writing. A child process ends
+itself just before its n-th. By default every 29th is tried, beginning at a random one; PAPERWASP_ALL_STEPS=1 tries
+all.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killed_worker import KILLED
+from nodes import start
+
+STRIDE = 1 if os.environ.get("PAPERWASP_ALL_STEPS") else 29
+DONE = 0
+
+
+def expected(batches: int) -> dict[int, Any]:
+    documents: dict[int, Any] = {}
+    if batches > 0:
+        documents |= {k: {"year": k, "title": f"word{k}", "tags": ["a"]} for k in range(30)}
+    if batches > 1:
+        documents |= {k: documents[k] | {"year": -k} for k in range(1, 5)}
+        documents |= {0: documents[0] | {"year": 0}}
+        documents |= {k: documents[k] | {"note": "n"} for k in range(5, 10)}
+    if batches > 2:
+        documents = {k: fields for k, fields in documents.items() if k not in range(10, 15)}
+        documents |= {k: {"genre": "g"} for k in range(20, 40)}
+    return documents
+
+
+def run_until(path: Path, step: int) -> tuple[int, int]:
+    """How the child ended, and how many batches it had acknowledged."""
+    reading, writing = os.pipe()
+    command = [sys.executable, str(Path(__file__).with_name("killed_worker.py")), str(path), str(step), str(writing)]
+    child = subprocess.Popen(command, pass_fds=[writing])
+    os.close(writing)
+    acknowledged = b""
+    while more := os.read(reading, 100):
+        acknowledged += more
+    os.close(reading)
+    return child.wait(), max(acknowledged, default=0)
+
+
+@pytest.mark.crash
+def test_killed_at_each_step(tmp_path: Path) -> None:
+    step, ending = random.SystemRandom().randrange(1, STRIDE + 1), KILLED
+    print(f"steps {step}, {step + STRIDE}, …")  # noqa: T201
+    while ending == KILLED:
+        path = tmp_path / str(step)
+        ending, acknowledged = run_until(path, step)
+        assert ending in (KILLED, DONE), f"the child failed at step {step}"
+        for _ in range(2):
+            node = start(path)
+            found = {k: fields for k in range(40) if (fields := node.get(k)) is not None}
+            possible = [expected(batches) for batches in range(acknowledged, min(acknowledged, 2) + 2)]
+            view = node.node.view()
+            node.close()
+            assert found in possible, f"step {step}: {acknowledged} batches were acknowledged"
+            assert view.live_count == len(found)
+        step += STRIDE
+    assert ending == DONE and acknowledged == 3 and step > 50
