@@ -1,0 +1,78 @@
+"""Where the CPU time of a query over HTTP goes: its stages one after the other on one thread, without the sockets.
+
+What the process spends beyond their sum is HTTP itself and the passing of requests between threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import TypeVar
+
+from bench.service import APPLICATION
+from paperwasp.application import build_model, load_package
+from paperwasp.application.model import ContentCluster
+from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.container.search import ClusterConfig, SearchConfig, merged
+from paperwasp.container.search_parameters import read_parameters
+from paperwasp.container.search_plan import SearchPlan, plan_search
+from paperwasp.container.search_rendering import respond
+from paperwasp.container.search_request import parameter_pairs
+from paperwasp.content.node import ContentNode
+from paperwasp.content.search import Profiles, search
+from paperwasp.features import compile_profiles
+from paperwasp.http.messages import Request
+
+Result = TypeVar("Result")
+STAGES = ("parameters and YQL", "match and rank", "fill the hits", "render")
+
+
+def layers(data: Path, paths: Sequence[str]) -> dict[str, float]:
+    """Mean CPU microseconds of each stage, over the queries of `paths`; the first fifth only warms up."""
+    (cluster,) = build_model(load_package(APPLICATION), compile_profiles).content_clusters
+    with _node(data, cluster) as node:
+        config = SearchConfig((ClusterConfig(cluster.id, cluster.schemas),))
+        profiles = Profiles()
+        times = [_stages(node, config, profiles, path) for path in paths]
+    kept = times[len(times) // 5 :]
+    return {stage: fmean(values) for stage, values in zip(STAGES, zip(*kept, strict=True), strict=True)}
+
+
+@contextmanager
+def _node(data: Path, cluster: ContentCluster) -> Iterator[ContentNode]:
+    directory = data / "content" / cluster.id
+    log = FileOperationLog(directory / "log")
+    node = ContentNode(directory / "node", log)
+    try:
+        node.configure(1, cluster.schemas)
+        yield node
+    finally:
+        node.stop()
+        log.close()
+
+
+def _stages(node: ContentNode, config: SearchConfig, profiles: Profiles, path: str) -> tuple[float, ...]:
+    raw_path, _, query = path.partition("?")
+    request = Request("GET", raw_path, query)
+
+    def plan() -> SearchPlan:
+        return plan_search(config, read_parameters(parameter_pairs(request)), time.monotonic_ns())
+
+    planned, plan_us = _timed(plan)
+    asked = planned.queries[0]
+    assert asked.request is not None
+    message = replace(asked.request, deadline_ns=0)
+    _, rank_us = _timed(lambda: search(node.view(), replace(message, hits=0, offset=message.hits), profiles))
+    answer, search_us = _timed(lambda: search(node.view(), message, profiles))
+    _, render_us = _timed(lambda: respond(merged(planned, [(asked.cluster, answer)]), "json"))
+    return plan_us, rank_us, search_us - rank_us, render_us
+
+
+def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    start = time.thread_time_ns()
+    result = work()
+    return result, (time.thread_time_ns() - start) / 1e3
