@@ -14,6 +14,7 @@ import asyncio
 import errno
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
@@ -72,6 +73,8 @@ class Worker:
         self._signal = _native.WorkerSignal()
         self._stopped = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: deque[Any] = deque()
+        self._is_woken = False
 
     def start(self) -> None:
         """Listens. When this returns, connections are accepted."""
@@ -90,12 +93,20 @@ class Worker:
         self._loop.call_soon_threadsafe(self._stopped.set)
 
     def _schedule(self, watcher: Any) -> None:
-        self._loop.call_soon_threadsafe(self._begin, watcher)
+        """Wakes the event loop for the first of the requests that come together: waking costs more than a request."""
+        self._waiting.append(watcher)
+        if not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon_threadsafe(self._begin)
 
-    def _begin(self, watcher: Any) -> None:
-        task = asyncio.Task(self._application(watcher.scope, watcher.proto), loop=self._loop, **_EAGERLY)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _begin(self) -> None:
+        # Before the requests are taken: one that comes from here on is taken below or wakes the loop again.
+        self._is_woken = False
+        while self._waiting:
+            watcher = self._waiting.popleft()
+            task = asyncio.Task(self._application(watcher.scope, watcher.proto), loop=self._loop, **_EAGERLY)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
 
 class _Scheduler(_native.CallbackScheduler):  # type: ignore[misc]

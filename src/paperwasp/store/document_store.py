@@ -151,7 +151,7 @@ def _options() -> Options:
     options.set_max_open_files(256)
     blocks = BlockBasedOptions()
     blocks.set_block_cache(Cache(limits.STORE_CACHE_BYTES))
-    blocks.set_block_size(16 * 1024)
+    blocks.set_block_size(4 * 1024)
     blocks.set_bloom_filter(10, False)
     options.set_block_based_table_factory(blocks)
     return options
