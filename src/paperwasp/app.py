@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -241,6 +242,8 @@ async def serve_until_signal(settings: Settings, application: Path | None, ready
             service.deploy(application)
         for number in _SIGNALS:
             loop.add_signal_handler(number, on_signal)
+        gc.collect()
+        gc.freeze()  # what was made up to here stays: no collection need look at it again
         service.start()
         ready(service)
         await stop.wait()

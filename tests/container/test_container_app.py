@@ -1,0 +1,114 @@
+"""The container's face without sockets: which interface a path is for, state before and after, metrics, errors."""
+
+from __future__ import annotations
+
+import asyncio
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+import pytest
+
+from paperwasp import limits
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.services import Container
+from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.container.app import ContainerApp, body_limit_bytes, error_response
+from paperwasp.container.state import Running
+from paperwasp.errors import TooLarge
+from paperwasp.http.messages import Request
+
+DOCUMENT = "/document/v1/ns/music/docid/1"
+BOTH = Container("default", search=True, document_api=True)
+
+
+def running(*containers: Container) -> Running:
+    return Running(7, ApplicationModel(containers, (), MappingProxyType({}), (), "abc"), "shop")
+
+
+def ask(app: ContainerApp, path: str, method: str = "GET") -> tuple[int, Any]:
+    response = asyncio.run(app.handle(Request(method, path)))
+    is_json = response.content_type.startswith("application/json")
+    return response.status, orjson.loads(response.body) if is_json else response.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("/ApplicationStatus", 503, 200),
+        ("/status.html", 404, 200),
+        ("/state/v1/health", 200, 200),
+        ("/state/v1/version", 200, 200),
+        ("/search/", 503, 400),
+        (DOCUMENT, 503, 400),
+        ("/nothing/here", 404, 404),
+    ],
+)
+def test_answers_before_and_after_an_application(path: str, before: int, after: int) -> None:
+    app = ContainerApp(EmbeddedMessenger())
+    assert ask(app, path)[0] == before
+    app.configure(running(BOTH))
+    assert ask(app, path)[0] == after
+    app.configure(None)
+    assert ask(app, path)[0] == before
+
+
+def test_health_says_whether_there_is_an_application() -> None:
+    app = ContainerApp(EmbeddedMessenger())
+    assert ask(app, "/state/v1/health")[1]["status"] == {"code": "initializing"}
+    app.configure(running(BOTH))
+    assert ask(app, "/state/v1/health")[1]["status"] == {"code": "up"}
+    assert ask(app, "/state/v1/config")[1]["config"]["generation"] == 7
+    assert ask(app, "/ApplicationStatus")[1]["application"]["meta"] == {
+        "name": "shop",
+        "generation": 7,
+        "checksum": "abc",
+    }
+
+
+def test_only_what_the_application_asks_for_is_bound() -> None:
+    app = ContainerApp(EmbeddedMessenger())
+    app.configure(running(Container("default", search=True)))
+    assert ask(app, DOCUMENT)[0] == 404
+    assert "DocumentV1ApiHandler" not in str(ask(app, "/")[1])
+    app.configure(running(Container("default", document_api=True)))
+    assert ask(app, "/search/")[0] == 404
+    handlers = ask(app, "/")[1]["handlers"]
+    documents = next(handler for handler in handlers if handler["class"].endswith("DocumentV1ApiHandler"))
+    assert documents["serverBindings"] == ["http://*/document/v1/*", "http://*/document/v1/*/"]
+
+
+def test_metrics_count_answers_and_times() -> None:
+    app = ContainerApp(EmbeddedMessenger())
+    for status in (200, 200, 404, 503):
+        app.metrics.observe(Request("POST", DOCUMENT), status, 2_000_000)
+    app.metrics.observe(Request("POST", "/search/"), 200, 4_000_000)
+    values = ask(app, "/state/v1/metrics")[1]["metrics"]["values"]
+    counts = {(v["name"], v["dimensions"]["requestType"]): v["values"]["count"] for v in values if v["dimensions"]}
+    assert counts == {
+        ("http.status.2xx", "write"): 2,
+        ("http.status.2xx", "read"): 1,
+        ("http.status.4xx", "write"): 1,
+        ("http.status.5xx", "write"): 1,
+    }
+    latencies = {v["name"]: v["values"] for v in values if not v["dimensions"]}
+    assert latencies.keys() == {"jdisc.http.latency", "http.request.latency"}
+    assert latencies["http.request.latency"]["average"] == pytest.approx(2.4)
+    assert latencies["http.request.latency"]["max"] == 4.0
+
+
+def test_errors_before_a_handler_have_the_shape_of_its_interface() -> None:
+    error = TooLarge("too much")
+    document = error_response(Request("POST", DOCUMENT), error)
+    assert (document.status, orjson.loads(document.body)) == (413, {"pathId": DOCUMENT, "message": "too much"})
+    search = error_response(Request("POST", "/search/"), error)
+    assert search.status == 413
+    assert orjson.loads(search.body)["root"]["errors"][0]["message"] == "too much"
+    assert orjson.loads(error_response(Request("GET", "/x"), error).body) == {"message": "too much"}
+    assert body_limit_bytes(DOCUMENT) == limits.HTTP_DOCUMENT_BODY_BYTES
+    assert body_limit_bytes("/search/") == limits.HTTP_QUERY_BODY_BYTES
+
+
+def test_other_methods_are_told_what_there_is() -> None:
+    status, content = ask(ContainerApp(EmbeddedMessenger()), "/status.html", "POST")
+    assert (status, content) == (405, {"error": "Method 'POST' is not allowed at '/status.html'"})
