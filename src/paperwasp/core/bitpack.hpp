@@ -15,6 +15,13 @@ constexpr uint32_t PADDING = 32;
 
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 
+// Lanes of two rows, numbered 0 to 7, as one row. GCC has the first form from version 12 on.
+#if defined(__clang__) || __GNUC__ >= 12
+#define PAPERWASP_LANES(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define PAPERWASP_LANES(a, b, i, j, k, l) __builtin_shuffle(a, b, u32x4{i, j, k, l})
+#endif
+
 inline uint32_t bit_width(uint32_t value) { return value == 0 ? 0 : 32 - static_cast<uint32_t>(__builtin_clz(value)); }
 
 inline uint32_t full_block_bytes(uint32_t width) { return (16 * width + 31) / 32 * 16; }
@@ -97,11 +104,11 @@ inline void prefix_sum(uint32_t* values, uint32_t before) {
     for (uint32_t i = 0; i < BLOCK; i += 4) {
         u32x4 row;
         std::memcpy(&row, values + i, sizeof row);
-        row += __builtin_shufflevector(zero, row, 0, 4, 5, 6);
-        row += __builtin_shufflevector(zero, row, 0, 1, 4, 5);
+        row += PAPERWASP_LANES(zero, row, 0, 4, 5, 6);
+        row += PAPERWASP_LANES(zero, row, 0, 1, 4, 5);
         row += carry;
         store_row(values + i, row);
-        carry = __builtin_shufflevector(row, row, 3, 3, 3, 3);
+        carry = PAPERWASP_LANES(row, row, 3, 3, 3, 3);
     }
 }
 
