@@ -38,6 +38,7 @@ class FieldLayout:
     index: IndexSettings | None
     attribute: AttributeSettings | None
     match: str | None
+    cased: bool = False
 
     @property
     def type(self) -> DataType:
@@ -45,7 +46,13 @@ class FieldLayout:
 
     def indexed_field(self, document_type: str) -> IndexedField:
         index = self.index or IndexSettings()
-        return IndexedField(document_type, self.name, profile_of(index.stemming, index.normalizing, self.match))
+        profile = profile_of(index.stemming, index.normalizing, self.match, self.cased)
+        return IndexedField(document_type, self.name, profile)
+
+    @property
+    def how_indexed(self) -> tuple[object, ...]:
+        """What must not change while there are documents."""
+        return self.type_name, self.index, self.match, self.cased
 
     def create_column(self) -> Column:
         settings = self.attribute or AttributeSettings()
@@ -160,11 +167,11 @@ def _field_layout(field: Field) -> FieldLayout:
         if not can_be_attribute(data_type):
             raise InvalidInput(f"Field '{field.name}': attributes of type {data_type} are not supported yet")
         attribute = AttributeSettings(attribute.fast_search, attribute.fast_rank, attribute.cased or field.cased)
-    return FieldLayout(field.name, str(data_type), field.index, attribute, field.match)
+    return FieldLayout(field.name, str(data_type), field.index, attribute, field.match, field.cased)
 
 
 def _check_change(document_type: str, known: FieldLayout | None, field: FieldLayout) -> None:
-    if known is not None and (known.type_name, known.index, known.match) != (field.type_name, field.index, field.match):
+    if known is not None and known.how_indexed != field.how_indexed:
         raise InvalidInput(f"Field '{field.name}' of document type '{document_type}' cannot change its type or index")
     if known is not None and (known.attribute is None) != (field.attribute is None):
         raise InvalidInput(f"Field '{field.name}' of document type '{document_type}' cannot change its attribute")
@@ -183,6 +190,7 @@ def _read_field(described: Mapping[str, Any]) -> FieldLayout:
         IndexSettings(**index) if index else None,
         AttributeSettings(**attribute) if attribute else None,
         described["match"],
+        described.get("cased", False),
     )
 
 
