@@ -55,7 +55,7 @@ schema paper {
       index: enable-bm25 }
     field code type string { indexing: index | summary
       match: word }
-    field name type string { indexing: index | summary
+    field brand type string { indexing: index | summary
       match: cased }
     field hidden type string { indexing: attribute }
   }
@@ -115,7 +115,7 @@ EXAMPLES = (
     paper(
         "a", title="Graph search", body="searching large graphs", year=2001, cat="cs.DS", tags=["graph", "fast search"]
     ),
-    paper("b", title="Cats", body="A cat may look at a king", year=2005, cat="cs.AI", code="X-1 y", name="Big Cat"),
+    paper("b", title="Cats", body="A cat may look at a king", year=2005, cat="cs.AI", code="X-1 y", brand="Big Cat"),
     paper("c", title="Façade of graphs", body="naïve search of a graph", year=2010, cat="CS.ds", hidden="h"),
     paper("d", title="Empty"),
 )
@@ -146,8 +146,8 @@ EXAMPLES = (
         (WordItem("code", "x-1 Y"), "b"),
         (WordItem("code", "x"), ""),
         (WordItem("hidden", "H"), "c"),
-        (WordItem("name", "Cat"), "b"),
-        (WordItem("name", "cat"), ""),
+        (WordItem("brand", "Cat"), "b"),
+        (WordItem("brand", "cat"), ""),
         (WordItem("sddocname", "paper"), "abcd"),
         (WordItem("sddocname", "note"), ""),
         (RangeItem("year", 2001, 2005), "ab"),

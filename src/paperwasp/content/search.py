@@ -59,8 +59,7 @@ class _Place:
 
     @property
     def lid(self) -> int:
-        lid: int = self.ranked.lids[self.number].item()
-        return lid
+        return int(self.ranked.lids[self.number])
 
 
 def search(view: View, request: SearchRequest, profiles: Profiles, env: Environment = SYSTEM) -> SearchResponse:
@@ -157,7 +156,7 @@ def _compare(left: Any, right: Any) -> int:
         return (left is not None) - (right is not None)
     if isinstance(left, str) and isinstance(right, str):
         left, right = left.lower(), right.lower()
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator[Hit]:

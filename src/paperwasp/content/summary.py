@@ -11,20 +11,13 @@ from typing import Any
 
 import orjson
 
-from paperwasp.content.bolding import bold
+from paperwasp.content.bolding import Bolder
 from paperwasp.content.match_context import QuerySetting
 from paperwasp.content.messages import SearchRequest
-from paperwasp.linguistics import TextProfile
 from paperwasp.operators import IndexMatch, SearchSpace, TermOperator
 from paperwasp.operators.term import PhraseMatch
 from paperwasp.operators.word import NOWHERE, text_profile
 from paperwasp.schema.summaries import DOCUMENT_ID
-
-
-@dataclass(frozen=True, slots=True)
-class _Bolding:
-    terms: frozenset[str]
-    profile: TextProfile
 
 
 @dataclass(frozen=True)
@@ -35,11 +28,12 @@ class SummaryWriter:
     """Name in the result → field."""
     as_stored: bool
     """Whether that is just what the store has."""
-    bolded: Mapping[str, _Bolding]
+    bolders: Mapping[str, Bolder]
+    """By field."""
 
     def write(self, stored: bytes, document_id: str) -> bytes:
         """The summary of a document whose fields are the JSON object `stored`."""
-        if self.as_stored and not self.bolded:
+        if self.as_stored and not self.bolders:
             return stored
         fields: dict[str, Any] = orjson.loads(stored)
         fields[DOCUMENT_ID] = document_id
@@ -47,12 +41,10 @@ class SummaryWriter:
         return orjson.dumps(shown)
 
     def _shown(self, source: str, value: Any) -> Any:
-        bolding = self.bolded.get(source)
-        if bolding is None:
+        bolder = self.bolders.get(source)
+        if bolder is None:
             return value
-        if isinstance(value, str):
-            return bold(value, bolding.terms, bolding.profile)
-        return [bold(element, bolding.terms, bolding.profile) for element in value]
+        return bolder.bold(value) if isinstance(value, str) else [bolder.bold(element) for element in value]
 
 
 def summary_writer(request: SearchRequest, setting: QuerySetting) -> SummaryWriter:
@@ -67,17 +59,17 @@ def summary_writer(request: SearchRequest, setting: QuerySetting) -> SummaryWrit
         }
     stored = {field.name for field in schema.fields.values() if field.in_document}
     as_stored = stored <= set(shown) and all(name == source for name, source in shown.items())
-    bolded = _bolded(shown, space, setting.terms.operators) if request.bolding else {}
-    return SummaryWriter(shown, as_stored, bolded)
+    bolders = _bolders(shown, space, setting.terms.operators) if request.bolding else {}
+    return SummaryWriter(shown, as_stored, bolders)
 
 
-def _bolded(shown: Mapping[str, str], space: SearchSpace, terms: tuple[TermOperator, ...]) -> dict[str, _Bolding]:
-    bolded = {}
+def _bolders(shown: Mapping[str, str], space: SearchSpace, terms: tuple[TermOperator, ...]) -> dict[str, Bolder]:
+    bolders = {}
     for source in set(shown.values()):
         field = space.schema.fields.get(source)
         if field is not None and field.bolding and (words := _words_in(source, space, terms)):
-            bolded[source] = _Bolding(words, text_profile(field))
-    return bolded
+            bolders[source] = Bolder(words, text_profile(field))
+    return bolders
 
 
 def _words_in(field: str, space: SearchSpace, terms: tuple[TermOperator, ...]) -> frozenset[str]:
