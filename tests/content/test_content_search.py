@@ -88,6 +88,8 @@ SCHEMAS = parse_schemas(
     }
 ).schemas
 
+PROFILES = Profiles()
+
 
 def paper(name: object, **fields: object) -> Put:
     return Put(DocumentId("n", "paper", str(name)), fields)
@@ -104,7 +106,7 @@ def node_with(*operations: Put | Update | Remove, batch: int = 50) -> Iterator[T
 def ask(node: TestNode, tree: Item, profile: str = "sum", **parameters: object) -> SearchResponse:
     parameters.setdefault("document_types", ("paper",))
     request = SearchRequest(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
-    return search(node.node.view(), request, Profiles())
+    return search(node.node.view(), request, PROFILES)
 
 
 def names(response: SearchResponse) -> list[str]:
