@@ -169,30 +169,64 @@ struct Window {
     uint64_t touched[SPARSE_WINDOW / GROUP / 64] = {};
 };
 
-// Adds the list's contributions to the documents of [low, high), except in blocks that cannot matter beside `others`.
-NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, float threshold, Window& window) {
-    Cursor& cursor = list.walk;
+// A filter that few documents pass, and the lid of the segment's first document. Tested for every posting, before it is scored; other
+// filters are tested for candidates only. bitmap == nullptr: not such a filter.
+struct Rare {
+    const uint64_t* bitmap;
+    uint32_t base;
+};
+constexpr uint64_t RARE_SHARE = 8;  // one document in so many
+
+inline void add_to(Window& window, uint32_t at, float weight) {
+    window.scores[at] += weight;
+    window.touched[at / GROUP / 64] |= uint64_t{1} << (at / GROUP % 64);
+}
+
+// Adds the contributions of the current block's documents [from, to).
+void add_all(List& list, uint32_t from, uint32_t to, uint32_t low, Window& window) {
+    const uint32_t* documents = list.walk.documents();
+    const uint32_t* frequencies = list.walk.frequencies();
     alignas(64) float weights[BLOCK];
+    for (uint32_t i = from; i < to; ++i) weights[i] = list.lengths[documents[i]];
+    for (uint32_t i = from; i < to; ++i) {
+        const auto f = static_cast<float>(frequencies[i]);
+        weights[i] = list.numerator * f / (f + list.constant + list.slope * weights[i]);
+    }
+    for (uint32_t i = from; i < to; ++i) add_to(window, documents[i] - low, weights[i]);
+}
+
+// The same for those that pass the filter.
+void add_accepted(List& list, uint32_t from, uint32_t to, uint32_t low, const Rare& rare, Window& window) {
+    const uint32_t* documents = list.walk.documents();
+    uint32_t picked[BLOCK], count = 0;
+    for (uint32_t i = from; i < to; ++i) {
+        picked[count] = i;
+        count += accepts(rare.bitmap, rare.base + documents[i]);
+    }
+    if (count == 0) return;
+    const uint32_t* frequencies = list.walk.frequencies();
+    for (uint32_t j = 0; j < count; ++j) {
+        const uint32_t document = documents[picked[j]];
+        add_to(window, document - low, list.contribution(frequencies[picked[j]], document));
+    }
+}
+
+// Adds the list's contributions to the documents of [low, high), except in blocks that cannot matter beside `others`.
+NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, float threshold, const Rare& rare, Window& window) {
+    Cursor& cursor = list.walk;
     while (!cursor.exhausted()) {
         const uint32_t block = cursor.block();
         const bool ends = cursor.last_of(block) >= high - 1;
         if (list.bound_of(block) + others > threshold) {
             const uint32_t* documents = cursor.documents();
-            const uint32_t* frequencies = cursor.frequencies();
             const uint32_t n = cursor.count();
             uint32_t from = 0, to = n;
             if (documents[0] < low) from = static_cast<uint32_t>(std::lower_bound(documents, documents + n, low) - documents);
             if (documents[n - 1] >= high) to = static_cast<uint32_t>(std::lower_bound(documents, documents + n, high) - documents);
-            for (uint32_t i = from; i < to; ++i) weights[i] = list.lengths[documents[i]];
-            for (uint32_t i = from; i < to; ++i) {
-                const auto f = static_cast<float>(frequencies[i]);
-                weights[i] = list.numerator * f / (f + list.constant + list.slope * weights[i]);
-            }
-            for (uint32_t i = from; i < to; ++i) {
-                const uint32_t at = documents[i] - low;
-                window.scores[at] += weights[i];
-                window.touched[at / GROUP / 64] |= uint64_t{1} << (at / GROUP % 64);
-            }
+            if (rare.bitmap != nullptr)
+                add_accepted(list, from, to, low, rare, window);
+            else
+                add_all(list, from, to, low, window);
         }
         if (ends) return;
         cursor.next_block();
@@ -201,8 +235,15 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
 
 class AnyOf {
   public:
-    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, Best& best, Window& window)
-        : part_(part), lists_(std::move(lists)), order_(lists_.size()), below_(lists_.size() + 1), accept_(accept), best_(best), window_(window) {
+    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Window& window)
+        : part_(part),
+          lists_(std::move(lists)),
+          order_(lists_.size()),
+          below_(lists_.size() + 1),
+          accept_(accept),
+          rare_{is_rare ? accept : nullptr, part.base},
+          best_(best),
+          window_(window) {
         std::iota(order_.begin(), order_.end(), 0u);
     }
 
@@ -230,7 +271,7 @@ class AnyOf {
         while (below_[first_ + 1] <= ESSENTIAL_SHARE * threshold) ++first_;
         for (size_t i = order_.size(); i-- > first_;) {
             List& list = lists_[order_[i]];
-            if (list.bound > 0) accumulate(list, low, high, total - list.bound, threshold, window_);
+            if (list.bound > 0) accumulate(list, low, high, total - list.bound, threshold, rare_, window_);
         }
         collect(low, high);
     }
@@ -296,6 +337,7 @@ class AnyOf {
     std::vector<float> below_;      // below_[i]: bounds of order_[0..i) together
     size_t first_ = 0;              // order_[first_..] are essential
     const uint64_t* accept_;
+    Rare rare_;
     Best& best_;
     Window& window_;
 };
@@ -397,13 +439,17 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
         Best best(k, all || n == 0 ? 0 : floor_of(reader, terms, k, bitmap));
         thread_local Window window;
+        uint64_t accepted = 0;
+        if (accept)
+            for (size_t w = 0; w < accept->size(); ++w) accepted += static_cast<uint64_t>(__builtin_popcountll(bitmap[w]));
+        const bool is_rare = accept && accepted * RARE_SHARE < reader.limit();
         for (const Part& part : reader.parts) {
             std::vector<List> lists = lists_of(part, terms);
             if (lists.empty() || (all && lists.size() < n)) continue;
             if (all)
                 found += all_of(part, lists, bitmap, count, best);
             else
-                AnyOf(part, std::move(lists), bitmap, best, window).run();
+                AnyOf(part, std::move(lists), bitmap, is_rare, best, window).run();
         }
         for (const Scored& hit : best.sorted()) {
             scores->push_back(hit.score);
