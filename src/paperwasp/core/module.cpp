@@ -13,6 +13,8 @@ void bind_native_rank(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
+    // A process that ends while threads or caches still hold objects is no leak worth a page of text.
+    nanobind::set_leak_warnings(false);
     m.doc() = "Compiled kernels of paperwasp. Each has a plain NumPy twin in this package.";
     paperwasp::bind_lexicon(m);
     paperwasp::bind_segment(m);
