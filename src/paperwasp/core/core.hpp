@@ -8,6 +8,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace paperwasp {
 
@@ -20,5 +21,17 @@ using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 // A one-dimensional C-contiguous array that the kernel writes.
 template <typename T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Lets other Python threads run while a kernel does, if it has much to do. Short work keeps the lock: getting it back from a busy
+// thread may take as long as Python's switch interval, a hundred times the work itself.
+class GilRelease {
+  public:
+    explicit GilRelease(bool much) {
+        if (much) released_.emplace();
+    }
+
+  private:
+    std::optional<nb::gil_scoped_release> released_;
+};
 
 }  // namespace paperwasp

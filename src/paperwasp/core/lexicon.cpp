@@ -26,6 +26,7 @@ namespace {
 constexpr uint32_t NONE = 0xFFFFFFFFu;
 constexpr uint32_t PROFILES = 2;
 constexpr size_t LONGEST_TOKEN = 1000;  // bytes; longer ones are not indexed
+constexpr size_t MUCH_TEXT = 1 << 17, MANY_TOKENS = 1 << 17;  // beyond these, other threads may run meanwhile
 constexpr uint32_t ELEMENT_GAP = 100;   // positions between the elements of an array: no phrase crosses it
 
 // Lower-cases ASCII letters; 0 for what separates tokens. Bytes from 0x80 are letters: such text comes normalized already.
@@ -82,7 +83,9 @@ class Lexicon {
         auto positions = std::make_unique<std::vector<uint32_t>>();
         auto offsets = std::make_unique<std::vector<uint64_t>>(documents + 1, 0);
         {
-            nb::gil_scoped_release unlocked;
+            size_t bytes = 0;
+            for (const Text& view : views) bytes += view.size;
+            const GilRelease unlocked(bytes > MUCH_TEXT);
             uint32_t current = 0, position = 0;
             for (size_t i = 0; i < views.size(); ++i) {
                 const uint32_t owner = owners.data()[i];
@@ -100,7 +103,7 @@ class Lexicon {
     std::vector<uint32_t> unknown(uint32_t profile, In<uint32_t> surfaces) {
         auto& stems = stems_of(profile);
         std::vector<uint32_t> found;
-        nb::gil_scoped_release unlocked;
+        const GilRelease unlocked(surfaces.size() > MANY_TOKENS);
         stems.resize(size(), NONE);
         for (size_t i = 0; i < surfaces.size(); ++i) {
             const uint32_t surface = check(surfaces.data()[i]);
@@ -127,7 +130,7 @@ class Lexicon {
     // Replaces surface ids by term ids, in place. All must be known.
     void to_terms(uint32_t profile, Out<uint32_t> surfaces) {
         auto& stems = stems_of(profile);
-        nb::gil_scoped_release unlocked;
+        const GilRelease unlocked(surfaces.size() > MANY_TOKENS);
         uint32_t* ids = surfaces.data();
         for (size_t i = 0; i < surfaces.size(); ++i) {
             if (ids[i] >= stems.size() || stems[ids[i]] == NONE) throw std::invalid_argument("a surface without a term");

@@ -14,6 +14,8 @@
 namespace paperwasp {
 namespace {
 
+constexpr size_t MANY_LIDS = 1024;  // beyond this, other threads may run meanwhile
+
 using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // parts: a list of (base, documents, [buffer or None for each field]).
@@ -145,7 +147,7 @@ void visit_lids(const Reader& reader, uint32_t field, uint32_t term, const uint3
 void occurrences(const Reader& reader, uint32_t field, uint32_t term, In<uint32_t> lids, Out<int32_t> to) {
     check_field(reader, field);
     if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
-    nb::gil_scoped_release unlocked;
+    const GilRelease unlocked(lids.size() > MANY_LIDS);
     std::fill(to.data(), to.data() + to.size(), 0);
     visit_lids(reader, field, term, lids.data(), lids.size(),
                [&](size_t i, Cursor& cursor, uint32_t at) { to.data()[i] = static_cast<int32_t>(cursor.frequencies()[at]); });
@@ -158,7 +160,7 @@ nb::tuple positions(const Reader& reader, uint32_t field, uint32_t term, In<uint
     auto offsets = std::make_unique<std::vector<uint32_t>>(n + 1, 0);
     auto values = std::make_unique<std::vector<uint32_t>>();
     {
-        nb::gil_scoped_release unlocked;
+        const GilRelease unlocked(n > MANY_LIDS);
         size_t done = 0;
         visit_lids(reader, field, term, lids.data(), n, [&](size_t i, Cursor& cursor, uint32_t at) {
             for (; done <= i; ++done) (*offsets)[done] = static_cast<uint32_t>(values->size());
@@ -174,7 +176,7 @@ nb::tuple positions(const Reader& reader, uint32_t field, uint32_t term, In<uint
 void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<int32_t> to) {
     check_field(reader, field);
     if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
-    nb::gil_scoped_release unlocked;
+    const GilRelease unlocked(lids.size() > MANY_LIDS);
     std::fill(to.data(), to.data() + to.size(), 0);
     size_t i = 0;
     for (const Part& part : reader.parts) {

@@ -14,6 +14,8 @@
 namespace paperwasp {
 namespace {
 
+constexpr uint64_t MANY_TOKENS = 1 << 14;  // beyond this, other threads may run meanwhile
+
 struct Occurrence {
     uint32_t term;
     uint32_t token;
@@ -73,7 +75,7 @@ nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offse
         if (offsets.data()[i] > offsets.data()[i + 1]) throw nb::value_error("offsets must rise");
     std::unique_ptr<std::vector<uint8_t>> buffer;
     {
-        nb::gil_scoped_release unlocked;
+        const GilRelease unlocked(n > MANY_TOKENS);
         buffer = invert_tokens(terms.data(), positions.data(), offsets.data(), static_cast<uint32_t>(offsets.size() - 1), average_length);
     }
     return own(std::move(buffer));
@@ -116,7 +118,9 @@ nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, 
     if (at != map.size()) throw nb::value_error("the map is too long");
     std::unique_ptr<std::vector<uint8_t>> result;
     {
-        nb::gil_scoped_release unlocked;
+        uint64_t tokens = 0;
+        for (const Source& source : sources) tokens += source.segment.header->tokens;
+        const GilRelease unlocked(tokens > MANY_TOKENS);
         std::vector<uint16_t> lengths(documents, 0);
         uint32_t previous = 0;
         bool first = true;

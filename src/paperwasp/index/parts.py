@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
@@ -26,7 +27,7 @@ MEMORY_FAN_OUT = 8
 SMALLEST_CLASS_TOKENS = 2048
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Part:
     """Lids `base`..`base + documents`. `segments` are by field number; None where no document has the field."""
 
@@ -45,11 +46,11 @@ class Part:
     def in_memory(self) -> bool:
         return not self.files
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         return sum(len(segment) for segment in self.segments if segment is not None)
 
-    @property
+    @cached_property
     def size_class(self) -> int:
         size, tokens = 0, max(self.tokens, 1)
         while tokens >= SMALLEST_CLASS_TOKENS:
