@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
@@ -82,7 +82,7 @@ class TestConformance:
             contents(again, [START, Mark(1, applied[1].crc ^ 1), *NOTHING[2:]])
         again.close()
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=30, deadline=None)
     @given(
         appends=st.lists(st.lists(st.tuples(st.integers(0, 15), st.binary(max_size=50)), min_size=1), max_size=8),
         trim_at=st.integers(0, 8),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from deploy_fixtures import CLOCK, PACKAGES, ask, config_server
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
@@ -43,7 +43,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfigServerApp]:
     app.close()
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(METHODS), st.lists(st.sampled_from(SEGMENTS), max_size=10), st.text(max_size=20))
 def test_any_path_is_answered(app: ConfigServerApp, method: str, segments: list[str], query: str) -> None:
     response = ask(app, Request(method, "/" + "/".join(segments), query))
@@ -52,7 +52,7 @@ def test_any_path_is_answered(app: ConfigServerApp, method: str, segments: list[
         assert set(json.loads(response.body)) == {"error-code", "message"}
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(sorted(PACKAGES)), st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4))
 def test_any_body_is_answered(app: ConfigServerApp, name: str, changes: list[tuple[int, int]]) -> None:
     body = bytearray(PACKAGES[name])
