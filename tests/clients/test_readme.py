@@ -1,0 +1,55 @@
+"""The README's tour, command by command, as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from running import running_service
+from test_vespa_cli import binary
+
+pytestmark = pytest.mark.clients
+README = Path(__file__).parent.parent.parent / "README.md"
+SHIM = """#!/bin/sh
+case $1 in deploy) target={config} ;; *) target={container} ;; esac
+exec {binary} "$@" -t $target
+"""
+
+
+def blocks(language: str) -> list[str]:
+    """The tour's code, without the block that starts the service."""
+    tour = README.read_text().split("## Five minutes")[1].split("## Where to read on")[0]
+    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```", tour, re.MULTILINE | re.DOTALL)
+    return [block for block in found if "paperwasp serve" not in block]
+
+
+def test_the_tour_is_true(tmp_path: Path) -> None:
+    with running_service(tmp_path / "data") as service:
+        shim = tmp_path / "bin" / "vespa"
+        shim.parent.mkdir()
+        shim.write_text(SHIM.format(config=service.config_url, container=service.url, binary=binary()))
+        shim.chmod(0o755)
+        environment = {
+            **os.environ,
+            "PATH": f"{shim.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "VESPA_CLI_HOME": str(tmp_path / "home"),
+            "PAPERWASP_URL": service.url,
+            "PAPERWASP_CONFIG_URL": service.config_url,
+            "PYTHONWARNINGS": "ignore",
+        }
+
+        def run(*command: str) -> str:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, cwd=tmp_path)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+        shown = "".join(run("sh", "-eu", "-c", block) for block in blocks("sh"))
+        assert '"title": "<hi>Blue</hi> Train"' in shown
+        assert '"relevance": 1.3862943611198906' in shown
+        port = service.url.rpartition(":")[2]
+        script = "".join(blocks("python")).replace("port=8080", f"port={port}")
+        assert "<hi>Blue</hi> in Green" in run(sys.executable, "-c", script)
