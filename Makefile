@@ -9,7 +9,7 @@ CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 demo: $(VENV)/.built
 	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
 
-test: check
+test: check $(if $(ARGS),,sanitize)
 	$(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/.built
@@ -28,6 +28,7 @@ bench/.cache/.peers: bench/requirements.txt
 
 build: $(VENV)/.built
 
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: $(VENV)/.built
 	tests/sanitize.sh
 

@@ -1,0 +1,46 @@
+#!/bin/sh
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: builds them apart, and runs with them the tests
+# that work them hardest. Arguments are pytest's. Where the compiler is not GCC, or lacks the sanitizers' runtimes, it
+# says so and succeeds.
+set -eu
+cd "$(dirname "$0")/.."
+bin=$(pwd)/.venv/bin
+work=$(pwd)/build/sanitize
+mkdir -p "$work"
+compiler=${CXX:-c++}
+
+runtimes=
+for library in asan ubsan stdc++; do
+    found=$("$compiler" -print-file-name="lib$library.so" 2> /dev/null || true)
+    if [ ! -f "$found" ]; then
+        echo "sanitize: '$compiler' has no lib$library.so; skipped"
+        exit 0
+    fi
+    runtimes=$runtimes${runtimes:+:}$found
+done
+
+PATH="$bin:$PATH" cmake -S . -B "$work/cmake" -G Ninja \
+    -DCMAKE_BUILD_TYPE=Debug -DPAPERWASP_SANITIZE=ON \
+    -DPython_EXECUTABLE="$bin/python" -Dnanobind_DIR="$("$bin/python" -m nanobind --cmake_dir)" > "$work/cmake.log"
+PATH="$bin:$PATH" cmake --build "$work/cmake" > "$work/build.log" || { cat "$work/build.log"; exit 1; }
+
+# A copy of the package with the checked kernels in it. It is taken instead of the one that is installed in place, whose
+# finder would come first.
+package=$work/package
+rm -rf "$package"
+mkdir -p "$package"
+cp -R src/paperwasp "$package/paperwasp"
+cp "$work"/cmake/_core*.so "$package/paperwasp/core/"
+run='
+import sys
+sys.meta_path = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable")]
+from paperwasp.core import _core
+assert _core.__file__.startswith(sys.argv.pop(1)), _core.__file__
+import pytest
+sys.exit(pytest.main())
+'
+
+# Python itself is not built with the sanitizers, so their runtimes come first, and its own leaks are no concern.
+[ "$#" -gt 0 ] || set -- tests/core tests/index tests/attribute tests/features tests/content/test_content_search.py
+LD_PRELOAD=$runtimes ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$package \
+    "$bin/python" -c "$run" "$package" -p no:cacheprovider "$@"
