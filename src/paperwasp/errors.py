@@ -104,17 +104,23 @@ class TooLarge(InvalidInput):
 
 
 class NotFound(PaperwaspError):
+    """What the request names does not exist."""
+
     http_status = 404
     search_code = 16
     deploy_code = "NOT_FOUND"
 
 
 class Conflict(PaperwaspError):
+    """Somebody else was first, or has what is asked for."""
+
     http_status = 409
     deploy_code = "ACTIVATION_CONFLICT"
 
 
 class ConditionNotMet(PaperwaspError):
+    """A document is not as the operation's condition demands."""
+
     http_status = 412
 
 
@@ -126,11 +132,15 @@ class Overload(PaperwaspError):
 
 
 class NoSpace(PaperwaspError):
+    """The disk is too full to take more. Nothing was done."""
+
     http_status = 507
     search_code = 19
 
 
 class Timeout(PaperwaspError):
+    """The time that the request allows is over."""
+
     http_status = 504
     search_code = 12
     deploy_code = "REQUEST_TIMEOUT"

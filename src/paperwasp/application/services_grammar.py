@@ -19,6 +19,8 @@ from typing import Final
 
 
 class Use(Enum):
+    """What is made of an element or attribute: executed, read without effect and noted, or refused for now."""
+
     USED = "used"
     NOTED = "noted"
     LATER = "later"

@@ -33,6 +33,8 @@ def unset_of(data_type: NumericType) -> Number:
 
 
 class NumericView(ColumnView):
+    """A numeric column at one moment: one value a lid."""
+
     __slots__ = ("_posting", "_type", "limit", "values")
 
     def __init__(self, data_type: NumericType, values: NDArray[Any], posting: Posting | None) -> None:

@@ -24,6 +24,8 @@ from paperwasp.errors import Conflict, InvalidInput, NotFound
 
 
 class State(Enum):
+    """Where a session stands."""
+
     CREATED = "created"
     PREPARED = "prepared"
     ACTIVE = "active"
@@ -32,6 +34,8 @@ class State(Enum):
 
 
 class Event(Enum):
+    """What a client does to a session."""
+
     PREPARE = "prepare"
     ACTIVATE = "activate"
     DELETE = "delete"

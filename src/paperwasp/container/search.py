@@ -36,6 +36,8 @@ GRACE_SECONDS: Final = 0.25
 
 
 class Messenger(Protocol):
+    """What of `cluster.messenger.Messenger` a search needs."""
+
     def request(self, address: str, message: object) -> Awaitable[object]: ...
 
 

@@ -22,6 +22,8 @@ class ApplyRequest:
 
 @dataclass(frozen=True, slots=True)
 class GetRequest:
+    """Asks for one document."""
+
     id: DocumentId
 
 
@@ -102,6 +104,8 @@ class StatusRequest:
 
 @dataclass(frozen=True, slots=True)
 class StatusResponse:
+    """How much there is, and the generation that is served."""
+
     documents: int
     generation: int
     sizes_bytes: Mapping[str, int]

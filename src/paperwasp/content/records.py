@@ -24,6 +24,8 @@ _CREATE: Final = 1
 
 
 class EntryKind(IntEnum):
+    """What an entry does. The numbers are on disk."""
+
     PUT = 1
     UPDATE = 2
     REMOVE = 3

@@ -45,6 +45,8 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
+    """Removes a document; one that is not there is no error."""
+
     id: DocumentId
 
 

@@ -41,6 +41,8 @@ PRIMITIVES: Mapping[str, DataType] = {t.name: t for t in (BYTE, INT, LONG, FLOAT
 
 @dataclass(frozen=True, slots=True)
 class ArrayType(DataType):
+    """`array<…>` of a primitive type."""
+
     element: DataType
 
 

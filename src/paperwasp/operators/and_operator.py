@@ -13,6 +13,8 @@ from paperwasp.query import AndItem
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AndOperator(Operator):
+    """What all of the operators below match."""
+
     children: tuple[Operator, ...]
 
     def bitmap(self) -> Bitmap:

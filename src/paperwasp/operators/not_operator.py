@@ -12,6 +12,8 @@ from paperwasp.query import NotItem
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NotOperator(Operator):
+    """What the positive matches and none of the negatives."""
+
     positive: Operator
     negatives: tuple[Operator, ...]
 

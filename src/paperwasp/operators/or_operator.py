@@ -17,6 +17,8 @@ from paperwasp.query import Item, OrItem, WeakAndItem
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OrOperator(Operator):
+    """What any of the operators below matches."""
+
     children: tuple[Operator, ...]
 
     def bitmap(self) -> Bitmap:

@@ -12,6 +12,8 @@ from paperwasp.query import RankItem
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RankOperator(Operator):
+    """What the first operator matches; the others only give terms to ranking."""
+
     children: tuple[Operator, ...]
 
     def bitmap(self) -> Bitmap:

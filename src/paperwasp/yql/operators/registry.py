@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 
 class Condition(Protocol):
+    """Reads the arguments of an operator that stands for itself."""
+
     def __call__(self, parser: ConditionParser, scope: Scope, /) -> Item: ...
 
 
 class Leaf(Protocol):
+    """Reads the arguments of an operator that stands to the right of `contains`."""
+
     def __call__(self, parser: ConditionParser, field: str, scope: Scope, /) -> Item: ...
 
 
