@@ -1,0 +1,129 @@
+"""Tidiness that no formatter keeps: rules with their reasons, over all files of the repository."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "paperwasp"
+FOLDERS = (".ci", "bench", "docs", "examples", "src", "tests", "tools")
+KINDS = frozenset({".cpp", ".hpp", ".md", ".py", ".pyi", ".sd", ".sh", ".toml", ".txt", ".xml"})
+LINES = 500
+"""Of a source file. What is longer is two things."""
+MEDIAN_FUNCTION_LINES = 12
+LONGEST_FUNCTION_LINES = 60
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Path in the repository → content, of all that people write."""
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in KINDS]
+    paths = (path for path in (*found, *ROOT.glob("*.*"), ROOT / "Makefile") if path.is_file())
+    readable = (path for path in paths if path.suffix in KINDS or path.name == "Makefile")
+    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in readable if ".cache" not in path.parts}
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    for name, text in texts().items():
+        if name.startswith("src/") and name.endswith(".py"):
+            yield name, ast.parse(text)
+
+
+def places(pattern: str, *, below: str = "") -> list[str]:
+    """`file:line: text` of every line that matches."""
+    expression = re.compile(pattern)
+    return [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in texts().items()
+        if name.startswith(below) and name != "tests/test_tidy.py"
+        for number, line in enumerate(text.splitlines(), 1)
+        if expression.search(line)
+    ]
+
+
+def test_nothing_is_put_off_in_a_comment() -> None:
+    """What is not done is said in the documentation, where users look, or refused by name."""
+    assert places(r"\b(TODO|FIXME|XXX|HACK)\b") == []
+
+
+def test_no_paths_of_one_machine() -> None:
+    assert places(r"(?<![\w.}>:])/(work|root|home|Users)/") == []
+
+
+def test_no_test_sleeps() -> None:
+    """A test that sleeps is slow where it waits too long and fails where it waits too short: wait for what is due."""
+    assert places(r"\bsleep\(", below="tests/") == []
+
+
+def test_no_line_ends_in_space() -> None:
+    assert places(r"[ \t]+$", below="docs/") == []
+
+
+@pytest.mark.parametrize("suffixes", [(".py",), (".cpp", ".hpp")], ids=["python", "kernels"])
+def test_files_are_short(suffixes: tuple[str, ...]) -> None:
+    long = {name: len(text.splitlines()) for name, text in texts().items() if name.endswith(suffixes)}
+    assert {name: lines for name, lines in long.items() if lines > LINES} == {}
+
+
+def test_functions_are_short() -> None:
+    lines = {
+        f"{name}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for name, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert statistics.median(lines.values()) <= MEDIAN_FUNCTION_LINES
+    assert {name: length for name, length in lines.items() if length > LONGEST_FUNCTION_LINES} == {}
+
+
+def test_modules_and_classes_say_what_they_are() -> None:
+    silent = [name for name, tree in sources() if tree.body and not ast.get_docstring(tree)]
+    silent += [
+        f"{name}: {node.name}"
+        for name, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def test_every_page_is_in_the_index_of_pages() -> None:
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\(([\w./-]+\.md)\)", (docs / "README.md").read_text()))
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} - {"README.md"}
+    assert pages <= linked
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = [
+        f"{name}: {target}"
+        for name, text in texts().items()
+        if name.endswith(".md")
+        for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text)
+        if not (ROOT / name).parent.joinpath(target).exists()
+    ]
+    assert broken == []
+
+
+def test_every_format_shows_an_example_and_its_downsides() -> None:
+    for page in (ROOT / "docs" / "formats").glob("*.md"):
+        headings = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
+        assert {"Worked example", "Downsides"} <= set(headings), page.name
+
+
+def test_files_with_names_of_their_own() -> None:
+    """pytest imports tests by their bare names: two of one name hide each other."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_package_is_typed_and_licensed() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
