@@ -59,8 +59,8 @@ class TextProfile:
     def words(self, text: str) -> list[str]:
         """The words of a text, not stemmed."""
         if not self.plain:
-            canonical = self.canonical(text)
-            return [canonical.lower()] if self.whole else [word.lower() for word in _WORD.findall(canonical)]
+            canonical = self.canonical(text) if self.cased else self.canonical(text).lower()
+            return [canonical] if self.whole else _WORD.findall(canonical)
         if text.isascii():
             return [word.lower() for word in _ASCII_WORD.findall(text)]
         return _canonical(text, self).split()
