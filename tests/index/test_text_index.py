@@ -1,0 +1,285 @@
+"""The text index beside plain lists of words: visible at once, merged behind, flushed, loaded, damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.errors import Corruption
+from paperwasp.index import IndexedField, IndexSnapshot, TextIndex
+from paperwasp.index.parts import FAN_OUT, MEMORY_FAN_OUT, SMALLEST_CLASS_TOKENS
+from paperwasp.index.text_index import IndexState
+from paperwasp.linguistics import TextProfile, profile_of
+
+TITLE, LYRICS = ("music", "title"), ("music", "lyrics")
+PLAIN = profile_of("none", True, None)
+FIELDS = [IndexedField(*TITLE, PLAIN), IndexedField(*LYRICS, PLAIN), IndexedField("book", "title", PLAIN)]
+Document = Mapping[str, str | list[str]]
+
+
+def new_index(directory: Path, fields: Sequence[IndexedField] = FIELDS) -> TextIndex:
+    index = TextIndex(directory)
+    index.configure(fields)
+    return index
+
+
+def titles(*values: str) -> list[Document]:
+    return [{"title": value} for value in values]
+
+
+def found(snapshot: IndexSnapshot, word: str, key: tuple[str, str] = TITLE) -> list[int]:
+    """The lids of documents with a term."""
+    term = snapshot.term_id(word)
+    lids = np.arange(snapshot.reader.limit, dtype=np.uint32)
+    if term < 0:
+        return []
+    return np.flatnonzero(snapshot.occurrences(snapshot.number_of(key), term, lids)).tolist()
+
+
+def flush(index: TextIndex) -> IndexState:
+    return index.flush(index.freeze())
+
+
+def bitmap(lids: Sequence[int], limit: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    bits = np.zeros((limit + 63) // 64 * 64, np.uint8)
+    bits[list(lids)] = 1
+    return np.packbits(bits, bitorder="little").view(np.uint64)
+
+
+def test_a_batch_is_visible_at_once(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue train", "kind of blue"))
+    index.add_batch(2, "book", titles("blue"))
+    index.add_batch(3, "music", [{"title": "giant steps", "lyrics": ["feeling blue", "so blue"]}, {}])
+    snapshot = index.snapshot()
+    assert found(snapshot, "blue") == [0, 1]
+    assert found(snapshot, "blue", ("book", "title")) == [2]
+    assert found(snapshot, "blue", LYRICS) == [3]
+    assert found(snapshot, "green") == []
+
+
+def test_positions_and_phrases(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue blue train", "train blue"))
+    index.add_batch(2, "music", [{"lyrics": ["blue", "train"]}, {"title": "blue train"}])
+    snapshot = index.snapshot()
+    blue, train = snapshot.term_id("blue"), snapshot.term_id("train")
+    offsets, positions = snapshot.positions(0, blue, np.array([0, 1, 3], np.uint32))
+    assert [positions[a:b].tolist() for a, b in pairwise(offsets)] == [[0, 1], [1], [0]]
+    assert snapshot.phrase(0, [blue, train], None)[0].tolist() == [0, 3]
+    assert snapshot.phrase(1, [blue, train], None)[0].tolist() == []
+    assert snapshot.field_lengths(0, np.arange(4, dtype=np.uint32)).tolist() == [3, 2, 0, 2]
+    assert snapshot.statistics(0) == (3, 7 / 3)
+
+
+def test_a_snapshot_never_changes(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue"))
+    before = index.snapshot()
+    for lid in range(1, 100):
+        index.add_batch(lid, "music", titles("blue green"))
+    index.live = bitmap([], 100)
+    flush(index)
+    assert found(before, "blue") == [0]
+    assert found(before, "green") == []
+    assert before.statistics(0) == (1, 1.0)
+
+
+batches = st.lists(
+    st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=5).map(" ".join), min_size=1, max_size=6), max_size=40
+)
+
+
+@given(batches=batches, flushed_after=st.sets(st.integers(0, 39)))
+def test_any_batches_with_any_flushes(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[str]], flushed_after: set[int]
+) -> None:
+    """Also after a restart from the last flush, with what came since added anew."""
+    directory = tmp_path_factory.mktemp("index")
+    index = new_index(directory)
+    documents: list[str] = []
+    state, saved = flush(index), 0
+    for number, batch in enumerate(batches):
+        index.add_batch(len(documents), "music", titles(*batch))
+        documents += batch
+        if number in flushed_after:
+            state, saved = flush(index), len(documents)
+    check(index.snapshot(), documents)
+    again = TextIndex(directory)
+    again.load(state)
+    check(again.snapshot(), documents[:saved])
+    if documents[saved:]:
+        again.add_batch(saved, "music", titles(*documents[saved:]))
+    check(again.snapshot(), documents)
+
+
+def check(snapshot: IndexSnapshot, documents: list[str]) -> None:
+    for word in "abcdefgh":
+        assert found(snapshot, word) == [lid for lid, text in enumerate(documents) if word in text.split()]
+    lengths = [len(text.split()) for text in documents]
+    assert snapshot.field_lengths(0, np.arange(len(documents), dtype=np.uint32)).tolist() == lengths
+    assert snapshot.statistics(0)[0] == sum(length > 0 for length in lengths)
+
+
+def test_merging_bounds_the_number_of_parts(tmp_path: Path) -> None:
+    """A few parts for each size class, however small the batches are."""
+    index = new_index(tmp_path)
+    most, tokens = 0, 0
+    for lid in range(5_000):
+        index.add_batch(lid, "music", titles("one two three four five"))
+        tokens += 5
+        most = max(most, len(index.snapshot().parts))
+    classes = 1
+    while tokens >= SMALLEST_CLASS_TOKENS:
+        tokens //= FAN_OUT
+        classes += 1
+    assert most <= classes * MEMORY_FAN_OUT
+    snapshot = index.snapshot()
+    assert [part.base for part in snapshot.parts[1:]] == [part.limit for part in snapshot.parts[:-1]]
+    assert snapshot.statistics(0) == (5_000, 5.0)
+
+
+def test_a_flush_leaves_few_files(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    for lid in range(3 * FAN_OUT):
+        index.add_batch(lid, "music", titles("blue"))
+        state = flush(index)
+    assert len(state["parts"]) <= FAN_OUT
+    assert index.memory_bytes() == 0
+
+
+def test_merging_drops_dead_documents(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue", "blue", "green"))
+    index.add_batch(3, "music", titles("blue", "red"))
+    index.live = bitmap([1, 3], 5)
+    flush(index)
+    snapshot = index.snapshot()
+    assert found(snapshot, "blue") == [1, 3]
+    assert found(snapshot, "green") == found(snapshot, "red") == []
+    assert snapshot.statistics(0) == (2, 1.0)
+
+
+def test_documents_beyond_the_bitmap_live(tmp_path: Path) -> None:
+    """They were added after it was published. In the bitmap's last word its owner sets what is beyond."""
+    index = new_index(tmp_path)
+    index.live = bitmap(range(64), 64)
+    index.add_batch(0, "music", titles("blue"))
+    index.add_batch(1, "music", titles(*["blue"] * 200))
+    flush(index)
+    assert found(index.snapshot(), "blue") == list(range(201))
+
+
+def test_the_frequency_of_live_documents(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles(*["blue"] * 10, *["green"] * 10))
+    snapshot = index.snapshot()
+    term, live = snapshot.term_id("blue"), bitmap([0, 1, 15], 20)
+    assert snapshot.document_frequency(0, term) == 10
+    assert snapshot.live_frequency(0, term, live, dead=True) == 2
+    assert snapshot.live_frequency(0, term, live, dead=False) == 10
+    assert snapshot.live_frequency(0, -1 % 2**32, live, dead=True) == 0
+
+
+def test_files_that_no_state_names_are_deleted(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    (tmp_path / "segment-0-0-9.9.bin").write_bytes(b"left by a crash")
+    states = []
+    for lid in range(4):
+        index.add_batch(lid, "music", titles("blue"))
+        states.append(flush(index))
+    named = {file for state in states[-2:] for file in names(state)}
+    assert {path.name for path in tmp_path.iterdir()} == named
+    assert found(index.snapshot(), "blue") == [0, 1, 2, 3]
+
+
+def names(state: IndexState) -> set[str]:
+    segments = {file["name"] for part in state["parts"] for file in part["files"] if file is not None}
+    return {state["lexicon"]["name"], *segments}
+
+
+def test_a_reader_keeps_files_that_are_deleted(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue"))
+    flush(index)
+    before = index.snapshot()
+    for lid in range(1, 4 * FAN_OUT):
+        index.add_batch(lid, "music", titles("blue"))
+        flush(index)
+    assert found(before, "blue") == [0]
+
+
+@pytest.mark.parametrize("damage", ["missing", "short", "flipped"])
+@pytest.mark.parametrize("kind", ["lexicon", "segment"])
+def test_damage_is_named_by_file(tmp_path: Path, kind: str, damage: str) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue", "green"))
+    state = flush(index)
+    path = next(tmp_path.glob(f"{kind}*"))
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        path.write_bytes(content[:middle] if damage == "short" else flipped)
+    with pytest.raises(Corruption, match=path.name):
+        TextIndex(tmp_path).load(state)
+
+
+def test_a_write_during_a_flush_is_kept(tmp_path: Path) -> None:
+    """The writer goes on between freezing and writing, and merges nothing that is being written."""
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue"))
+    frozen = index.freeze()
+    for lid in range(1, 50):
+        index.add_batch(lid, "music", titles("blue"))
+    state = index.flush(frozen)
+    assert found(index.snapshot(), "blue") == list(range(50))
+    again = TextIndex(tmp_path)
+    again.load(state)
+    assert found(again.snapshot(), "blue") == [0]
+
+
+def test_fields_keep_their_numbers_and_profiles(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue"))
+    index.configure([IndexedField("album", "name", TextProfile(whole=True, cased=True)), *FIELDS])
+    index.add_batch(1, "album", [{"name": "Kind of Blue"}])
+    again = TextIndex(tmp_path)
+    again.load(flush(index))
+    snapshot = again.snapshot()
+    assert [snapshot.number_of(field.key) for field in FIELDS] == [0, 1, 2]
+    number, indexed = snapshot.fields["album", "name"]
+    assert (number, indexed.profile.whole, indexed.profile.cased) == (3, True, True)
+    assert [found(snapshot, word, ("album", "name")) for word in indexed.profile.terms("Kind of Blue")] == [[1]]
+    assert [found(snapshot, word, ("album", "name")) for word in indexed.profile.terms("kind of blue")] == [[]]
+
+
+@pytest.mark.parametrize(
+    ("profile", "text", "query", "matches"),
+    [
+        (profile_of("best", True, None), "Les Cafés de Paris", "cafe", True),
+        (profile_of("none", True, None), "Les Cafés de Paris", "cafe", False),
+        (profile_of("best", True, None), "blue trains", "training train", True),
+        (profile_of("none", False, None), "Café", "cafe", False),
+        (profile_of("none", True, None), "труд и мир", "МИР", True),
+        (profile_of("best", True, "word"), "Kind of Blue", "kind of blue", True),
+        (profile_of("best", True, "word"), "Kind of Blue", "blue", False),
+        (profile_of("best", True, "exact"), "O'Neil & Søn", "o'neil & søn", True),
+        (profile_of("best", True, None, cased=True), "Blue Σ", "Blue Σ", True),
+        (profile_of("best", True, None, cased=True), "Blue Σ", "blue", False),
+    ],
+)
+def test_text_is_found_by_its_profile(
+    tmp_path: Path, profile: TextProfile, text: str, query: str, matches: bool
+) -> None:
+    index = new_index(tmp_path, [IndexedField(*TITLE, profile)])
+    index.add_batch(0, "music", titles(text))
+    assert any(found(index.snapshot(), word) for word in profile.terms(query)) == matches
