@@ -68,6 +68,7 @@ schema paper {
   rank-profile weighted { inputs { query(w): 2.0 }
     first-phase { expression: 0.3 * bm25(title) + query(w) * bm25(body) } }
   rank-profile year { first-phase { expression: attribute(year) } }
+  rank-profile infinite { first-phase { expression: if (attribute(year) > 2004, 1 / (attribute(year) - 2005), 1) } }
   rank-profile dropping inherits sum { first-phase { expression: bm25(title) + bm25(body)
     rank-score-drop-limit: 1.0 } }
   rank-profile two inherits sum { second-phase { expression: 10 - firstPhase
@@ -232,6 +233,20 @@ def test_sorting_paging_and_several_types():
         assert [h.relevance for h in both.hits] == sorted((h.relevance for h in both.hits), reverse=True)
         by_score = ask(node, WordItem("title", "graph"), order_by=(SortKey("[relevance]", descending=True),))
         assert names(by_score) == names(ask(node, WordItem("title", "graph")))
+
+
+def test_sorting_by_an_attribute_that_one_type_lacks():
+    with node_with(*EXAMPLES, Put(DocumentId("n", "note", "0"), {"title": "a graph"})) as node:
+        by_cat = names(ask(node, TrueItem(), order_by=(SortKey("cat", descending=True),), document_types=()))
+    assert (set(by_cat[:2]), by_cat[2], set(by_cat[3:])) == ({"a", "c"}, "b", {"0", "d"})
+
+
+@pytest.mark.parametrize(("profile", "least"), [("year", ["a", "d"]), ("infinite", ["c", "b"])])
+def test_scores_that_are_no_finite_numbers_are_below_all_others(profile, least):
+    with node_with(*EXAMPLES) as node:
+        response = ask(node, TrueItem(), profile)
+    assert names(response)[-2:] == least
+    assert response.hits[-1].relevance == -math.inf
 
 
 def test_summaries_and_bolding():

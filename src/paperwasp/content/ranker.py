@@ -88,7 +88,9 @@ class Ranker:
         return rising[order], scores[order]
 
     def _first_phase(self, lids: Lids) -> Scores:
-        return BlockEvaluator(BlockContext(self.setting, lids)).evaluate(self.profile.first_phase)
+        """What is no finite number is -inf, as in Vespa: below all others, and rendered as "-Infinity"."""
+        scores = BlockEvaluator(BlockContext(self.setting, lids)).evaluate(self.profile.first_phase)
+        return np.where(np.isfinite(scores), scores, -np.inf)
 
     def matches(self) -> Lids:
         """All documents that match, rising."""
@@ -139,14 +141,20 @@ class Ranker:
         )  # fmt: skip
 
     def sorted_by(self, keys: Sequence[SortKey], wanted: int) -> RankedHits:
-        """The first `wanted` in the order of the keys; ties: the lower lid first."""
+        """The first `wanted` in the order of the keys; ties: the lower lid first.
+
+        An attribute that this document type does not have is unset in all its documents.
+        """
         lids = self.matches()
         by_relevance = any(key.field == "[relevance]" for key in keys)
         scores = self._all_scores(lids) if by_relevance else np.zeros(len(lids))
         order = np.arange(len(lids))
         for key in reversed(keys):
-            values = scores if key.field == "[relevance]" else self.setting.space.columns[key.field].sort_keys(lids)
-            order = order[stable_order(values[order], key.descending)]
+            column = self.setting.space.columns.get(key.field)
+            if key.field == "[relevance]":
+                order = order[stable_order(scores[order], key.descending)]
+            elif column is not None:
+                order = order[stable_order(column.sort_keys(lids)[order], key.descending)]
         order = order[:wanted]
         return self._ranked(len(lids), lids[order], scores[order])
 
@@ -178,6 +186,11 @@ def _moved_below(rest: Scores, first: Scores, second: Scores) -> Scores:
     """First-phase scores of hits that were not ranked anew, scaled and moved below those that were."""
     if len(rest) == 0:
         return rest
+    first, second = first[np.isfinite(first)], second[np.isfinite(second)]
+    if len(first) == 0 or len(second) == 0:
+        return rest
     low, high = float(first.min()), float(first.max())
     scale = (float(second.max()) - float(second.min())) / (high - low) if high > low else 1.0
-    return rest * scale - (low * scale - float(second.min()))
+    with np.errstate(invalid="ignore"):
+        moved = rest * scale - (low * scale - float(second.min()))
+    return np.where(np.isneginf(rest), rest, moved)

@@ -46,7 +46,7 @@ class Profiles:
     def keep_only(self, schemas: Mapping[str, Schema]) -> None:
         """Forgets what replaced schemas compiled to."""
         kept = {id(schema) for schema in schemas.values()}
-        self._compiled = {key: value for key, value in self._compiled.items() if key in kept}
+        self._compiled = {key: value for key, value in list(self._compiled.items()) if key in kept}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,10 +128,11 @@ def _is_unranked(keys: tuple[SortKey, ...]) -> bool:
 def _places(hits: RankedHits, keys: tuple[SortKey, ...]) -> Iterator[_Place]:
     columns: list[list[Any]] = []
     for key in keys:
+        column = hits.setting.space.columns.get(key.field)
         if key.field == "[relevance]":
             columns.append(hits.scores.tolist())
         else:
-            columns.append(hits.setting.space.columns[key.field].gather(hits.lids))
+            columns.append(column.gather(hits.lids) if column is not None else [None] * len(hits.lids))
     rows = list(zip(*columns, strict=True)) if keys else [()] * len(hits.lids)
     return starmap(_Place, ((hits, number, row) for number, row in enumerate(rows)))
 
