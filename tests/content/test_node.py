@@ -6,6 +6,7 @@ import math
 import shutil
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,9 @@ from nodes import (
 )
 
 from paperwasp import limits
+from paperwasp.content.records import Entry, entry_of
 from paperwasp.content.view import View
+from paperwasp.document.operations import Operation
 from paperwasp.document.types import INT, LONG, STRING
 from paperwasp.errors import Conflict, Corruption, InternalError, InvalidInput, Overload
 from paperwasp.schema.model import Field
@@ -179,6 +182,20 @@ def test_wrong_values_are_refused_and_the_rest_is_applied(tmp_path: Path) -> Non
         assert answers[1] is False and node.get("b") == {"year": 1}
         with pytest.raises(InvalidInput, match="Document type film does not exist"):
             node.apply(put("a", "film"))
+
+
+def test_an_operation_that_cannot_be_encoded_costs_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def entry(operation: Operation, *rest: Any) -> Entry:
+        if operation.id.user_specified == "bad":
+            raise OverflowError("too much")
+        return entry_of(operation, *rest)
+
+    monkeypatch.setattr("paperwasp.content.node.entry_of", entry)
+    with started(tmp_path) as node:
+        answers = node.apply(put("a", year=1), put("bad"), put("b", year=2))
+        assert isinstance(answers[1], InternalError)
+        assert node.get("a") == {"year": 1} and node.get("b") == {"year": 2}
+        assert node.apply(put("c", year=3)) == [False]
 
 
 @pytest.mark.parametrize("ending", ["crash", "close", "checkpoint"])

@@ -223,6 +223,9 @@ class ContentNode:
                 reply(error)
             except (TypeError, ValueError) as error:
                 reply(InvalidInput(f"{operation.id}: {error}"))
+            except Exception as error:  # a defect costs its own operation, and never the writer
+                _LOGGER.exception("%s could not be encoded", operation.id)
+                reply(InternalError(f"{operation.id}: {error}"))
             else:
                 by_partition[operation.id.partition].append((entry, reply))
         return [waiting for partition in by_partition for waiting in partition]
