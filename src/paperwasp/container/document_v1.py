@@ -96,6 +96,7 @@ class DocumentApi:
             return _other_method(request)
         options = read_options(request.query)
         if document_id is None:
+            _check_cluster(self._config, options)  # `vespa visit` asks for '*' to be told what clusters there are
             raise InvalidInput(
                 f"Visiting, and changing many documents at once, are not supported yet: {request.method}"
             )
@@ -129,10 +130,14 @@ def _config(model: ApplicationModel) -> _Config:
     return _Config(routes, tuple(cluster.id for cluster in model.content_clusters))
 
 
-def _route(config: _Config, document_id: DocumentId, options: Options) -> _Route:
-    if options.cluster is not None and options.cluster not in config.clusters:
+def _check_cluster(config: _Config | None, options: Options) -> None:
+    if config is not None and options.cluster is not None and options.cluster not in config.clusters:
         known = ", ".join(f"'{cluster}'" for cluster in config.clusters)
         raise InvalidInput(f"Your Vespa deployment has no content cluster '{options.cluster}', only {known}")
+
+
+def _route(config: _Config, document_id: DocumentId, options: Options) -> _Route:
+    _check_cluster(config, options)
     document_type = document_id.document_type
     route = config.routes.get(document_type)
     if route is None:
