@@ -203,7 +203,7 @@ class ConfigServer:
         if refused:
             listed = "\n".join(refused)
             raise InvalidPackage(
-                "Invalid application package: these changes are not supported yet while there are documents; "
+                "Invalid application package: these changes of the active application are not supported yet; "
                 f"delete the application first, its documents with it, or take them back:\n{listed}"
             )
 
