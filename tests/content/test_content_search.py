@@ -77,7 +77,8 @@ schema paper {
 schema note {
   document note { field title type string { indexing: index | summary
       index: enable-bm25 }
-    field year type int { indexing: attribute | summary } }
+    field year type int { indexing: attribute | summary }
+    field hidden type int { indexing: attribute } }
   fieldset default { fields: title }
   rank-profile sum { first-phase { expression: bm25(title) } }
 }
@@ -239,6 +240,12 @@ def test_sorting_by_an_attribute_that_one_type_lacks():
     with node_with(*EXAMPLES, Put(DocumentId("n", "note", "0"), {"title": "a graph"})) as node:
         by_cat = names(ask(node, TrueItem(), order_by=(SortKey("cat", descending=True),), document_types=()))
     assert (set(by_cat[:2]), by_cat[2], set(by_cat[3:])) == ({"a", "c"}, "b", {"0", "d"})
+
+
+def test_sorting_by_an_attribute_that_is_text_in_one_type_and_a_number_in_another():
+    notes = [Put(DocumentId("n", "note", str(i)), {"hidden": i}) for i in range(2)]
+    with node_with(*EXAMPLES, *notes) as node:
+        assert names(ask(node, TrueItem(), order_by=(SortKey("hidden"),), document_types=()))[-3:] == ["0", "1", "c"]
 
 
 @pytest.mark.parametrize(("profile", "least"), [("year", ["a", "d"]), ("infinite", ["c", "b"])])

@@ -152,10 +152,12 @@ def _sort_key(keys: tuple[SortKey, ...]) -> Any:
 
 
 def _compare(left: Any, right: Any) -> int:
-    """Unset first; strings without case."""
+    """Unset first, then numbers, then strings without case: two document types may differ in an attribute's type."""
     if left is None or right is None:
         return (left is not None) - (right is not None)
-    if isinstance(left, str) and isinstance(right, str):
+    if isinstance(left, str) != isinstance(right, str):
+        return 1 if isinstance(left, str) else -1
+    if isinstance(left, str):
         left, right = left.lower(), right.lower()
     return int(left > right) - int(left < right)
 
