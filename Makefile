@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 
-.PHONY: demo test check bench build sanitize clean
+.PHONY: demo test check bench build sanitize wheel clean
 
 demo: $(VENV)/.built
 	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
@@ -34,6 +34,7 @@ sanitize: $(VENV)/.built
 
 # Tools first, so that the compiled core builds against what is installed and rebuilds in seconds.
 $(VENV)/.tools: requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "paperwasp needs Python 3.11 or newer: make PYTHON=…")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
@@ -43,6 +44,10 @@ $(VENV)/.tools: requirements-dev.txt
 $(VENV)/.built: $(VENV)/.tools pyproject.toml CMakeLists.txt $(CORE_SOURCES)
 	tools/build.sh $(BIN)
 	touch $@
+
+# What is published: a wheel for this machine and the sources.
+wheel: $(VENV)/.built
+	$(BIN)/python -m build --no-isolation
 
 clean:
 	rm -rf $(VENV) build dist
