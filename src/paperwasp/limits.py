@@ -39,8 +39,11 @@ QUERY_QUEUE_LENGTH: Final = 256
 
 # Feeding
 DOCUMENT_TIMEOUT_MS: Final = 180_000
+OPERATION_QUEUE_BYTES: Final = 256 * 1024 * 1024
+"""Of the bodies of such operations; a single larger one is taken when none waits."""
 OPERATION_QUEUE_LENGTH: Final = 4096
 """Operations accepted and not yet written to the log; one more is answered with 429."""
+LOG_BATCH_BYTES: Final = 64 * 1024 * 1024
 LOG_BATCH_OPERATIONS: Final = 1024
 LOG_RECORD_BYTES: Final = 1 << 30
 LOG_FILE_BYTES: Final = 64 * 1024 * 1024

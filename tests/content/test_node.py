@@ -29,7 +29,7 @@ from nodes import (
 from paperwasp import limits
 from paperwasp.content.records import Entry, entry_of
 from paperwasp.content.view import View
-from paperwasp.document.operations import Operation
+from paperwasp.document.operations import Operation, Outcome
 from paperwasp.document.types import INT, LONG, STRING
 from paperwasp.errors import Conflict, Corruption, InternalError, InvalidInput, Overload
 from paperwasp.schema.model import Field
@@ -285,6 +285,28 @@ def test_a_full_queue_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             node.node.submit(put("b"), answered.append)
         release.set()
     assert len(answered) == 3
+
+
+def test_bytes_that_wait_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "OPERATION_QUEUE_BYTES", 100)
+    monkeypatch.setattr(limits, "LOG_BATCH_BYTES", 50)
+    entered, release, answered = Event(), Event(), list[object]()
+    with started(tmp_path) as node:
+
+        def block(_: object) -> None:
+            entered.set()
+            release.wait(30)
+
+        node.node.submit(put("a"), block)
+        assert entered.wait(30)
+        node.node.submit(put("large"), answered.append, 1000)  # nothing waits before it
+        with pytest.raises(Overload, match="1000 bytes are waiting"):
+            node.node.submit(put("b"), answered.append, 1)
+        release.set()
+        node.node.checkpoint()
+        for k in range(10):
+            node.node.submit(put(k), answered.append, 10)
+    assert [type(answer) for answer in answered] == [Outcome] * 11
 
 
 def test_a_log_of_another_past_is_refused(tmp_path: Path) -> None:

@@ -161,14 +161,16 @@ def _put(request: Request, document_id: DocumentId, route: _Route, options: Opti
         raise InvalidInput(
             "'create' on a put is not supported yet: a put without it creates the document or replaces it"
         )
-    return ApplyRequest(Put(document_id, route.reader.read_put(body.fields, document_id.text)))
+    put = Put(document_id, route.reader.read_put(body.fields, document_id.text))
+    return ApplyRequest(put, len(request.body))
 
 
 def _update(request: Request, document_id: DocumentId, route: _Route, options: Options) -> ApplyRequest:
     body = read_body(request.body)
     _refuse_condition(body.condition)
     create = options.create if options.create is not None else body.create
-    return ApplyRequest(Update(document_id, route.reader.read_update(body.fields, document_id.text), bool(create)))
+    update = Update(document_id, route.reader.read_update(body.fields, document_id.text), bool(create))
+    return ApplyRequest(update, len(request.body))
 
 
 def _remove(_: Request, document_id: DocumentId, __: _Route, ___: Options) -> ApplyRequest:

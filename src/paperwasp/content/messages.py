@@ -18,6 +18,8 @@ class ApplyRequest:
     """One operation to be made durable and applied. Answered with its Outcome, or an error of `paperwasp.errors`."""
 
     operation: Operation
+    size_bytes: int = 0
+    """Of the body that it came in: what counts against the queue's limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 OperationReply = Callable[[object], None]
 """Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
-_Waiting = tuple[Operation, OperationReply]
+_Waiting = tuple[Operation, OperationReply, int]
+"""With the bytes of the operation's body."""
 
 
 class ContentNode:
@@ -66,6 +67,9 @@ class ContentNode:
         self._saver: Thread | None = None
         self._save_error: Exception | None = None
         self._is_stopping = False
+        # What waits is their difference: each is written by one thread only.
+        self._submitted_bytes = 0
+        self._answered_bytes = 0
         try:
             self._checkpoints = Checkpoints(directory)
             self._state = self._checkpoints.load(make_index)
@@ -84,7 +88,7 @@ class ContentNode:
         """Goes on under these schemas; returns when queries see them. Errors: InvalidInput, with nothing changed."""
         self._control(lambda: self._configure(generation, schemas))
 
-    def submit(self, operation: Operation, reply: OperationReply) -> None:
+    def submit(self, operation: Operation, reply: OperationReply, size_bytes: int = 0) -> None:
         """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
 
         Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; InternalError
@@ -96,7 +100,11 @@ class ContentNode:
             raise InvalidInput(f"Document type {operation.id.document_type} does not exist")
         if self._queue.qsize() >= limits.OPERATION_QUEUE_LENGTH:
             raise Overload(f"{limits.OPERATION_QUEUE_LENGTH} operations are waiting already")
-        self._queue.put((operation, reply))
+        waiting_bytes = self._submitted_bytes - self._answered_bytes
+        if waiting_bytes > 0 and waiting_bytes + size_bytes > limits.OPERATION_QUEUE_BYTES:
+            raise Overload(f"operations of {waiting_bytes} bytes are waiting already")
+        self._submitted_bytes += size_bytes
+        self._queue.put((operation, reply, size_bytes))
 
     def view(self) -> View:
         """What is published now."""
@@ -185,13 +193,15 @@ class ContentNode:
     def _take(self) -> tuple[list[_Waiting], _Control | None]:
         """What waits, up to a batch and to the first control; waits for something."""
         batch: list[_Waiting] = []
+        size_bytes = 0
         item = self._queue.get()
         try:
             while True:
                 if isinstance(item, _Control):
                     return batch, item
                 batch.append(item)
-                if len(batch) >= limits.LOG_BATCH_OPERATIONS:
+                size_bytes += item[2]
+                if len(batch) >= limits.LOG_BATCH_OPERATIONS or size_bytes >= limits.LOG_BATCH_BYTES:
                     return batch, None
                 item = self._queue.get_nowait()
         except Empty:
@@ -205,6 +215,7 @@ class ContentNode:
             answers: Sequence[object] = self._log_and_apply(entries)
         except Exception as error:
             answers = [error] * len(replies)
+        self._answered_bytes += sum(size_bytes for _, _, size_bytes in batch)
         for reply, answer in zip(replies, answers, strict=True):
             reply(answer)
 
@@ -213,7 +224,7 @@ class ContentNode:
         state, last = self._state, self._state.timestamp_us
         first_us = max(self._environment.time_ns() // 1000, last + 1)
         by_partition: list[list[tuple[Entry, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
-        for timestamp_us, (operation, reply) in enumerate(batch, first_us):
+        for timestamp_us, (operation, reply, _) in enumerate(batch, first_us):
             document_type = operation.id.document_type
             try:
                 entry = entry_of(

@@ -46,7 +46,7 @@ class ContentService:
     def handle(self, message: Request, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, InvalidInput."""
         if type(message) is ApplyRequest:
-            self._node.submit(message.operation, reply)
+            self._node.submit(message.operation, reply, message.size_bytes)
         else:
             self._pool.submit(self._answer, message, reply)
 
