@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
@@ -67,9 +68,8 @@ class SearchRequest:
     """On the monotonic clock; 0: none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One hit. `fields` is JSON: the members of the object without its braces' outer parts being parsed again."""
+class Hit(NamedTuple):
+    """One hit. A tuple, since many are made for every query."""
 
     gid: bytes
     document_type: str

@@ -6,10 +6,9 @@ May run in any thread, beside the writer: a view never changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cmp_to_key
 from itertools import starmap
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -49,8 +48,7 @@ class Profiles:
         self._compiled = {key: value for key, value in list(self._compiled.items()) if key in kept}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Place:
+class _Place(NamedTuple):
     """One hit before it is written: hit number `number` of `ranked`."""
 
     ranked: RankedHits

@@ -37,10 +37,12 @@ class SummaryWriter:
             return stored
         fields: dict[str, Any] = orjson.loads(stored)
         fields[DOCUMENT_ID] = document_id
-        shown = {name: self._shown(source, fields[source]) for name, source in self.shown.items() if source in fields}
+        shown = {name: fields[source] for name, source in self.shown.items() if source in fields}
+        if self.bolders:
+            shown = {name: self._bolded(self.shown[name], value) for name, value in shown.items()}
         return orjson.dumps(shown)
 
-    def _shown(self, source: str, value: Any) -> Any:
+    def _bolded(self, source: str, value: Any) -> Any:
         bolder = self.bolders.get(source)
         if bolder is None:
             return value
