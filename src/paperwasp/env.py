@@ -1,11 +1,13 @@
-"""What the outside world tells us: time and randomness. Everything else takes it from here, so tests can replace it."""
+"""What the outside world is to us: time and randomness, which tests can replace, and what makes names durable."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +23,12 @@ class Environment:
 
 
 SYSTEM = Environment()
+
+
+def sync_directory(directory: Path) -> None:
+    """Makes the names of new, renamed and removed files durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, Protocol
 from paperwasp import limits
 from paperwasp.cluster import log_format
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
-from paperwasp.env import SYSTEM, Environment
+from paperwasp.env import SYSTEM, Environment, sync_directory
 from paperwasp.errors import Corruption, InternalError, NoSpace
 
 __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
@@ -138,7 +138,7 @@ class FileOperationLog:
                 self._start_file()
             while len(self._files) > 1 and _covers(applied, self._files[1].header.bases):
                 self._files.pop(0).path.unlink()
-            _sync_directory(self._directory)
+            sync_directory(self._directory)
 
     def skip_to(self, applied: Sequence[Mark]) -> None:
         """Starts a new file after `applied`, where the log has lost its end (a repair that the operator asked for)."""
@@ -259,7 +259,7 @@ class _Opening:
             if not self._read(path, is_last=place == len(paths) - 1):
                 for later in paths[place + 1 :]:
                     later.rename(_free_name(later))
-                _sync_directory(self._directory)
+                sync_directory(self._directory)
                 break
         return self._files, self._marks
 
@@ -309,7 +309,7 @@ class _Opening:
         if is_last and (follows or number == 1) and expected.startswith(data):
             self._log.torn_bytes = len(data)
             path.unlink()
-            _sync_directory(self._directory)
+            sync_directory(self._directory)
             return True
         return self._damaged(path, data, 0, "a damaged file header")
 
@@ -358,18 +358,10 @@ def _write_new_file(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def _truncate(path: Path, size_bytes: int) -> None:
     with path.open("r+b") as file:
         file.truncate(size_bytes)
         os.fsync(file.fileno())
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -62,15 +62,6 @@ def write_file(directory: Path, stem: str, data: bytes | memoryview) -> Path:
     return path
 
 
-def sync_directory(directory: Path) -> None:
-    """Makes the names of new files durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def write_part(directory: Path, part: Part) -> Part:
     """The same part with its segments on disk, mapped from there."""
     if not part.in_memory:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from paperwasp.core import _core
+from paperwasp.env import sync_directory
 from paperwasp.errors import Corruption
 from paperwasp.index import files
 from paperwasp.index.parts import MEMORY_FAN_OUT, Bitmap, Buffer, Part, due_for_merge, merge_parts
@@ -180,7 +181,7 @@ class TextIndex:
                 "lexicon": files.describe_file(files.write_file(self._directory, "lexicon", frozen.lexicon.to_bytes())),
                 "parts": [files.describe_part(part) for part in parts],
             }
-            files.sync_directory(self._directory)
+            sync_directory(self._directory)
         finally:
             with self._lock:
                 self._reserved_limit = 0

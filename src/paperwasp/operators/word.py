@@ -10,7 +10,7 @@ from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.term import AttributeMatch, FieldMatch, IndexMatch, PhraseMatch, TermOperator
-from paperwasp.query import PhraseItem, WordItem
+from paperwasp.query import PhraseItem, TermItem, WordItem
 from paperwasp.schema.model import Field
 
 
@@ -18,30 +18,26 @@ from paperwasp.schema.model import Field
 def plan_word(item: WordItem, space: SearchSpace) -> Operator:
     if item.index == "sddocname":
         return TrueOperator(space) if item.word == space.schema.document.name else FalseOperator(space)
-    matches: list[FieldMatch] = []
-    length = 1
-    for field in fields_of(item.index, space):
-        if field.index is not None:
-            terms = text_profile(field).terms(item.word, item.annotations.stem)
-            length = max(length, len(terms))
-            matches.extend(match_terms(space, field, terms))
-        elif (column := space.columns.get(field.name)) is not None:
-            matches.append(AttributeMatch(space, field.name, column.equal_bitmap(item.word, space.limit)))
-    return TermOperator(space, matches, item.annotations, length)
+    return _plan_text(item, (item.word,), space)
 
 
 @planner(PhraseItem)
 def plan_phrase(item: PhraseItem, space: SearchSpace) -> Operator:
+    return _plan_text(item, item.words, space)
+
+
+def _plan_text(item: TermItem, words: tuple[str, ...], space: SearchSpace) -> Operator:
+    """Words one after the other; an attribute, which has no places, is matched by a single one only."""
     matches: list[FieldMatch] = []
-    length = len(item.words)
+    length = len(words)
     for field in fields_of(item.index, space):
         if field.index is not None:
             profile = text_profile(field)
-            terms = [term for word in item.words for term in profile.terms(word, item.annotations.stem)]
+            terms = [term for word in words for term in profile.terms(word, item.annotations.stem)]
             length = max(length, len(terms))
             matches.extend(match_terms(space, field, terms))
-        elif len(item.words) == 1 and (column := space.columns.get(field.name)) is not None:
-            matches.append(AttributeMatch(space, field.name, column.equal_bitmap(item.words[0], space.limit)))
+        elif len(words) == 1 and (column := space.columns.get(field.name)) is not None:
+            matches.append(AttributeMatch(space, field.name, column.equal_bitmap(words[0], space.limit)))
     return TermOperator(space, matches, item.annotations, length)
 
 
