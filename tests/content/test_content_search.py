@@ -164,6 +164,14 @@ EXAMPLES = (
         (NotItem((WordItem("default", "search"), WordItem("title", "facade"))), "a"),
         (RankItem((WordItem("default", "king"), WordItem("default", "search"))), "b"),
         (WordItem("body", "graphs", annotations=Annotations(stem=False)), ""),
+        (WordItem("title", "Graph", annotations=Annotations(normalize_case=False)), ""),
+        (WordItem("title", "graphs", annotations=Annotations(normalize_case=False)), "ac"),
+        (WordItem("brand", "Cat", annotations=Annotations(normalize_case=False)), "b"),
+        (WordItem("title", "façade", annotations=Annotations(accent_drop=False)), ""),
+        (WordItem("title", "facade", annotations=Annotations(accent_drop=False)), "c"),
+        (WordItem("title", "graph", annotations=Annotations(implicit_transforms=False)), "ac"),
+        (WordItem("title", "graphs", annotations=Annotations(implicit_transforms=False)), ""),
+        (WordItem("body", "large graphs", annotations=Annotations(implicit_transforms=False)), ""),
     ],
     ids=str,
 )
@@ -266,6 +274,8 @@ def test_summaries_and_bolding():
         plain = ask(node, WordItem("title", "graph"), bolding=False, summary="short")
         shown = sorted((orjson.loads(hit.fields) for hit in plain.hits), key=lambda f: f["year"])
         assert shown == [{"title": "Graph search", "year": 1999}, {"title": "Façade of graphs", "year": 2010}]
+        unmarked = ask(node, WordItem("title", "cat", annotations=Annotations(filter=True)))
+        assert [orjson.loads(hit.fields)["title"] for hit in unmarked.hits] == ["Cats"]
         one = ask(node, WordItem("title", "cat"), summary_fields=("year", "nothing"))
         assert [orjson.loads(hit.fields) for hit in one.hits] == [{"year": 2005}]
 
@@ -276,6 +286,8 @@ def test_what_cannot_be_searched():
             ask(node, TrueItem(), "nope")
         with pytest.raises(InvalidQuery, match="hitLimit"):
             ask(node, RangeItem("year", 1, 2, hit_limit=5))
+        with pytest.raises(InvalidQuery, match="usePositionData"):
+            ask(node, WordItem("title", "a", annotations=Annotations(use_position_data=False)))
         with pytest.raises(Timeout):
             ask(node, TrueItem(), deadline_ns=1)
 

@@ -75,9 +75,10 @@ def _bolders(shown: Mapping[str, str], space: SearchSpace, terms: tuple[TermOper
 
 
 def _words_in(field: str, space: SearchSpace, terms: tuple[TermOperator, ...]) -> frozenset[str]:
-    """The terms of the query that search `field`."""
+    """The terms of the query that search `field`, but those that only filter."""
     numbers: set[int] = set()
-    for match in (match for term in terms for match in term.matches if match.field == field):
+    shown = (term for term in terms if not term.annotations.filter)
+    for match in (match for term in shown for match in term.matches if match.field == field):
         if isinstance(match, IndexMatch):
             numbers.add(match.term)
         elif isinstance(match, PhraseMatch):

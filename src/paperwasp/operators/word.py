@@ -6,11 +6,15 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
 
 from __future__ import annotations
 
-from paperwasp.linguistics import TextProfile, profile_of
+from dataclasses import replace
+from typing import Final
+
+from paperwasp.errors import InvalidQuery
+from paperwasp.linguistics import NO_STEMMING, TextProfile, profile_of
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.term import AttributeMatch, FieldMatch, IndexMatch, PhraseMatch, TermOperator
-from paperwasp.query import PhraseItem, TermItem, WordItem
+from paperwasp.query import Annotations, PhraseItem, TermItem, WordItem
 from paperwasp.schema.model import Field
 
 
@@ -28,17 +32,32 @@ def plan_phrase(item: PhraseItem, space: SearchSpace) -> Operator:
 
 def _plan_text(item: TermItem, words: tuple[str, ...], space: SearchSpace) -> Operator:
     """Words one after the other; an attribute, which has no places, is matched by a single one only."""
+    if not item.annotations.use_position_data:
+        raise InvalidQuery(f"usePositionData: false in '{item.index}' is not supported yet")
     matches: list[FieldMatch] = []
     length = len(words)
     for field in fields_of(item.index, space):
         if field.index is not None:
-            profile = text_profile(field)
+            profile = _asked_for(text_profile(field), item.annotations)
             terms = [term for word in words for term in profile.terms(word, item.annotations.stem)]
             length = max(length, len(terms))
             matches.extend(match_terms(space, field, terms))
         elif len(words) == 1 and (column := space.columns.get(field.name)) is not None:
             matches.append(AttributeMatch(space, field.name, column.equal_bitmap(words[0], space.limit)))
     return TermOperator(space, matches, item.annotations, length)
+
+
+def _asked_for(profile: TextProfile, notes: Annotations) -> TextProfile:
+    """How the query's text becomes terms: as the field's, less what annotations say is not to be done to it."""
+    if not notes.implicit_transforms:
+        return _AS_WRITTEN
+    if notes.normalize_case and notes.accent_drop:
+        return profile
+    normalizing = profile.normalizing and notes.accent_drop
+    return replace(profile, normalizing=normalizing, cased=profile.cased or not notes.normalize_case)
+
+
+_AS_WRITTEN: Final = TextProfile(NO_STEMMING, normalizing=False, whole=True, cased=True)
 
 
 def fields_of(index: str, space: SearchSpace) -> list[Field]:
