@@ -125,13 +125,6 @@ class TokenStream:
         """How an error names the current token."""
         return "the end" if self.current.kind == END else repr(self.current.text)
 
-    def mark(self) -> int:
-        """The place to come back to with `reset`."""
-        return self._at
-
-    def reset(self, mark: int) -> None:
-        self._at = mark
-
     def position(self, token: Token | None = None) -> Position:
         start = (token or self.current).start
         line = bisect_right(self._line_starts, start)

@@ -89,10 +89,6 @@ class ProgramBuilder:
     def feature(self, feature: Feature) -> int:
         return self._numbered(("feature", feature.name), _Value(feature=feature))
 
-    def constant_of(self, number: int) -> float | None:
-        """The value of number `number`, if it is a constant."""
-        return self._values[number].constant
-
     def apply(self, operation: str, *operands: int) -> int:
         """The number of `operation` on these values; done at once if they are constants, or the condition is one."""
         constants = [self._values[operand].constant for operand in operands]

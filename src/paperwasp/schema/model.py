@@ -115,11 +115,3 @@ class Schema:
     """Always holds `default`."""
     source: str = ""
     """The path of the schema file in its package."""
-
-    @property
-    def indexed_fields(self) -> tuple[Field, ...]:
-        return tuple(f for f in self.fields.values() if f.index is not None)
-
-    @property
-    def attribute_fields(self) -> tuple[Field, ...]:
-        return tuple(f for f in self.fields.values() if f.attribute is not None)
