@@ -23,8 +23,9 @@ Each class carries the HTTP status that the shells answer with, and the code of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class PaperwaspError(Exception):
@@ -60,6 +61,18 @@ class Position:
         return f"{self.source}, {where}" if self.source else where
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something to tell about an application package: what is wrong with it, or right and worth telling."""
+
+    message: str
+    position: Position | None = None
+    level: Literal["ERROR", "WARNING", "INFO"] = "WARNING"
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.message}" if self.position else self.message
+
+
 class LanguageError(InvalidInput):
     """A text in one of the seven languages does not parse, or names what does not exist."""
 
@@ -91,10 +104,14 @@ class UnreadablePackage(InvalidInput):
 
 
 class InvalidPackage(InvalidInput):
-    """An application package that could be read but does not make an application."""
+    """An application package that could be read but does not make an application. `findings` are all its errors."""
 
     http_status = 412
     deploy_code = "INVALID_APPLICATION_PACKAGE"
+
+    def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(message)
+        self.findings = tuple(findings)
 
 
 class TooLarge(InvalidInput):

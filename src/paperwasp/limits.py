@@ -66,6 +66,9 @@ CONFIG_KEY_LENGTH: Final = 200
 XML_BYTES: Final = 4 * 1024 * 1024
 XML_DEPTH: Final = 64
 
+# Tensors
+TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
+
 # Ranking
 RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""

@@ -1,12 +1,18 @@
 """Data types of fields.
 
+A type is a value: equal types are equal, and `str()` is the name that a schema writes. `describe` and `described` carry
+a type to JSON and back with everything it says, for what is kept on disk.
+
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field-types
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
+
+from paperwasp.tensor.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +23,17 @@ class DataType:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def inner(self) -> tuple[DataType, ...]:
+        """The types that values of this one hold."""
+        return ()
+
+    def walk(self) -> Iterator[DataType]:
+        """This type and all within it."""
+        yield self
+        for type_ in self.inner:
+            yield from type_.walk()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +48,164 @@ class NumericType(DataType):
 BYTE = NumericType("byte", "int8", -128, 127)
 INT = NumericType("int", "int32", -(2**31), 2**31 - 1)
 LONG = NumericType("long", "int64", -(2**63), 2**63 - 1)
+FLOAT16 = NumericType("float16", "float16")
 FLOAT = NumericType("float", "float32")
 DOUBLE = NumericType("double", "float64")
 BOOL = NumericType("bool", "int8", 0, 1)
 STRING = DataType("string")
+URI = DataType("uri")
+RAW = DataType("raw")
+PREDICATE = DataType("predicate")
+POSITION = DataType("position")
 
 PRIMITIVES: Mapping[str, DataType] = {t.name: t for t in (BYTE, INT, LONG, FLOAT, DOUBLE, BOOL, STRING)}
+SINGLE_TYPES: Final[Mapping[str, DataType]] = {
+    **PRIMITIVES, **{t.name: t for t in (FLOAT16, URI, RAW, PREDICATE, POSITION)}
+}  # fmt: skip
+"""Every type that is written as one word, by its name; structs and `tag` excepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayType(DataType):
-    """`array<…>` of a primitive type."""
+    """`array<…>` of any type."""
 
     element: DataType
+
+    @property
+    def inner(self) -> tuple[DataType, ...]:
+        return (self.element,)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSetType(DataType):
+    """`weightedset<…>`: keys with integer weights. The flags say what updates do with keys that are absent or zero."""
+
+    key: DataType
+    create_if_nonexistent: bool = False
+    remove_if_zero: bool = False
+
+    @property
+    def inner(self) -> tuple[DataType, ...]:
+        return (self.key,)
+
+
+@dataclass(frozen=True, slots=True)
+class MapType(DataType):
+    """`map<…,…>`."""
+
+    key: DataType
+    value: DataType
+
+    @property
+    def inner(self) -> tuple[DataType, ...]:
+        return self.key, self.value
+
+
+@dataclass(frozen=True, slots=True)
+class StructType(DataType):
+    """A struct by its name, with its fields in order, inherited ones first."""
+
+    fields: tuple[tuple[str, DataType], ...]
+
+    @property
+    def inner(self) -> tuple[DataType, ...]:
+        return tuple(type_ for _, type_ in self.fields)
+
+    def field(self, name: str) -> DataType | None:
+        return dict(self.fields).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceType(DataType):
+    """`reference<…>`: the id of a document of type `target`."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationReferenceType(DataType):
+    """`annotationreference<…>`: accepted in a struct, and never filled."""
+
+    annotation: str
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFieldType(DataType):
+    """`tensor<…>(…)`."""
+
+    tensor: TensorType
 
 
 def array_of(element: DataType) -> ArrayType:
     return ArrayType(f"array<{element}>", element)
+
+
+def weighted_set_of(
+    key: DataType, *, create_if_nonexistent: bool = False, remove_if_zero: bool = False
+) -> WeightedSetType:
+    return WeightedSetType(f"weightedset<{key}>", key, create_if_nonexistent, remove_if_zero)
+
+
+def map_of(key: DataType, value: DataType) -> MapType:
+    return MapType(f"map<{key},{value}>", key, value)
+
+
+def struct_of(name: str, fields: Mapping[str, DataType]) -> StructType:
+    return StructType(name, tuple(fields.items()))
+
+
+def reference_to(target: str) -> ReferenceType:
+    return ReferenceType(f"reference<{target}>", target)
+
+
+def tensor_field(tensor: TensorType) -> TensorFieldType:
+    return TensorFieldType(str(tensor), tensor)
+
+
+TAG = WeightedSetType("tag", STRING, create_if_nonexistent=True, remove_if_zero=True)
+
+
+def describe(type_: DataType) -> Any:
+    """The type as JSON values, everything it says included."""
+    match type_:
+        case ArrayType():
+            return {"array": describe(type_.element)}
+        case WeightedSetType():
+            flags = [type_.create_if_nonexistent, type_.remove_if_zero]
+            return {"weightedset": describe(type_.key), "flags": flags, "name": type_.name}
+        case MapType():
+            return {"map": [describe(type_.key), describe(type_.value)]}
+        case StructType():
+            return {"struct": type_.name, "fields": [[name, describe(inner)] for name, inner in type_.fields]}
+        case ReferenceType():
+            return {"reference": type_.target}
+        case AnnotationReferenceType():
+            return {"annotationreference": type_.annotation}
+        case TensorFieldType():
+            return {"tensor": type_.name}
+    return type_.name
+
+
+def described(description: Any) -> DataType:
+    """The type that `describe` gave. Errors: KeyError, ValueError for what it never gives."""
+    match description:
+        case str():
+            return SINGLE_TYPES[description]
+        case {"array": element}:
+            return array_of(described(element))
+        case {"weightedset": key, "flags": [create, remove], "name": name}:
+            return WeightedSetType(name, described(key), create, remove)
+        case {"map": [key, value]}:
+            return map_of(described(key), described(value))
+        case {"struct": name, "fields": fields}:
+            return StructType(name, tuple((field_name, described(inner)) for field_name, inner in fields))
+        case {"reference": target}:
+            return reference_to(target)
+        case {"annotationreference": annotation}:
+            return AnnotationReferenceType(f"annotationreference<{annotation}>", annotation)
+        case {"tensor": text}:
+            return tensor_field(TensorType.parse(text))
+    raise ValueError(f"no description of a data type: {description!r}")
 
 
 @dataclass(frozen=True, slots=True)

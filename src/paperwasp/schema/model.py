@@ -1,5 +1,8 @@
 """The schema as the rest of the code sees it: resolved (inheritance applied), validated, immutable.
 
+The model says everything that the language can say. What of it is not executed yet is told by
+`paperwasp.schema.pending`, in one place.
+
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html
 """
 
@@ -8,22 +11,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Final, Literal
 
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.errors import Position
+from paperwasp.tensor.types import TensorType
 
 Stemming = Literal["none", "best", "shortest", "multiple"]
-Match = Literal["text", "word", "exact", "cased", "uncased"]
+Match = Literal["text", "word", "exact", "gram", "cased", "uncased"]
+MatchAlgorithm = Literal["normal", "prefix", "substring", "suffix"]
+
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def _empty() -> Mapping[str, Any]:
+    return _EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Hnsw:
+    """The graph over a tensor attribute."""
+
+    max_links_per_node: int = 16
+    neighbors_to_explore_at_insert: int = 200
+    multi_threaded_indexing: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """How a field's text is indexed."""
+    """How a field's text is indexed. The bounds and the arity are those of predicate fields."""
 
     stemming: Stemming = "best"
     normalizing: bool = True
     enable_bm25: bool = False
+    prefix: bool = False
+    hnsw: Hnsw | None = None
+    arity: int | None = None
+    lower_bound: int | None = None
+    upper_bound: int | None = None
+    dense_posting_list_threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """How results are sorted by a field where the query does not say."""
+
+    order: Literal["ascending", "descending"] = "ascending"
+    function: Literal["uca", "raw", "lowercase"] = "uca"
+    strength: Literal["primary", "secondary", "tertiary", "quaternary", "identical"] = "primary"
+    locale: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +69,68 @@ class AttributeSettings:
     fast_search: bool = False
     fast_rank: bool = False
     cased: bool = False
+    fast_access: bool = False
+    paged: bool = False
+    mutable: bool = False
+    enable_only_bit_vector: bool = False
+    hashed: bool = False
+    """`dictionary { hash }`, or `btree and hash` together with `ordered`."""
+    ordered: bool = True
+    """`dictionary { btree }`, which is the default."""
+    distance_metric: str = ""
+    """Empty: euclidean."""
+    sorting: Sorting | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchSettings:
+    """What `match` says beside the mode."""
+
+    algorithm: MatchAlgorithm = "normal"
+    gram_size: int = 2
+    exact_terminator: str = "@@"
+    max_length: int | None = None
+    max_occurrences: int | None = None
+    max_token_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Linguistics:
+    """The linguistics profiles of a field; empty: the default."""
+
+    index_profile: str = ""
+    search_profile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexingScript:
+    """An indexing statement, read: what it takes, and where its results go.
+
+    `text` is the statement in one canonical form: equal texts do the same. `is_plain` says that it hands the field's
+    own value, unchanged, to its outputs: all that is executed so far.
+    """
+
+    text: str
+    inputs: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    summaries: tuple[str, ...] = ()
+    is_plain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SubField:
+    """What a `struct-field` block says of a part of a field, `name` being the path below the field (`key.name`)."""
+
+    name: str
+    type: DataType
+    index: IndexSettings | None = None
+    attribute: AttributeSettings | None = None
+    summary: bool = False
+    match: Match | None = None
+    match_settings: MatchSettings = MatchSettings()  # noqa: RUF009 — frozen
+    rank_filter: bool = False
+    position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +151,78 @@ class Field:
     position: Position | None = None
     cased: bool = False
     """Whether matching minds case; `match` says so only where it says nothing else."""
+    script: IndexingScript | None = None
+    match_settings: MatchSettings = MatchSettings()  # noqa: RUF009
+    rank_type: str = ""
+    rank_literal: bool = False
+    normal_rank: bool = False
+    """`rank: normal`, said in so many words."""
+    linguistics: Linguistics | None = None
+    sub_fields: Mapping[str, SubField] = field(default_factory=_empty)
+    query_commands: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=_empty)
+    """Alias → the name that it stands for."""
+    imported: ImportedField | None = None
+    """Where the value comes from, if from a referred document."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedField:
+    """`import field reference.target as name`. The Field of that name has the type and settings of the target's."""
+
+    name: str
+    reference: str
+    target: str
+    target_document: str
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSet:
+    """Fields searched as one; `fields` in the order of the schema file."""
+
+    name: str
+    fields: tuple[str, ...]
+    query_commands: tuple[str, ...] = ()
+    match: Match | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant of a schema or rank profile: a literal of its type, or a file of the package."""
+
+    name: str
+    type: TensorType
+    text: str = ""
+    file: str = ""
+    uri: str = ""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A declared `query(name)`. `default` is a literal of the type; empty: there is none. `type` None: a string."""
+
+    type: TensorType | None
+    default: str = ""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxModel:
+    """An ONNX model: the file, and which expression feeds each input and what each output is called."""
+
+    name: str
+    file: str = ""
+    uri: str = ""
+    inputs: Mapping[str, str] = field(default_factory=_empty)
+    outputs: Mapping[str, str] = field(default_factory=_empty)
+    gpu_device: int | None = None
+    intraop_threads: int | None = None
+    interop_threads: int | None = None
+    execution_mode: str = ""
+    position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +233,64 @@ class Function:
     parameters: tuple[str, ...]
     expression: str
     position: Position | None = None
+    inline: bool = False
+    expression_position: Position | None = None
+    """Where `expression` starts; in a file of its own if it was `file:…`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """`diversity { attribute, min-groups, … }`."""
+
+    attribute: str = ""
+    min_groups: int = 1
+    cutoff_factor: float = 10.0
+    cutoff_strategy: str = "loose"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPhase:
+    """Degrading to the best by an attribute where there are too many matches."""
+
+    attribute: str
+    order: Literal["ascending", "descending"] = "descending"
+    max_hits: int = 0
+    total_max_hits: int = 0
+    max_filter_coverage: float = 0.2
+    evaluation_point: float = 0.001
+    pre_post_filter_tipping_point: float = 1.0
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalPhase:
+    """Ranking in the container, over the merged hits."""
+
+    expression: str
+    rerank_count: int = 100
+    rank_score_drop_limit: float | None = None
+    position: Position | None = None
+    """Where the expression starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One line of `mutate`: in `phase` (on-match, on-first-phase, …), change `attribute` by `operation` and `value`."""
+
+    phase: str
+    attribute: str
+    operation: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRank:
+    """What a rank profile says of a field beyond its weight."""
+
+    filter_threshold: float | None = None
+    element_gap: float | None = None
+    """None: not said; infinite for `infinity`."""
+    rank_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +307,62 @@ class RankProfile:
     rank_score_drop_limit: float | None = None
     second_phase_rank_score_drop_limit: float | None = None
     keep_rank_count: int = 10_000
-    functions: Mapping[str, Function] = field(default_factory=lambda: MappingProxyType({}))
-    constants: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    inputs: Mapping[str, tuple[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
-    """query(name) → (type: "double" or a tensor type, default value)."""
+    functions: Mapping[str, Function] = field(default_factory=_empty)
+    constants: Mapping[str, Constant] = field(default_factory=_empty)
+    """Its own, inherited ones, and those of the schema."""
+    inputs: Mapping[str, Input] = field(default_factory=_empty)
+    """By the name in query(name)."""
     match_features: tuple[str, ...] = ()
     summary_features: tuple[str, ...] = ()
     rank_features: tuple[str, ...] = ()
-    rank_properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    field_weights: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    rank_properties: Mapping[str, tuple[str, ...]] = field(default_factory=_empty)
+    """Key → values, in the order in which they are written."""
+    field_weights: Mapping[str, int] = field(default_factory=_empty)
     filter_fields: frozenset[str] = frozenset()
+    field_ranks: Mapping[str, FieldRank] = field(default_factory=_empty)
     ignore_default_rank_features: bool = False
+    position: Position | None = None
+    inherits: tuple[str, ...] = ()
+    global_phase: GlobalPhase | None = None
+    match_phase: MatchPhase | None = None
+    diversity: Diversity | None = None
+    mutations: tuple[Mutation, ...] = ()
+    onnx_models: Mapping[str, OnnxModel] = field(default_factory=_empty)
+    """Its own, inherited ones, and those of the schema."""
+    strict: bool | None = None
+    use_significance_model: bool | None = None
+    tuning: Mapping[str, float] = field(default_factory=_empty)
+    """Keyword → value for what tunes execution: num-threads-per-search, approximate-threshold, weakand …, …"""
+    expression_positions: Mapping[str, Position] = field(default_factory=_empty)
+    """Where the text of `first-phase`, `second-phase`, `match-features`, `summary-features`, `rank-features` starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryField:
+    """One field of a document summary."""
+
+    name: str
+    sources: tuple[str, ...]
+    type: DataType | None = None
+    """None: that of the source."""
+    dynamic: bool = False
+    bolding: bool = False
+    tokens: bool = False
+    matched_elements_only: bool = False
+    select_elements_by: str = ""
     position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
-    """A summary class: output name → source field."""
+    """A summary class: output name → what it shows."""
 
     name: str
-    fields: Mapping[str, str]
+    fields: Mapping[str, SummaryField]
+    from_disk: bool = False
+    omit_summary_features: bool = False
+    inherits: tuple[str, ...] = ()
+    position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +372,19 @@ class Schema:
     name: str
     document: DocumentType
     fields: Mapping[str, Field]
-    fieldsets: Mapping[str, tuple[str, ...]]
+    """Of the document, of the schema outside it (`in_document` False), and imported ones (`imported`)."""
+    fieldsets: Mapping[str, FieldSet]
     rank_profiles: Mapping[str, RankProfile]
     """Always holds `default` and `unranked`."""
     summaries: Mapping[str, DocumentSummary]
     """Always holds `default`."""
     source: str = ""
     """The path of the schema file in its package."""
+    structs: Mapping[str, DataType] = field(default_factory=_empty)
+    constants: Mapping[str, Constant] = field(default_factory=_empty)
+    onnx_models: Mapping[str, OnnxModel] = field(default_factory=_empty)
+    raw_as_base64: bool = True
+    documentid_from_disk: bool = True
+    """False: `documentid: attribute`."""
+    inherits: tuple[str, ...] = ()
+    position: Position | None = None
