@@ -1,0 +1,126 @@
+"""services.xml as values: containers, content clusters, and what each is made of. Immutable.
+
+Vespa: https://docs.vespa.ai/en/reference/applications/services/services.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from paperwasp.errors import Finding, Position
+
+Mode = Literal["index", "streaming", "store-only"]
+
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def _empty() -> Mapping[str, Any]:
+    return _EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a cluster as it is written; everything runs in this one process."""
+
+    host_alias: str = ""
+    host: str = "localhost"
+    """From hosts.xml; localhost where there is no such file."""
+    distribution_key: int = 0
+    group: str = ""
+    """The path of the groups around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """One `server` of a container's `http`."""
+
+    id: str
+    port: int
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A component, handler, searcher, renderer or embedder: what kind, its id, and the text of what is in it."""
+
+    kind: str
+    """The tag that it is written with."""
+    id: str
+    type: str = ""
+    """Of built-in components: `hugging-face-embedder`, …"""
+    class_name: str = ""
+    bundle: str = ""
+    settings: Mapping[str, str] = field(default_factory=_empty)
+    """Path of the child element (`transformer-model`, `transformer-model@path`) → its text or attribute."""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container cluster and which of the interfaces it has."""
+
+    id: str
+    search: bool = False
+    document_api: bool = False
+    document_processing: bool = False
+    model_evaluation: bool = False
+    servers: tuple[HttpServer, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    components: tuple[Component, ...] = ()
+    search_chains: tuple[str, ...] = ()
+    """Ids of the chains that the package declares, beside the built-in ones."""
+    ignore_undefined_fields: bool = False
+    max_document_size_bytes: int | None = None
+    position: Position | None = None
+
+    @property
+    def port(self) -> int | None:
+        """Where its first server listens; None: wherever the service says."""
+        return self.servers[0].port if self.servers else None
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDocument:
+    """A document type in a content cluster."""
+
+    type: str
+    mode: Mode = "index"
+    selection: str = ""
+    is_global: bool = False
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A content cluster, with its document types in the order of services.xml."""
+
+    id: str
+    documents: tuple[ContentDocument, ...] = ()
+    selection: str = ""
+    garbage_collection: bool = False
+    garbage_collection_interval_s: int = 3600
+    redundancy: int = 1
+    searchable_copies: int = 1
+    nodes: tuple[Node, ...] = ()
+    groups: int = 1
+    tuning: Mapping[str, str] = field(default_factory=_empty)
+    """Path below the cluster (`tuning/resource-limits/disk`, `search/query-timeout`) → text, for what has an effect."""
+    processing_cluster: str = ""
+    processing_chain: str = ""
+    position: Position | None = None
+
+    @property
+    def document_types(self) -> tuple[str, ...]:
+        return tuple(document.type for document in self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that services.xml says, and everything that is to be told of it."""
+
+    containers: tuple[Container, ...] = ()
+    content_clusters: tuple[Content, ...] = ()
+    findings: tuple[Finding, ...] = ()
