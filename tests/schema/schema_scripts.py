@@ -61,7 +61,7 @@ def describe(schema: Schema) -> Iterator[str]:
     for field in schema.fields.values():
         settings = " ".join(_settings(field, skip={"name", "type", "indexing", "position", "in_document"}))
         yield f"  field {field.name} {field.type} {settings}".rstrip()
-    for name, fields in schema.fieldsets.items():
+    for name, fieldset in schema.fieldsets.items():
         yield f"  fieldset {name}: {', '.join(fields)}"
     for name, summary in schema.summaries.items():
         yield f"  summary {name}: {', '.join(f'{to}={source}' for to, source in summary.fields.items())}".rstrip()

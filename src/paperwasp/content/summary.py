@@ -54,7 +54,7 @@ def summary_writer(request: SearchRequest, setting: QuerySetting) -> SummaryWrit
     space = setting.space
     schema = space.schema
     summary = schema.summaries.get(request.summary)
-    shown: Mapping[str, str] = summary.fields if summary is not None else {}
+    shown = {name: field.sources[0] for name, field in summary.fields.items()} if summary is not None else {}
     if request.summary_fields:
         shown = {
             name: shown.get(name, name) for name in request.summary_fields if name in shown or name in schema.fields

@@ -38,7 +38,7 @@ class RankSetup:
         """The rank property of the first of these keys that is set, without quotes."""
         for key in keys:
             if (value := self.profile.rank_properties.get(key)) is not None:
-                return value.strip().strip("\"'")
+                return value[-1].strip().strip("\"'")
         return None
 
     def number(self, default: float, *keys: str) -> float:

@@ -63,7 +63,8 @@ _AS_WRITTEN: Final = TextProfile(NO_STEMMING, normalizing=False, whole=True, cas
 def fields_of(index: str, space: SearchSpace) -> list[Field]:
     """The fields that an index name of a query stands for; none, if this document type has no such field."""
     schema = space.schema
-    names = schema.fieldsets.get(index, (index,))
+    fieldset = schema.fieldsets.get(index)
+    names = fieldset.fields if fieldset else (index,)
     return [schema.fields[name] for name in names if name in schema.fields]
 
 

@@ -17,10 +17,27 @@ from paperwasp.ranking.compiler import ExpressionCompiler, FeatureCatalog, Funct
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.program import Feature, Program
+from paperwasp.tensor.types import NUMBER, TensorType
 
 DEFAULT_FIRST_PHASE: Final = "nativeRank"
 _LATER_THAN_SECOND: Final = frozenset(("secondPhase", "relevanceScore"))
 _LATER_THAN_FIRST: Final = _LATER_THAN_SECOND | {"firstPhase"}
+
+
+class ConstantSource(Protocol):
+    """A declared constant: a literal, unless it is in a file."""
+
+    @property
+    def text(self) -> str: ...
+
+
+class InputSource(Protocol):
+    """A declared query(name). `default` is a literal, or empty."""
+
+    @property
+    def type(self) -> TensorType | None: ...
+    @property
+    def default(self) -> str: ...
 
 
 class ProfileSource(Protocol):
@@ -43,9 +60,9 @@ class ProfileSource(Protocol):
     @property
     def functions(self) -> Mapping[str, FunctionSource]: ...
     @property
-    def constants(self) -> Mapping[str, float]: ...
+    def constants(self) -> Mapping[str, ConstantSource]: ...
     @property
-    def inputs(self) -> Mapping[str, tuple[str, float | None]]: ...
+    def inputs(self) -> Mapping[str, InputSource]: ...
     @property
     def match_features(self) -> Sequence[str]: ...
     @property
@@ -53,7 +70,7 @@ class ProfileSource(Protocol):
     @property
     def rank_features(self) -> Sequence[str]: ...
     @property
-    def rank_properties(self) -> Mapping[str, str]: ...
+    def rank_properties(self) -> Mapping[str, Sequence[str]]: ...
     @property
     def ignore_default_rank_features(self) -> bool: ...
     @property
@@ -133,7 +150,8 @@ class _ProfileCompiler:
         at = f" (at line {start.line})" if start else ""
         self.profile = profile
         self.prefix = f"{file}{', ' if file else ''}rank-profile {profile.name!r}{at}, "
-        self.expressions = ExpressionCompiler(catalog, profile.functions, profile.constants, self.prefix)
+        constants = {name: float(constant.text) for name, constant in profile.constants.items()}
+        self.expressions = ExpressionCompiler(catalog, profile.functions, constants, self.prefix)
         self.problems: list[LanguageError] = []
 
     def compile(self, default_rank_features: Sequence[str]) -> CompiledProfile:
@@ -164,7 +182,7 @@ class _ProfileCompiler:
             rank_score_drop_limit=profile.rank_score_drop_limit,
             second_phase_rank_score_drop_limit=profile.second_phase_rank_score_drop_limit,
             inputs=inputs,
-            properties=profile.rank_properties,
+            properties={key: values[-1] for key, values in profile.rank_properties.items()},
             bm25_sum=_bm25_sum(first_phase),
         )
 
@@ -191,12 +209,13 @@ class _ProfileCompiler:
     def input_defaults(self) -> dict[str, float]:
         """query(name) → default value: the inputs of the profile, and rank properties `query(name)`."""
         defaults: dict[str, float] = {}
-        for name, (kind, default) in self.profile.inputs.items():
+        for name, declared in self.profile.inputs.items():
             bare = _query_name(name) or name
-            if kind != "double":
-                self.fail(f"inputs: query({bare}) is a {kind}: not supported yet")
-            defaults[bare] = default if default is not None else 0.0
-        for key, text in self.profile.rank_properties.items():
+            if declared.type != NUMBER:
+                self.fail(f"inputs: query({bare}) is a {declared.type or 'string'}: not supported yet")
+            else:
+                defaults[bare] = float(declared.default or 0.0)
+        for key, (*_, text) in self.profile.rank_properties.items():
             if name := _query_name(key):
                 try:
                     defaults[name] = float(text.strip("\"'"))

@@ -80,7 +80,7 @@ def rank_profile(settings: RankSettings, fields: Mapping[str, Field]) -> RankPro
         match_features=match,
         summary_features=summary,
         rank_features=rank,
-        rank_properties=MappingProxyType(settings.properties),
+        rank_properties=MappingProxyType({key: (value,) for key, value in settings.properties.items()}),
         field_weights=MappingProxyType(weights | settings.weights),
         filter_fields=frozenset(name for name, is_filter in filters.items() if is_filter),
         position=settings.position,

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from paperwasp.errors import Position
-from paperwasp.schema.model import Function
+from paperwasp.schema.model import Constant, Function, Input
 from paperwasp.schema.problems import Problems
 from paperwasp.schema.tree import Node
+from paperwasp.tensor.types import NUMBER
 
 EXPRESSION_SUFFIX: Final = ".expression"
 FEATURE_LISTS: Final = ("match-features", "summary-features", "rank-features")
@@ -28,8 +29,8 @@ class RankSettings:
     single: dict[str, object] = field(default_factory=dict)
     """Field name of `RankProfile` → value, for the settings that have one value."""
     functions: dict[str, Function] = field(default_factory=dict)
-    constants: dict[str, float] = field(default_factory=dict)
-    inputs: dict[str, tuple[str, float | None]] = field(default_factory=dict)
+    constants: dict[str, Constant] = field(default_factory=dict)
+    inputs: dict[str, Input] = field(default_factory=dict)
     features: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Keyword of FEATURE_LISTS → features, without duplicates."""
     inherited_features: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -161,12 +162,13 @@ def _constants(settings: RankSettings, node: Node, around: Surroundings) -> None
             around.problems.error(f"constant {child.name} is defined twice", child.position)
         value = _scalar(child, "constant", around)
         if value is not None:
-            settings.constants[child.name] = value
+            settings.constants[child.name] = Constant(child.name, NUMBER, repr(value), position=child.position)
 
 
 def _inputs(settings: RankSettings, node: Node, around: Surroundings) -> None:
     for child in node.children:
-        declared = ("double", _scalar(child, "input", around))
+        default = _scalar(child, "input", around)
+        declared = Input(NUMBER, "" if default is None else repr(default))
         if settings.inputs.setdefault(child.name, declared) != declared:
             around.problems.error(f"input query({child.name}) is defined twice", child.position)
 

@@ -16,7 +16,7 @@ from paperwasp import limits
 from paperwasp.document.types import DocumentType
 from paperwasp.errors import InvalidInput, LanguageError, Position
 from paperwasp.schema.fields import resolve_field, stemming_of
-from paperwasp.schema.model import DocumentSummary, Field, Schema, Stemming
+from paperwasp.schema.model import DocumentSummary, Field, FieldSet, Schema, Stemming
 from paperwasp.schema.problems import Problems
 from paperwasp.schema.rank_profiles import BUILT_IN, ProfileScope, all_profiles, rank_profile
 from paperwasp.schema.rank_settings import RankSettings, Surroundings
@@ -284,14 +284,14 @@ class _SchemaResolver:
 
     # Fieldsets
 
-    def fieldsets(self) -> dict[str, tuple[str, ...]]:
+    def fieldsets(self) -> dict[str, FieldSet]:
         fieldsets = {name: names for parent in self.inherited for name, names in parent.schema.fieldsets.items()}
         own: set[str] = set()
         for node in self.source.root.all("fieldset"):
             if node.name in own:
                 self.problems.error(f"fieldset {node.name} is defined twice", node.position)
             own.add(node.name)
-            fieldsets[node.name] = self.fieldset(node)
+            fieldsets[node.name] = FieldSet(node.name, self.fieldset(node), position=node.position)
         return fieldsets
 
     def fieldset(self, node: Node) -> tuple[str, ...]:

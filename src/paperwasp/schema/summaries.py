@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from paperwasp import limits
-from paperwasp.schema.model import DocumentSummary, Field
+from paperwasp.schema.model import DocumentSummary, Field, SummaryField
 from paperwasp.schema.problems import Problems
 from paperwasp.schema.tree import Node
 
@@ -32,16 +32,22 @@ def resolve_summaries(
     `unusable` are the names of fields that have a problem already, so that to name them is not another one.
     """
     resolution = _Resolution(declared, inherited, fields, unusable, problems)
-    summaries = {name: summary.fields for name, summary in inherited.items() if name != "default"}
+    summaries = {name: _sources(summary) for name, summary in inherited.items() if name != "default"}
     summaries |= {name: resolution.effective(name) for name in declared}
     shown = {name: name for name, field in fields.items() if field.summary}
     shown |= summaries.pop("default", {})
     for sources in summaries.values():
         shown |= {name: source for name, source in sources.items() if name not in shown and _is_stored(fields, source)}
-    return {
-        "default": DocumentSummary("default", MappingProxyType(shown)),
-        **{name: DocumentSummary(name, MappingProxyType(dict(sources))) for name, sources in summaries.items()},
-    }
+    return {name: _summary(name, sources) for name, sources in {"default": shown, **summaries}.items()}
+
+
+def _summary(name: str, sources: Mapping[str, str]) -> DocumentSummary:
+    fields = {shown: SummaryField(shown, (source,)) for shown, source in sources.items()}
+    return DocumentSummary(name, MappingProxyType(fields))
+
+
+def _sources(summary: DocumentSummary) -> dict[str, str]:
+    return {name: field.sources[0] for name, field in summary.fields.items()}
 
 
 def _is_stored(fields: Mapping[str, Field], source: str) -> bool:
@@ -87,7 +93,7 @@ class _Resolution:
         elif name in self.declared and name != node.name and len(self.path) < limits.INHERITANCE_DEPTH:
             return self.effective(name)
         elif name in self.inherited:
-            return self.inherited[name].fields
+            return _sources(self.inherited[name])
         elif name == "default":
             return {name: name for name, field in self.fields.items() if field.summary}
         else:
