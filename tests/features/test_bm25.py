@@ -37,7 +37,7 @@ def test_bm25_by_hand():
 
 def test_parameters_from_rank_properties():
     # k1 = 2, b = 0.5, average length 10. "fish" once in 2 tokens: 1 · 3 / (1 + 2 · (0.5 + 0.5 · 2/10)) = 3 / 2.2.
-    properties = {"bm25(title).k1": "2", "bm25(title).b": "0.5", "bm25(title).averageFieldLength": '"10"'}
+    properties = {"bm25(title).k1": ("2",), "bm25(title).b": ("0.5",), "bm25(title).averageFieldLength": ('"10"',)}
     context = FakeMatchContext(DOCUMENTS, [TERMS[1]])
     scores = first_phase_scores("bm25(title)", context, rank_properties=properties)
     assert scores[1] == pytest.approx(math.log(1 + 1.5 / 3.5) * 3 / 2.2, rel=1e-14)

@@ -122,7 +122,7 @@ def test_freshness() -> None:
 
 
 def test_freshness_is_set_by_rank_properties_and_is_half_where_it_says() -> None:
-    properties = {"freshness(time).maxAge": "1000", "freshness(time).halfResponse": "100"}
+    properties = {"freshness(time).maxAge": ("1000",), "freshness(time).halfResponse": ("100",)}
     profile = RankProfile(
         "p", match_features=("freshness(time)", "freshness(time).logscale"), rank_properties=properties
     )

@@ -42,8 +42,9 @@ NEVER = 1_000_000
 SCHEMA = schema_of(["title", "body"], {"year": INT, "genre": STRING}, arrays={"tags": array_of(STRING)})
 
 
-def scores(expression: str, context: FakeMatchContext, **settings) -> list[float]:
-    profile = RankProfile("p", first_phase=expression, **settings)
+def scores(expression: str, context: FakeMatchContext, rank_properties=None, **settings) -> list[float]:
+    properties = {key: (value,) for key, value in (rank_properties or {}).items()}
+    profile = RankProfile("p", first_phase=expression, rank_properties=properties, **settings)
     return evaluate(compile_profile(SCHEMA, profile).first_phase, context).tolist()
 
 

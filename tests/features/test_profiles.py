@@ -10,7 +10,8 @@ from paperwasp.features import compile_profile, compile_profiles, evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import parse_schemas
-from paperwasp.schema.model import RankProfile
+from paperwasp.schema.model import Input, RankProfile
+from paperwasp.tensor.types import TensorType
 
 SCHEMA = """schema music {
     document music {
@@ -141,10 +142,10 @@ def test_all_problems_are_shown_at_once() -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"rank_properties": {"bm25(title).k1": "high"}}, "rank property bm25(title).k1 is no number: 'high'"),
-        ({"rank_properties": {"query(w)": "x"}}, "rank-properties: query(w) is no number: x"),
+        ({"rank_properties": {"bm25(title).k1": ("high",)}}, "rank property bm25(title).k1 is no number: 'high'"),
+        ({"rank_properties": {"query(w)": ("x",)}}, "rank-properties: query(w) is no number: x"),
         (
-            {"inputs": {"v": ("tensor<float>(x[3])", None)}},
+            {"inputs": {"v": Input(TensorType.parse("tensor<float>(x[3])"))}},
             "inputs: query(v) is a tensor<float>(x[3]): not supported yet",
         ),
         ({"match_features": ("attribute(genre)",)}, "attribute(genre) of type string is not supported yet as a number"),
