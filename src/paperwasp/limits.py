@@ -65,6 +65,13 @@ SESSIONS: Final = 100
 CONFIG_KEY_LENGTH: Final = 200
 XML_BYTES: Final = 4 * 1024 * 1024
 XML_DEPTH: Final = 64
+XML_ELEMENTS: Final = 100_000
+XML_ATTRIBUTES: Final = 100
+"""Of one element."""
+XML_INCLUDE_DEPTH: Final = 16
+"""Files of a package that include each other."""
+PACKAGE_FINDINGS: Final = 2_000
+"""Errors and notes kept of one package; the rest are counted."""
 
 # Tensors
 TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
