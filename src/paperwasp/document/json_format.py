@@ -1,37 +1,24 @@
 """Document JSON to typed values: the body of a put or an update, checked against the document type.
 
-A reader is compiled once per document type: one converter per field, looked up by name. It is on the feed path, so a
-converter is one small function, and a clean document costs a dictionary look-up and a call per field.
+A reader is compiled once per document type: one converter per field, looked up by name. A clean document costs a
+dictionary look-up and a call per field.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html
-Differs: a number in a bool field is refused; Vespa silently takes it as false.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from ctypes import c_float
-from typing import Any, Final, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import Final, NamedTuple, NoReturn
 
 import orjson
 
+from paperwasp.document.converters import check_text, converter_of, describe
 from paperwasp.document.operations import Assign, FieldUpdate, Value
-from paperwasp.document.types import BOOL, FLOAT, STRING, ArrayType, DataType, DocumentType, NumericType
+from paperwasp.document.types import DocumentType
 from paperwasp.errors import InvalidInput
 
-Converter = Callable[[Any], Value]
-"""JSON value → typed value. Raises ValueError that says what is wrong with the value."""
-
-_CONTROL_CHARACTERS: Final = bytes(set(range(0x20)) - set(b"\t\n\r"))
-_NONCHARACTER_BYTES: Final = (b"\xef\xb7", b"\xbf\xbe", b"\xbf\xbf")
-"""One of these pairs is in the UTF-8 of every illegal character above ASCII (and of some legal ones)."""
-_LAST_TWO_OF_PLANES: Final = "".join(
-    f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(1, 17)
-)
-_ILLEGAL_CHARACTER: Final = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0-\ufddf{_LAST_TWO_OF_PLANES}]")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
 _KNOWN_OPERATIONS: Final = frozenset(
     ("add", "remove", "increment", "decrement", "multiply", "divide", "match", "modify")
 )
@@ -156,121 +143,4 @@ def _root(body: bytes) -> dict[str, object]:
     return root
 
 
-def converter_of(data_type: DataType) -> Converter:
-    """The function that turns a JSON value into a value of `data_type`."""
-    if isinstance(data_type, ArrayType):
-        return _array_converter(converter_of(data_type.element))
-    if data_type == STRING:
-        return _string
-    if data_type == BOOL:
-        return _bool
-    if data_type == FLOAT:
-        return _float
-    if isinstance(data_type, NumericType):
-        return _double if data_type.low is None else _integer_converter(data_type)
-    raise InvalidInput(f"Values of type '{data_type}' are not supported yet")
-
-
-def check_text(text: str) -> None:
-    """Raises ValueError for a string with a character that is not text: control characters, noncharacters."""
-    try:
-        encoded = text.encode()
-    except UnicodeEncodeError as error:
-        raise _illegal_character(text[error.start]) from None
-    clean = len(encoded) == len(encoded.translate(None, _CONTROL_CHARACTERS))
-    if clean and (text.isascii() or not any(pair in encoded for pair in _NONCHARACTER_BYTES)):
-        return
-    if illegal := _ILLEGAL_CHARACTER.search(text):
-        raise _illegal_character(illegal[0])
-
-
-def describe(value: object) -> str:
-    """What kind of JSON value this is, for error messages."""
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
-def _illegal_character(character: str) -> ValueError:
-    return ValueError(f"The string field value contains illegal code point 0x{ord(character):X}")
-
-
-def _string(value: Any) -> str:
-    if type(value) is str:
-        check_text(value)
-        return value
-    return _scalar_text(value)
-
-
-def _scalar_text(value: object) -> str:
-    """A scalar in the form JSON writes it: what Vespa parses values from."""
-    if isinstance(value, dict | list) or value is None:
-        raise ValueError(f"Expected a single value, got {describe(value)}")
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = _scalar_text(value)
-    if isinstance(value, str) and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    raise ValueError(f'Expected true or false, got "{text}"')
-
-
-def _integer_converter(data_type: NumericType) -> Converter:
-    low, high = data_type.low or 0, data_type.high or 0
-
-    def convert(value: Any) -> int:
-        if type(value) is not int:
-            value = _parse_integer(value)
-        if low <= value <= high:
-            return value  # type: ignore[no-any-return]
-        raise ValueError(f'For input string: "{value}"')
-
-    return convert
-
-
-def _parse_integer(value: object) -> int:
-    text = _scalar_text(value)
-    if isinstance(value, str) and len(text) <= 20 and _INTEGER.fullmatch(text):
-        return int(text)
-    raise ValueError(f'For input string: "{text}"')
-
-
-def _double(value: Any) -> float:
-    if type(value) is float:
-        return value
-    if type(value) is int:
-        return float(value)
-    text = _scalar_text(value).strip()
-    if not text:
-        raise ValueError("empty String")
-    if isinstance(value, str) and _DECIMAL.fullmatch(text):
-        return float(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
-    raise ValueError(f'For input string: "{text}"')
-
-
-def _float(value: Any) -> float:
-    """Rounded to the nearest 32-bit float; what is too large becomes infinite."""
-    return c_float(value if type(value) is float else _double(value)).value
-
-
-def _array_converter(convert: Converter) -> Converter:
-    def convert_array(value: Any) -> list[Value]:
-        if not isinstance(value, list):
-            raise ValueError(f"Expected an array, got {describe(value)}")
-        try:
-            return [convert(element) for element in value]
-        except ValueError:
-            raise ValueError(_first_error(convert, value)) from None
-
-    return convert_array
-
-
-def _first_error(convert: Converter, values: list[object]) -> str:
-    for index, value in enumerate(values):
-        try:
-            convert(value)
-        except ValueError as error:
-            return f"element {index}: {error}"
-    return ""
+__all__ = ["Body", "DocumentReader", "check_text", "read_body", "read_fields", "read_update"]

@@ -1,0 +1,311 @@
+"""JSON values to typed values: one small function for each data type, compiled once for each field.
+
+    string, uri, predicate → str        array → list                     position → GeoPosition
+    numbers → int, float   bool → bool  weightedset → {key: weight}      raw → bytes
+    reference → str (a document id)     map → {key: value}, struct → {field: value}
+
+It is on the feed path, so a converter does nothing that its type does not need.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html
+Differs: a number in a bool field is refused; Vespa silently takes it as false.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import struct
+from collections.abc import Callable, Mapping
+from ctypes import c_float
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Value
+from paperwasp.document.types import (
+    BOOL,
+    FLOAT,
+    FLOAT16,
+    INT,
+    POSITION,
+    RAW,
+    ArrayType,
+    DataType,
+    MapType,
+    NumericType,
+    ReferenceType,
+    StructType,
+    WeightedSetType,
+)
+from paperwasp.errors import InvalidInput
+
+Converter = Callable[[Any], Value]
+"""JSON value → typed value. Raises ValueError that says what is wrong with the value."""
+
+_CONTROL_CHARACTERS: Final = bytes(set(range(0x20)) - set(b"\t\n\r"))
+_NONCHARACTER_BYTES: Final = (b"\xef\xb7", b"\xbf\xbe", b"\xbf\xbf")
+"""One of these pairs is in the UTF-8 of every illegal character above ASCII (and of some legal ones)."""
+_LAST_TWO_OF_PLANES: Final = "".join(
+    f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(1, 17)
+)
+_ILLEGAL_CHARACTER: Final = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0-\ufddf{_LAST_TWO_OF_PLANES}]")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
+_COORDINATES: Final = re.compile(r"\s*([NSns]?)\s*(-?[0-9.]+)\s*;\s*([EWew]?)\s*(-?[0-9.]+)\s*")
+_WHITE_SPACE: Final = re.compile(r"\s+")
+_MICRO: Final = 1_000_000
+_LARGEST_HALF: Final = 65504.0
+
+
+class GeoPosition(NamedTuple):
+    """A place on Earth, in millionths of a degree: `y` north, `x` east."""
+
+    x: int
+    y: int
+
+
+def converter_of(data_type: DataType) -> Converter:
+    """The function that turns a JSON value into a value of `data_type`."""
+    match data_type:
+        case ArrayType():
+            return _array_converter(converter_of(data_type.element))
+        case NumericType():
+            return _SINGLE.get(data_type.name) or _integer_converter(data_type)
+        case WeightedSetType():
+            return _map_converter(converter_of(data_type.key), _integer_converter(INT))
+        case MapType():
+            return _map_converter(converter_of(data_type.key), converter_of(data_type.value))
+        case StructType():
+            return _struct_converter(data_type)
+        case ReferenceType():
+            return _reference_converter(data_type)
+    if (single := _SINGLE.get(data_type.name)) is None:
+        raise InvalidInput(f"Values of type '{data_type}' are not supported yet")
+    return single
+
+
+def check_text(text: str) -> None:
+    """Raises ValueError for a string with a character that is not text: control characters, noncharacters."""
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError as error:
+        raise _illegal_character(text[error.start]) from None
+    clean = len(encoded) == len(encoded.translate(None, _CONTROL_CHARACTERS))
+    if clean and (text.isascii() or not any(pair in encoded for pair in _NONCHARACTER_BYTES)):
+        return
+    if illegal := _ILLEGAL_CHARACTER.search(text):
+        raise _illegal_character(illegal[0])
+
+
+def describe(value: object) -> str:
+    """What kind of JSON value this is, for error messages."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _illegal_character(character: str) -> ValueError:
+    return ValueError(f"The string field value contains illegal code point 0x{ord(character):X}")
+
+
+def _string(value: Any) -> str:
+    if type(value) is str:
+        check_text(value)
+        return value
+    return _scalar_text(value)
+
+
+def _scalar_text(value: object) -> str:
+    """A scalar in the form JSON writes it: what Vespa parses values from."""
+    if isinstance(value, dict | list) or value is None:
+        raise ValueError(f"Expected a single value, got {describe(value)}")
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = _scalar_text(value)
+    if isinstance(value, str) and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    raise ValueError(f'Expected true or false, got "{text}"')
+
+
+def _integer_converter(data_type: NumericType) -> Converter:
+    low, high = data_type.low or 0, data_type.high or 0
+
+    def convert(value: Any) -> int:
+        if type(value) is not int:
+            value = _parse_integer(value)
+        if low <= value <= high:
+            return value  # type: ignore[no-any-return]
+        raise ValueError(f'For input string: "{value}"')
+
+    return convert
+
+
+def _parse_integer(value: object) -> int:
+    text = _scalar_text(value)
+    if isinstance(value, str) and len(text) <= 20 and _INTEGER.fullmatch(text):
+        return int(text)
+    raise ValueError(f'For input string: "{text}"')
+
+
+def _double(value: Any) -> float:
+    if type(value) is float:
+        return value
+    if type(value) is int:
+        return float(value)
+    text = _scalar_text(value).strip()
+    if not text:
+        raise ValueError("empty String")
+    if isinstance(value, str) and _DECIMAL.fullmatch(text):
+        return float(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
+    raise ValueError(f'For input string: "{text}"')
+
+
+def _float(value: Any) -> float:
+    """Rounded to the nearest 32-bit float; what is too large becomes infinite."""
+    return c_float(value if type(value) is float else _double(value)).value
+
+
+def _array_converter(convert: Converter) -> Converter:
+    def convert_array(value: Any) -> list[Value]:
+        if not isinstance(value, list):
+            raise ValueError(f"Expected an array, got {describe(value)}")
+        try:
+            return [convert(element) for element in value]
+        except ValueError:
+            raise ValueError(_first_error(convert, value)) from None
+
+    return convert_array
+
+
+def _first_error(convert: Converter, values: list[object]) -> str:
+    for index, value in enumerate(values):
+        try:
+            convert(value)
+        except ValueError as error:
+            return f"element {index}: {error}"
+    return ""
+
+
+def _half(value: Any) -> float:
+    """Rounded to the nearest 16-bit float; what is too large becomes infinite."""
+    number = _double(value)
+    if math.isnan(number) or abs(number) <= _LARGEST_HALF:
+        return float(struct.unpack("<e", struct.pack("<e", number))[0])
+    return math.copysign(math.inf, number)
+
+
+def _raw(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError(f"Expected a string of base64, got {describe(value)}")
+    try:
+        return base64.b64decode(_WHITE_SPACE.sub("", value), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError(f'Not base64: "{value[:40]}"') from None
+
+
+def _position(value: Any) -> GeoPosition:
+    """An object with lat and lng in degrees, or x and y in millionths; or the text `N37.4;W122.0`."""
+    if isinstance(value, str):
+        return _position_in_text(value)
+    if not isinstance(value, dict):
+        raise ValueError(f"Expected an object with lat and lng, got {describe(value)}")
+    if value.keys() == {"lat", "lng"}:
+        return _geo_position(_double(value["lat"]), _double(value["lng"]))
+    if value.keys() == {"x", "y"}:
+        whole = _integer_converter(INT)
+        return GeoPosition(whole(value["x"]), whole(value["y"]))
+    raise ValueError(f"Expected lat and lng, got {', '.join(map(repr, value)) or 'an empty object'}")
+
+
+def _position_in_text(text: str) -> GeoPosition:
+    found = _COORDINATES.fullmatch(text)
+    try:
+        if found is not None:
+            lat = float(found[2]) * (-1 if found[1] in ("S", "s") else 1)
+            return _geo_position(lat, float(found[4]) * (-1 if found[3] in ("W", "w") else 1))
+    except ValueError:
+        pass
+    raise ValueError(f'Expected a position like N37.4;W122.0, got "{text[:40]}"')
+
+
+def _geo_position(lat: float, lng: float) -> GeoPosition:
+    if not (-90 <= lat <= 90 and -180 <= lng <= 180):
+        raise ValueError(f"lat must be from -90 to 90 and lng from -180 to 180, got {lat} and {lng}")
+    return GeoPosition(round(lng * _MICRO), round(lat * _MICRO))
+
+
+def _map_converter(key: Converter, item: Converter) -> Converter:
+    def convert_map(value: Any) -> dict[Value, Value]:
+        converted: dict[Value, Value] = {}
+        for name, content in _pairs(value):
+            try:
+                converted[key(name)] = item(content)
+            except ValueError as error:
+                raise ValueError(f'key "{name}": {error}') from None
+        return converted
+
+    return convert_map
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]]:
+    """The entries of an object, or of an array of objects with `key` and `value`."""
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, list) and all(isinstance(item, dict) and item.keys() == {"key", "value"} for item in value):
+        return [(item["key"], item["value"]) for item in value]
+    raise ValueError(f"Expected an object, got {describe(value)}")
+
+
+def _struct_converter(data_type: StructType) -> Converter:
+    converters = {name: converter_of(inner) for name, inner in data_type.fields}
+
+    def convert_struct(value: Any) -> dict[str, Value]:
+        if not isinstance(value, dict):
+            raise ValueError(f"Expected an object, got {describe(value)}")
+        if unknown := next((name for name in value if name not in converters), None):
+            raise ValueError(f"No field '{unknown}' in struct '{data_type}', which has: {', '.join(converters)}")
+        return {name: _member(name, converters[name], item) for name, item in value.items() if item is not None}
+
+    return convert_struct
+
+
+def _member(name: str, convert: Converter, value: Any) -> Value:
+    try:
+        return convert(value)
+    except ValueError as error:
+        raise ValueError(f"field '{name}': {error}") from None
+
+
+def _reference_converter(data_type: ReferenceType) -> Converter:
+    def convert_reference(value: Any) -> str:
+        text = _string(value)
+        if not text:
+            return text
+        try:
+            document_id = DocumentId.parse(text)
+        except InvalidInput as error:
+            raise ValueError(error.message) from None
+        if document_id.document_type != data_type.target:
+            raise ValueError(f"'{text}' is no document of type '{data_type.target}'")
+        return text
+
+    return convert_reference
+
+
+_SINGLE: Final[Mapping[str, Converter]] = {
+    "string": _string,
+    "uri": _string,
+    "predicate": _string,
+    BOOL.name: _bool,
+    FLOAT16.name: _half,
+    FLOAT.name: _float,
+    "double": _double,
+    RAW.name: _raw,
+    POSITION.name: _position,
+}

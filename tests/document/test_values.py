@@ -1,0 +1,177 @@
+"""Values of every type: JSON in, typed, JSON out and in again; and what is no value of its type."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.document.converters import GeoPosition, converter_of
+from paperwasp.document.output import render_of
+from paperwasp.document.types import (
+    BOOL,
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    FLOAT16,
+    INT,
+    LONG,
+    POSITION,
+    PREDICATE,
+    RAW,
+    STRING,
+    TAG,
+    URI,
+    DataType,
+    array_of,
+    describe,
+    described,
+    map_of,
+    reference_to,
+    struct_of,
+    tensor_field,
+    weighted_set_of,
+)
+from paperwasp.document.values import check_of
+from paperwasp.tensor.types import TensorType
+
+PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})
+
+READ: list[tuple[DataType, Any, Any]] = [
+    (RAW, "VW5rbm93bg==", b"Unknown"),
+    (RAW, "VW5r\n bm93bg==", b"Unknown"),
+    (URI, "https://example.com/", "https://example.com/"),
+    (PREDICATE, "age in [20..30]", "age in [20..30]"),
+    (POSITION, {"lat": 37.4181488, "lng": -122.0256157}, GeoPosition(-122025616, 37418149)),
+    (POSITION, {"x": 5, "y": -7}, GeoPosition(5, -7)),
+    (POSITION, "N37.4;W122.0", GeoPosition(-122000000, 37400000)),
+    (POSITION, "S37.4;E122", GeoPosition(122000000, -37400000)),
+    (FLOAT16, 0.1, 0.0999755859375),
+    (FLOAT16, 1e6, math.inf),
+    (weighted_set_of(STRING), {"a": 1, "b": -2}, {"a": 1, "b": -2}),
+    (weighted_set_of(INT), {"123": 2}, {123: 2}),
+    (TAG, {"x": 1}, {"x": 1}),
+    (map_of(INT, STRING), {"1": "one"}, {1: "one"}),
+    (map_of(STRING, INT), [{"key": "a", "value": 1}], {"a": 1}),
+    (map_of(STRING, PERSON), {"p": {"name": "Ann"}}, {"p": {"name": "Ann"}}),
+    (PERSON, {"name": "Ann", "ages": [1, 2], "at": None}, {"name": "Ann", "ages": [1, 2]}),
+    (array_of(PERSON), [{"name": "Ann"}, {}], [{"name": "Ann"}, {}]),
+    (array_of(array_of(INT)), [[1], []], [[1], []]),
+    (reference_to("artist"), "id:ns:artist::1", "id:ns:artist::1"),
+    (reference_to("artist"), "", ""),
+]
+
+
+@pytest.mark.parametrize(("data_type", "given_json", "value"), READ, ids=lambda item: str(item)[:30])
+def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
+    found = converter_of(data_type)(given_json)
+    assert found == value
+    assert check_of(data_type)(found)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "given_json", "message"),
+    [
+        (RAW, "%%%", 'Not base64: "%%%"'),
+        (RAW, 5, "Expected a string of base64, got a number"),
+        (POSITION, {"lat": 91, "lng": 0}, "lat must be from -90 to 90"),
+        (POSITION, {"lat": 1}, "Expected lat and lng, got 'lat'"),
+        (POSITION, "here", 'Expected a position like N37.4;W122.0, got "here"'),
+        (POSITION, "N1.2.3;E1", "Expected a position like"),
+        (weighted_set_of(STRING), {"a": "x"}, 'key "a": For input string: "x"'),
+        (weighted_set_of(INT), {"a": 1}, 'key "a": For input string: "a"'),
+        (map_of(STRING, INT), [1], "Expected an object, got an array"),
+        (PERSON, {"nick": "A"}, "No field 'nick' in struct 'person', which has: name, ages, at"),
+        (PERSON, {"ages": ["x"]}, "field 'ages': element 0: For input string"),
+        (PERSON, [], "Expected an object, got an array"),
+        (reference_to("artist"), "id:ns:song::1", "is no document of type 'artist'"),
+        (reference_to("artist"), "artist-1", "Unparseable id 'artist-1'"),
+    ],
+)
+def test_refuses(data_type: DataType, given_json: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        converter_of(data_type)(given_json)
+
+
+def values(data_type_and_values: tuple[DataType, st.SearchStrategy[Any]]) -> st.SearchStrategy[tuple[DataType, Any]]:
+    data_type, strategy = data_type_and_values
+    return strategy.map(lambda value: (data_type, value))
+
+
+TEXT = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), max_size=8)
+SINGLE: list[tuple[DataType, st.SearchStrategy[Any]]] = [
+    (STRING, TEXT),
+    (INT, st.integers(-(2**31), 2**31 - 1)),
+    (LONG, st.integers(-(2**63), 2**63 - 1)),
+    (BYTE, st.integers(-128, 127)),
+    (BOOL, st.booleans()),
+    (FLOAT, st.floats(width=32, allow_nan=False)),
+    (FLOAT16, st.floats(width=16, allow_nan=False)),
+    (DOUBLE, st.floats(allow_nan=False)),
+]
+KEYS = SINGLE[:4]
+OTHER: list[tuple[DataType, st.SearchStrategy[Any]]] = [
+    (RAW, st.binary(max_size=9)),
+    (POSITION, st.builds(GeoPosition, st.integers(-180_000_000, 180_000_000), st.integers(-90_000_000, 90_000_000))),
+]
+
+
+def composites(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    def array(item: Any) -> Any:
+        return array_of(item[0]), st.lists(item[1], max_size=3)
+
+    def mapping(pair: Any) -> Any:
+        key, item = pair
+        return map_of(key[0], item[0]), st.dictionaries(key[1], item[1], max_size=3)
+
+    def struct(items: Any) -> Any:
+        fields = {f"f{number}": item[0] for number, item in enumerate(items)}
+        optional = {f"f{number}": item[1] for number, item in enumerate(items)}
+        return struct_of("s", fields), st.fixed_dictionaries({}, optional=optional)
+
+    keys = st.sampled_from(KEYS)
+    return st.one_of(
+        inner.map(array), st.tuples(keys, inner).map(mapping), st.lists(inner, min_size=1, max_size=3).map(struct)
+    )
+
+
+TYPED = st.recursive(st.sampled_from([*SINGLE, *OTHER]), composites, max_leaves=4).flatmap(values)
+
+
+@given(TYPED)
+def test_a_value_written_and_read_is_the_same(typed: tuple[DataType, Any]) -> None:
+    data_type, value = typed
+    assert check_of(data_type)(value)
+    render = render_of(data_type)
+    written = orjson.dumps(render(value) if render else value, option=orjson.OPT_SERIALIZE_NUMPY)
+    assert converter_of(data_type)(orjson.loads(written)) == value
+
+
+@given(TYPED)
+def test_a_type_described_is_the_same(typed: tuple[DataType, Any]) -> None:
+    data_type, _ = typed
+    assert described(json.loads(json.dumps(describe(data_type)))) == data_type
+
+
+@pytest.mark.parametrize(
+    "data_type", [TAG, reference_to("a"), tensor_field(TensorType.parse("tensor<float>(y{},x[3])")), URI, PREDICATE]
+)
+def test_other_types_described(data_type: DataType) -> None:
+    assert described(json.loads(json.dumps(describe(data_type)))) == data_type
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        (INT, True), (INT, 2**31), (BYTE, 200), (FLOAT, 1e39), (STRING, b"x"), (RAW, "x"), (POSITION, (1, 2, 3)),
+        (map_of(STRING, INT), {"a": "b"}), (PERSON, {"nick": "x"}), (array_of(INT), [1, "2"]), (FLOAT16, 1e5),
+    ],
+)  # fmt: skip
+def test_what_is_no_value(data_type: DataType, value: Any) -> None:
+    assert not check_of(data_type)(value)
