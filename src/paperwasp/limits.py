@@ -60,6 +60,8 @@ PACKAGE_UNPACKED_FREE_BYTES: Final = 64 * 1024 * 1024
 """Up to this size the factor does not matter."""
 PACKAGE_PROBLEMS: Final = 50
 """Problems of one package that are told; the rest are counted."""
+OVERRIDE_DAYS: Final = 30
+"""How far ahead an override of validation-overrides.xml may reach."""
 SESSIONS: Final = 100
 """Sessions kept; the oldest inactive one makes room for a new one."""
 CONFIG_KEY_LENGTH: Final = 200
