@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
+from paperwasp.document.types import DataType
 from paperwasp.errors import PaperwaspError
-from paperwasp.schema import RankProfile, Schema, parse_schemas
+from paperwasp.schema import DocumentSummary, RankProfile, Schema, parse_schemas
 from paperwasp.schema.syntax import dump, parse_profile_text, parse_schema_text
+from paperwasp.tensor.types import TensorType
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DEFAULT_PATH = "schemas/music.sd"
@@ -45,7 +47,8 @@ def meaning(text: str) -> str:
     except PaperwaspError as error:
         return f"{error}\n"
     lines = [line for schema in found.schemas.values() for line in describe(schema)]
-    return "".join(f"{line}\n" for line in [*lines, *(f"note: {note}" for note in found.notes)])
+    told = (f"{finding.level.lower()}: {finding}" for finding in found.findings)
+    return "".join(f"{line}\n" for line in [*lines, *told])
 
 
 def files_of(text: str) -> dict[str, str]:
@@ -58,40 +61,68 @@ def files_of(text: str) -> dict[str, str]:
 def describe(schema: Schema) -> Iterator[str]:
     inherits = f" inherits {', '.join(schema.document.inherits)}" if schema.document.inherits else ""
     yield f"schema {schema.name}{inherits}"
+    for name, type_ in schema.structs.items():
+        fields = ", ".join(f"{field}: {inner}" for field, inner in getattr(type_, "fields", ()))
+        yield f"  struct {name} {{ {fields} }}"
     for field in schema.fields.values():
-        settings = " ".join(_settings(field, skip={"name", "type", "indexing", "position", "in_document"}))
-        yield f"  field {field.name} {field.type} {settings}".rstrip()
+        yield " ".join([f"  field {field.name} {field.type}", *_settings(field, skip={"name", "type", "indexing"})])
     for name, fieldset in schema.fieldsets.items():
-        yield f"  fieldset {name}: {', '.join(fields)}"
+        yield " ".join([f"  fieldset {name}: {', '.join(fieldset.fields)}", *_settings(fieldset, {"name", "fields"})])
+    for kind, resources in (("constant", schema.constants), ("onnx-model", schema.onnx_models)):
+        for name, resource in resources.items():
+            yield " ".join([f"  {kind} {name}", *_settings(resource, skip={"name"})])
     for name, summary in schema.summaries.items():
-        yield f"  summary {name}: {', '.join(f'{to}={source}' for to, source in summary.fields.items())}".rstrip()
+        yield " ".join([f"  summary {name}:", *_settings(summary, skip={"name", "fields"}), _shown(summary)]).rstrip()
     for profile in schema.rank_profiles.values():
         yield from _describe_profile(profile)
+    yield from (f"  {setting}" for setting in _settings(schema, skip=_SAID_ABOVE))
+
+
+_SAID_ABOVE = {"name", "document", "structs", "fields", "fieldsets", "constants", "onnx_models"} | {
+    "summaries", "rank_profiles", "source", "inherits"
+}  # fmt: skip
+
+
+def _shown(summary: DocumentSummary) -> str:
+    return ", ".join(
+        " ".join([f"{name}={'+'.join(field.sources)}", *_settings(field, skip={"name", "sources"})])
+        for name, field in summary.fields.items()
+    )
 
 
 def _describe_profile(profile: RankProfile) -> Iterator[str]:
     yield f"  rank-profile {profile.name}"
     for function in profile.functions.values():
-        yield f"    function {function.name}({', '.join(function.parameters)}) = {_plain(function.expression)}"
-    for setting in _settings(profile, skip={"name", "functions", "position"}):
+        inline = "inline " if function.inline else ""
+        parameters = ", ".join(function.parameters)
+        yield f"    {inline}function {function.name}({parameters}) = {_plain(function.expression)}"
+    for setting in _settings(profile, skip={"name", "functions", "expression_positions"}):
         yield f"    {setting}"
 
 
-def _settings(value: object, skip: set[str]) -> Iterator[str]:
-    """name=value of the fields of a dataclass that differ from their defaults."""
+def _settings(value: object, skip: Collection[str] = ()) -> Iterator[str]:
+    """name=value of the fields of a dataclass that differ from their defaults; places in files left out."""
     assert dataclasses.is_dataclass(value)
     for field in dataclasses.fields(value):
-        if field.name in skip:
+        if field.name in skip or "position" in field.name:
             continue
         actual = getattr(value, field.name)
         default = field.default_factory() if callable(field.default_factory) else field.default
-        if dataclasses.is_dataclass(actual):
-            yield f"{field.name}({' '.join(_settings(actual, skip=set()))})"
-        elif actual != default:
-            yield f"{field.name}={_plain(actual)}"
+        if actual != default:
+            yield f"{field.name}{_plain(actual)}" if _is_settings(actual) else f"{field.name}={_plain(actual)}"
+
+
+def _is_settings(value: object) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, (DataType, TensorType))
 
 
 def _plain(value: object) -> str:
+    if _is_settings(value):
+        return f"({' '.join(_settings(value))})"
     if isinstance(value, frozenset):
         return str(sorted(value))
-    return " ".join(value.split()) if isinstance(value, str) else str(dict(value) if hasattr(value, "items") else value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_plain(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return " ".join(value.split()) if isinstance(value, str) else str(value)

@@ -1,43 +1,47 @@
-"""All that is wrong with the schemas of a package, gathered and raised at once."""
+"""All that is to be told about the schemas of a package: gathered, ordered by file and place, each told once."""
 
 from __future__ import annotations
 
-from paperwasp.errors import InvalidPackage, Position
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from paperwasp.errors import Finding, InvalidPackage, Position
 from paperwasp.schema.tree import Node
 
 
 class InvalidSchemas(InvalidPackage):
-    """One or more schemas cannot be used. `problems` has one line for each reason, with its place."""
+    """One or more schemas cannot be used. `findings` has one error for each reason, with its place."""
 
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        super().__init__("\n".join(map(str, findings)), findings)
 
-
-_Found = tuple[str, int, int, str]
-"""Source, line, column and message, which is the order to tell problems in."""
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The findings as lines."""
+        return tuple(map(str, self.findings))
 
 
 class Problems:
-    """Collects errors, and notes on what is accepted without effect; tells each once, in the order of the files."""
+    """Collects errors, and what else is worth telling; tells each once, in the order of the files."""
 
     def __init__(self) -> None:
-        self._errors: set[_Found] = set()
-        self._notes: set[_Found] = set()
+        self._found: set[Finding] = set()
+        self._has_errors = False
 
     @property
-    def errors(self) -> tuple[str, ...]:
-        return _told(self._errors)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return _told(self._notes)
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything but errors."""
+        return _ordered(finding for finding in self._found if finding.level != "ERROR")
 
     def error(self, message: str, position: Position | None) -> None:
-        self._errors.add(_found(message, position))
+        self._has_errors = True
+        self._found.add(Finding(message, position, "ERROR"))
+
+    def warn(self, message: str, position: Position | None) -> None:
+        self._found.add(Finding(message, position, "WARNING"))
 
     def note(self, message: str, position: Position | None) -> None:
-        self._notes.add(_found(message, position))
+        self._found.add(Finding(message, position, "INFO"))
 
     def unsupported(self, node: Node, of: str = "") -> None:
         """Refuses an element that the language has and paperwasp does not execute yet."""
@@ -47,17 +51,32 @@ class Problems:
     def without_effect(self, node: Node, why: str) -> None:
         self.note(f"{node.describe()} is accepted without effect: {why}", node.position)
 
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Takes over what another module found; no errors."""
+        self._found.update(findings)
+
     def check(self) -> None:
         """Raises InvalidSchemas if there is any error."""
-        if self._errors:
-            raise InvalidSchemas(self.errors)
+        if self._has_errors:
+            raise InvalidSchemas(_ordered(finding for finding in self._found if finding.level == "ERROR"))
 
 
-def _found(message: str, position: Position | None) -> _Found:
-    return (position.source, position.line, position.column, message) if position else ("", 0, 0, message)
+def nearest(word: str, words: Iterable[str]) -> str:
+    """How an error goes on that says that `word` is none of `words`: with the nearest one, or all if they are few."""
+    known = list(words)
+    found = get_close_matches(word, known, n=1)
+    if found:
+        return f"; did you mean {found[0]!r}?"
+    return f"; there are {', '.join(known)}" if 0 < len(known) <= _FEW else ""
 
 
-def _told(found: set[_Found]) -> tuple[str, ...]:
-    """One line for each, with its place in front if it has one."""
-    lines = ((Position(source, line, column), message) for source, line, column, message in sorted(found))
-    return tuple(f"{position}: {message}" if position.line else message for position, message in lines)
+_FEW = 12
+
+
+def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=_place))
+
+
+def _place(finding: Finding) -> tuple[str, int, int, str]:
+    position = finding.position
+    return (position.source, position.line, position.column, finding.message) if position else ("", 0, 0, str(finding))

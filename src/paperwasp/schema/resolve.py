@@ -14,7 +14,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.document.types import DocumentType
-from paperwasp.errors import InvalidInput, LanguageError, Position
+from paperwasp.errors import Finding, InvalidInput, LanguageError, Position
 from paperwasp.schema.fields import resolve_field, stemming_of
 from paperwasp.schema.model import DocumentSummary, Field, FieldSet, Schema, Stemming
 from paperwasp.schema.problems import Problems
@@ -35,8 +35,13 @@ class SchemaSet:
     """The schemas of a package by name, in the order of its files' paths."""
 
     schemas: Mapping[str, Schema]
-    notes: tuple[str, ...] = ()
-    """What is accepted without effect, or differently than written, each with its place."""
+    findings: tuple[Finding, ...] = ()
+    """What is accepted without effect, or differently than written, or not executed yet, each with its place."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The findings as lines."""
+        return tuple(map(str, self.findings))
 
 
 def parse_schemas(files: Mapping[str, str]) -> SchemaSet:
@@ -50,7 +55,7 @@ def parse_schemas(files: Mapping[str, str]) -> SchemaSet:
     package.read()
     schemas = package.resolve()
     problems.check()
-    return SchemaSet(MappingProxyType(schemas), problems.notes)
+    return SchemaSet(MappingProxyType(schemas), problems.findings)
 
 
 @dataclass(slots=True)
