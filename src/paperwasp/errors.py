@@ -7,13 +7,16 @@
     │   ├── InvalidQuery        … the query itself (Vespa code 4)            400
     │   ├── UnreadablePackage   … an archive that is no application package  400
     │   ├── InvalidPackage      … an application package that is readable    412
+    │   ├── UnknownVersion      … a version of Vespa that this is not        400
     │   └── TooLarge            … more than a named limit                    413
     ├── NotFound                the caller named something that is not there 404
     ├── Conflict                the caller came too late                     409
+    │   └── LockFailure         … another step for the same thing is not over 409
     ├── ConditionNotMet         a test-and-set condition did not hold        412
     ├── Overload                try again later                              429
     ├── NoSpace                 the operator must add room                   507
     ├── Timeout                 it took too long                             504
+    │   └── DeployTimeout       … a step of a deployment                     408
     ├── Corruption              data on disk is damaged: the operator        500
     └── InternalError           a defect of ours                             500
 
@@ -114,6 +117,12 @@ class InvalidPackage(InvalidInput):
         self.findings = tuple(findings)
 
 
+class UnknownVersion(InvalidInput):
+    """A version of Vespa whose interfaces this does not speak."""
+
+    deploy_code = "UNKNOWN_VESPA_VERSION"
+
+
 class TooLarge(InvalidInput):
     """More than a named limit of `paperwasp.limits`."""
 
@@ -135,6 +144,12 @@ class Conflict(PaperwaspError):
     deploy_code = "ACTIVATION_CONFLICT"
 
 
+class LockFailure(Conflict):
+    """Another step for the same application or session goes on for longer than the caller would wait."""
+
+    deploy_code = "APPLICATION_LOCK_FAILURE"
+
+
 class ConditionNotMet(PaperwaspError):
     """A document is not as the operation's condition demands."""
 
@@ -146,6 +161,7 @@ class Overload(PaperwaspError):
 
     http_status = 429
     search_code = 429
+    deploy_code = "TOO_MANY_REQUESTS"
 
 
 class NoSpace(PaperwaspError):
@@ -161,6 +177,12 @@ class Timeout(PaperwaspError):
     http_status = 504
     search_code = 12
     deploy_code = "REQUEST_TIMEOUT"
+
+
+class DeployTimeout(Timeout):
+    """A deployment step did not end in its time. Nothing was changed."""
+
+    http_status = 408
 
 
 class Corruption(PaperwaspError):

@@ -63,7 +63,40 @@ PACKAGE_PROBLEMS: Final = 50
 OVERRIDE_DAYS: Final = 30
 """How far ahead an override of validation-overrides.xml may reach."""
 SESSIONS: Final = 100
-"""Sessions kept; the oldest inactive one makes room for a new one."""
+"""Inactive sessions kept of a tenant; the oldest makes room for a new one."""
+TENANTS: Final = 100
+TENANT_DEPLOYMENTS: Final = 16
+"""Deployment steps of one tenant that run or wait; one more is answered with 429."""
+APPLICATION_NAME_LENGTH: Final = 60
+"""Of the name of a tenant, application or instance: together they are a key of the config store."""
+DEPLOY_TIMEOUT_SECONDS: Final = 24 * 3600.0
+"""The longest `timeout` of a deployment step that may be asked for."""
+DEPLOY_ANSWER_SECONDS: Final = 0.5
+"""How much longer the answer waits for a step whose time is over to say itself why."""
+CONVERGENCE_POLL_SECONDS: Final = 0.05
+MODELS_KEPT: Final = 8
+"""Models of packages kept for the step after: a prepared package is not built again to be activated."""
+PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
+"""Unpacked packages up to this size are kept for the next request."""
+MULTIPART_PARTS: Final = 16
+MULTIPART_HEADER_BYTES: Final = 8 * 1024
+
+# Reindexing
+REINDEX_CHUNK_DOCUMENTS: Final = 500
+"""Documents indexed anew at a time; after each chunk the place is kept, and others may go first."""
+REINDEX_TRIES: Final = 60
+"""Times in a row that a chunk may find its cluster overloaded or away, before the reindexing has failed."""
+REINDEX_AGAIN_SECONDS: Final = 1.0
+"""Pause before such a chunk is tried again."""
+REINDEX_RETRY_SECONDS: Final = 600.0
+"""Pause before a reindexing that failed goes on."""
+
+# Logs
+SERVICE_LOG_FILE_BYTES: Final = 8 * 1024 * 1024
+SERVICE_LOG_FILES: Final = 8
+SERVICE_LOG_MESSAGE_LENGTH: Final = 16 * 1024
+SERVICE_LOG_ANSWER_BYTES: Final = 32 * 1024 * 1024
+"""Of one answer with log lines; the youngest are given."""
 CONFIG_KEY_LENGTH: Final = 200
 XML_BYTES: Final = 4 * 1024 * 1024
 XML_DEPTH: Final = 64
