@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-from paperwasp.errors import Conflict, NotFound
+from paperwasp.errors import Conflict, NotFound, Timeout
 
 Reply = Callable[[object], None]
 """Takes the answer; an exception is raised to whoever asked."""
@@ -30,11 +31,17 @@ class Messenger(Protocol):
     def serve(self, address: str, handler: Handler) -> None:
         """Messages to `address` go to `handler`. Errors: Conflict when somebody serves it already."""
 
+    def replace(self, address: str, handler: Handler) -> None:
+        """Messages to `address` go to another handler from now on. Errors: NotFound when nobody serves it."""
+
     def withdraw(self, address: str) -> None:
         """The address is served no more."""
 
     def request(self, address: str, message: object) -> Awaitable[Any]:
         """The answer, to be awaited. Errors: what the handler answers with; NotFound when nobody serves the address."""
+
+    def call(self, address: str, message: object, timeout_seconds: float) -> Any:
+        """The answer, for which the calling thread waits: never an event loop's. Errors: as `request`; Timeout."""
 
     def notify(self, address: str, message: object) -> None:
         """Delivers without asking for an answer. Nobody is told whether it arrived."""
@@ -50,6 +57,11 @@ class EmbeddedMessenger:
     def serve(self, address: str, handler: Handler) -> None:
         if address in self._handlers:
             raise Conflict(f"'{address}' is served already")
+        self._handlers[address] = handler
+
+    def replace(self, address: str, handler: Handler) -> None:
+        if address not in self._handlers:
+            raise NotFound(f"nobody serves '{address}'")
         self._handlers[address] = handler
 
     def withdraw(self, address: str) -> None:
@@ -69,6 +81,20 @@ class EmbeddedMessenger:
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def call(self, address: str, message: object, timeout_seconds: float) -> Any:
+        handler = self._handlers.get(address)
+        if handler is None:
+            raise NotFound(f"nobody serves '{address}'")
+        answer: Future[object] = Future()
+        handler(message, answer.set_result)
+        try:
+            found = answer.result(timeout_seconds)
+        except TimeoutError:
+            raise Timeout(f"'{address}' did not answer within {timeout_seconds:g} s") from None
+        if isinstance(found, BaseException):
+            raise found
+        return found
 
     def notify(self, address: str, message: object) -> None:
         if handler := self._handlers.get(address):

@@ -64,7 +64,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class Worker:
-    """Serves one listening socket with one application until it is stopped."""
+    """Serves one listening socket with one application until it is stopped. The socket stays open: its owner closes it."""
 
     def __init__(self, application: Application, listener: socket.socket) -> None:
         self._application = application
@@ -78,14 +78,21 @@ class Worker:
 
     def start(self) -> None:
         """Listens. When this returns, connections are accepted."""
-        self._listener.listen(limits.HTTP_BACKLOG)
-        holder = _native.SocketHolder(self._listener.detach(), _UNIX_SOCKET, limits.HTTP_BACKLOG)
+        try:
+            self._listener.listen(limits.HTTP_BACKLOG)
+        except OSError as error:  # another process has bound the port too, and was faster to listen
+            host, port = self._listener.getsockname()[:2]
+            raise PortTaken(f"Port {port} on {host} is taken by another process: {error.strerror or error}") from None
+        holder = _native.SocketHolder(self._listener.dup().detach(), _UNIX_SOCKET, limits.HTTP_BACKLOG)
         self._signal.add_cb(self._report_stopped)
         scheduler = _Scheduler(self._loop, self._schedule, None, None, None)
         _worker(holder).serve_async(scheduler, self._loop, self._signal)
 
     async def stop(self) -> None:
-        """Takes no more connections, waits for the answers to requests in flight, closes."""
+        """Takes no more connections, waits for the answers to requests in flight.
+
+        Who connects while the socket stays open waits for the next worker.
+        """
         self._signal.set()
         await self._stopped.wait()
 

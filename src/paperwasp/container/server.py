@@ -66,11 +66,17 @@ class HttpServer:
         self._worker = granian_worker.Worker(self._serve, self._listener)
         self._worker.start()
 
-    async def stop(self) -> None:
-        """Accepts no more, lets requests in flight finish, closes the port."""
+    async def restart(self) -> None:
+        """Lets requests in flight finish and goes on with a new worker; who connects meanwhile waits for it."""
         if self._worker is not None:
             await self._worker.stop()
+            self.start()
+
+    async def stop(self) -> None:
+        """Accepts no more, lets requests in flight finish, closes the port."""
         self.close()
+        if self._worker is not None:
+            await self._worker.stop()
 
     def close(self) -> None:
         """Gives up the port of a server that was never started, or that has stopped."""
