@@ -1,0 +1,147 @@
+"""validation-overrides.xml: which changes that lose or hide data are allowed, and until when.
+
+Vespa: https://docs.vespa.ai/en/reference/applications/validation-overrides.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from difflib import get_close_matches
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.application.xml import Element, parse_xml
+from paperwasp.errors import Finding, LanguageError, Position
+
+VALIDATIONS: Final[dict[str, str]] = {
+    "access-control": "Zones without access control",
+    "certificate-removal": "Removal of data plane certificates",
+    "cluster-size-reduction": "Large reductions of a cluster's size",
+    "config-model-version-mismatch": "Models of another version",
+    "content-cluster-removal": "Removal, or another id, of a content cluster",
+    "data-plane-token-removal": "Removal of data plane tokens",
+    "deployment-removal": "Removal of production zones",
+    "field-type-change": "Changed types of fields",
+    "global-document-change": "Document types that become global, or cease to be",
+    "global-endpoint-change": "Changed global endpoints",
+    "hnsw-settings-change": "Changed settings of an hnsw index",
+    "indexing-change": "Changed tokens or values in the indexes and attributes of fields",
+    "indexing-mode-change": "Changed mode (index, streaming, store-only) of documents",
+    "paged-setting-removal": "Removal of paged from an attribute",
+    "redundancy-increase": "More copies of all documents",
+    "redundancy-one": "A single copy of all documents",
+    "resources-reduction": "Large reductions of the resources of nodes",
+    "schema-removal": "Removal of a schema with all its documents",
+    "skip-old-config-models": "Only the newest model is built",
+    "tensor-type-change": "Changed types of tensors; now field-type-change",
+    "zone-endpoint-change": "Changed endpoints of zones",
+}
+"""Validation id → what an override of that id allows. All that Vespa knows; not all can be found here."""
+_RENAMED: Final = {"content-type-removal": "schema-removal"}
+"""Ids that Vespa still takes → their new names."""
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ATTRIBUTES: Final = ("until", "comment")
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """One override: it holds up to and including the day `until`, in UTC."""
+
+    validation_id: str
+    until: date
+    comment: str = ""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationOverrides:
+    """All overrides of a package."""
+
+    allowed: tuple[Allow, ...] = ()
+
+    def allows(self, validation_id: str, now: date) -> bool:
+        """Whether such a change may be made today, in UTC."""
+        return any(allow.validation_id == validation_id and now <= allow.until for allow in self.allowed)
+
+    def check(self, now: date) -> tuple[Finding, ...]:
+        """What the day has to do with it: an error for what lies too far ahead, a note for what is over."""
+        latest = now + timedelta(days=limits.OVERRIDE_DAYS)
+        return tuple(
+            _too_far(allow) if allow.until > latest else _over(allow)
+            for allow in self.allowed
+            if not now <= allow.until <= latest
+        )
+
+
+def parse_overrides(
+    content: bytes, source: str = "validation-overrides.xml", now: date | None = None
+) -> tuple[ValidationOverrides, tuple[Finding, ...]]:
+    """The overrides in a file, and all that is to be told of it; with `now`, also what the days have to do with it.
+
+    As in Vespa an unknown id is no error: it may be one of another version. What is wrong allows nothing.
+    """
+    try:
+        root = parse_xml(content, source)
+    except LanguageError as error:
+        return ValidationOverrides(), (Finding(error.bare_message, error.position, "ERROR"),)
+    findings: list[Finding] = []
+    if root.tag != "validation-overrides":
+        findings.append(_error(root, f"element '{root.tag}' not allowed here; expected 'validation-overrides'"))
+        return ValidationOverrides(), tuple(findings)
+    allowed = (_allow(element, findings) for element in root.children)
+    overrides = ValidationOverrides(tuple(allow for allow in allowed if allow is not None))
+    if now is not None:
+        findings.extend(overrides.check(now))
+    return overrides, tuple(findings)
+
+
+def _allow(element: Element, findings: list[Finding]) -> Allow | None:
+    if element.tag != "allow":
+        findings.append(_error(element, f"element '{element.tag}' not allowed here; expected 'allow'"))
+        return None
+    for name in element.attributes:
+        if name not in _ATTRIBUTES:
+            hint = _nearest(name, _ATTRIBUTES)
+            findings.append(_error(element, f"attribute '{name}' not allowed here, in 'allow'{hint}"))
+    until = _until(element, findings)
+    validation_id = _RENAMED.get(element.text, element.text)
+    if validation_id not in VALIDATIONS:
+        hint = _nearest(validation_id, VALIDATIONS)
+        findings.append(Finding(f"unknown validation id '{element.text}' allows nothing{hint}", element.position))
+        return None
+    return Allow(validation_id, until, element.attributes.get("comment", ""), element.position) if until else None
+
+
+def _until(element: Element, findings: list[Finding]) -> date | None:
+    text = element.attributes.get("until")
+    if text is None:
+        findings.append(_error(element, "element 'allow' missing required attribute 'until'"))
+        return None
+    try:
+        if _DATE.fullmatch(text.strip()):
+            return date.fromisoformat(text.strip())
+    except ValueError:
+        pass
+    findings.append(_error(element, f"'{text}' in 'until' is no date like 2026-01-31"))
+    return None
+
+
+def _too_far(allow: Allow) -> Finding:
+    said = f"allow '{allow.validation_id}' until {allow.until} is too far in the future"
+    return Finding(f"{said}: Max {limits.OVERRIDE_DAYS} days is allowed", allow.position, "ERROR")
+
+
+def _over(allow: Allow) -> Finding:
+    said = f"allow '{allow.validation_id}' until {allow.until} has no effect: that day is over"
+    return Finding(said, allow.position, "INFO")
+
+
+def _error(element: Element, message: str) -> Finding:
+    return Finding(message, element.position, "ERROR")
+
+
+def _nearest(word: str, known: tuple[str, ...] | dict[str, str]) -> str:
+    found = get_close_matches(word, known, n=1)
+    return f"; did you mean '{found[0]}'?" if found else ""
