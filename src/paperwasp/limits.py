@@ -100,6 +100,14 @@ SERVICE_LOG_ANSWER_BYTES: Final = 32 * 1024 * 1024
 CONFIG_KEY_LENGTH: Final = 200
 XML_BYTES: Final = 4 * 1024 * 1024
 XML_DEPTH: Final = 64
+QUERY_PROFILE_DEPTH: Final = 64
+"""Levels of query profiles, or types, that inherit and refer to each other; and parts of a field's name."""
+QUERY_PROFILE_VALUES: Final = 100_000
+"""Values of one query profile with all that it refers to, in all its variants."""
+QUERY_PROFILES_RESOLVED: Final = 1024
+"""Variants of query profiles that are kept ready."""
+SUBSTITUTED_VALUES: Final = 10_000
+"""Values of query profiles that one request has put into others."""
 XML_ELEMENTS: Final = 100_000
 XML_ATTRIBUTES: Final = 100
 """Of one element."""
