@@ -9,6 +9,12 @@ EXPRESSION_DEPTH: Final = 200
 """Nesting of parentheses, items and blocks in any of the languages."""
 INHERITANCE_DEPTH: Final = 100
 """Generations of schemas, documents, rank profiles or document summaries that inherit each other."""
+INDEXING_SCRIPT_DEPTH: Final = 30
+"""Nesting of blocks and parentheses in one indexing script."""
+DATA_TYPE_DEPTH: Final = 30
+"""Nesting of collections and structs in one data type."""
+DATA_TYPE_PARTS: Final = 10_000
+"""Types within one data type, each counted as often as it is there."""
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_ITEMS: Final = 10_000
