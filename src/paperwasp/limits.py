@@ -123,6 +123,11 @@ PACKAGE_FINDINGS: Final = 2_000
 """Errors and notes kept of one package; the rest are counted."""
 
 # Tensors
+TENSOR_CELLS: Final = 1 << 26
+"""Of one tensor, cells of indexed dimensions that are not given included."""
+TENSOR_DIMENSIONS: Final = 64
+TENSOR_FILE_BYTES: Final = 1 << 28
+"""Of the JSON of a constant, inflated."""
 TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
 
 # Ranking

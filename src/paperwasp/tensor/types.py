@@ -69,6 +69,8 @@ class TensorType:
             raise ValueError(f"unknown cell type {cell_type!r}; there are {', '.join(CELL_TYPES)}")
         parts = match[2].split(",") if match[2].strip() else []
         dimensions = [_dimension(part) for part in parts]
+        if len(dimensions) > limits.TENSOR_DIMENSIONS:
+            raise ValueError(f"a tensor has at most {limits.TENSOR_DIMENSIONS} dimensions")
         names = {dimension.name for dimension in dimensions}
         if len(names) < len(dimensions):
             raise ValueError(f"a dimension is twice in {text!r}")
@@ -85,6 +87,11 @@ class TensorType:
     @property
     def is_number(self) -> bool:
         return not self.dimensions
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the indexed dimensions: of one dense subspace."""
+        return tuple(dimension.size or 0 for dimension in self.indexed)
 
     def __str__(self) -> str:
         cells = "" if self.cell_type == "double" else f"<{self.cell_type}>"

@@ -1,0 +1,230 @@
+"""Tensors as JSON: cells, values, blocks, and the short forms without these words. Files of constants hold them.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html#tensor
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import orjson
+
+from paperwasp import limits
+from paperwasp.errors import LanguageError, Position
+from paperwasp.tensor.type_rules import is_assignable
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Labels, Tensor, TensorBuilder, hex_cells
+
+_NUMBERS: Final = frozenset((int, float))
+_WORDS: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("nan", "NaN", "Nan"), math.nan),
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity", "Infinity", "+Infinity", "Inf", "+Inf"), math.inf),
+    **dict.fromkeys(("-inf", "-infinity", "-Infinity", "-Inf"), -math.inf),
+}
+"""Numbers that JSON has no digits for."""
+
+
+def read_constant(path: str, content: bytes, type_: TensorType) -> Tensor:
+    """The tensor in a file of a package. Errors: LanguageError whose message says where in the file."""
+    if path.endswith(".tbf"):
+        raise LanguageError(f"{path} is in the binary format of tensors, which is not read here: write it as JSON")
+    if path.endswith(".lz4"):
+        path, content = path.removesuffix(".lz4"), _inflated(path, content)
+    if not path.endswith(".json"):
+        raise LanguageError(f"a file of a constant ends in .json or .json.lz4, and {path!r} does not")
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise LanguageError(error.msg, Position(path, error.lineno, error.colno)) from None
+    try:
+        return tensor_of(value, type_)
+    except LanguageError as error:
+        raise LanguageError(f"{path}: {error.bare_message}") from None
+
+
+def _inflated(path: str, content: bytes) -> bytes:
+    from lz4.frame import LZ4FrameDecompressor  # only where there is such a file
+
+    inflater = LZ4FrameDecompressor()
+    try:
+        inflated: bytes = inflater.decompress(content, max_length=limits.TENSOR_FILE_BYTES + 1)
+    except (RuntimeError, EOFError, MemoryError) as error:
+        raise LanguageError(f"{path} is no LZ4 file: {error}") from None
+    if len(inflated) > limits.TENSOR_FILE_BYTES:
+        raise LanguageError(f"{path} inflates to more than {limits.TENSOR_FILE_BYTES} bytes")
+    if not inflater.eof:
+        raise LanguageError(f"{path} is cut off")
+    return inflated
+
+
+def tensor_of(value: Any, type_: TensorType) -> Tensor:
+    """The tensor that a JSON value writes. Errors: LanguageError that begins with the path to what is wrong."""
+    try:
+        builder = TensorBuilder(type_)
+        _Reader(builder).read(value)
+        return builder.build()
+    except ValueError as error:
+        raise LanguageError(str(error)) from None
+
+
+class _Reader:
+    def __init__(self, builder: TensorBuilder) -> None:
+        self.builder = builder
+        self.type = builder.type
+
+    def read(self, value: Any) -> None:
+        if isinstance(value, dict) and ("cells" in value or "values" in value or "blocks" in value):
+            self.named_form(value)
+        elif isinstance(value, dict) and self.type.mapped:
+            self.mapped(value, (), "")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            self.cells(value, "")
+        elif self.type.mapped:
+            _fail("", f"a {self.type} is an object, not {_kind(value)}")
+        elif isinstance(value, dict) and not value:
+            return
+        else:
+            self.subspace((), value, "")
+
+    def named_form(self, value: dict[str, Any]) -> None:
+        readers: Mapping[str, Callable[[Any, str], None]] = {
+            "cells": self.cells,
+            "blocks": self.blocks,
+            "values": lambda values, path: self.subspace((), values, path),
+        }
+        for key, inner in value.items():
+            if key in readers:
+                if key == "values" and self.type.mapped:
+                    _fail(key, f"a {self.type} has mapped dimensions: use cells or blocks")
+                readers[key](inner, key)
+            elif key == "type":
+                self.check_type(inner)
+            else:
+                _fail(key, "expected type, cells, values or blocks")
+
+    def check_type(self, text: Any) -> None:
+        try:
+            written = TensorType.parse(str(text))
+        except ValueError as error:
+            _fail("type", str(error))
+        if not is_assignable(written, self.type):
+            _fail("type", f"expected {self.type}, found {written}")
+
+    def cells(self, value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            if len(self.type.dimensions) != 1:
+                _fail(path, f"labels alone are no address in {self.type}")
+            name = self.type.dimensions[0].name
+            for label, number in value.items():
+                self.cell({name: label}, number, f"{path}.{label}")
+        elif isinstance(value, list):
+            for place, cell in enumerate(value):
+                inner = f"{path}[{place}]"
+                if not isinstance(cell, dict) or not isinstance(cell.get("address"), dict) or "value" not in cell:
+                    _fail(inner, "expected an object with address and value")
+                self.cell(cell["address"], cell["value"], inner)
+        else:
+            _fail(path, f"expected an array or an object, not {_kind(value)}")
+
+    def cell(self, address: Mapping[str, Any], value: Any, path: str) -> None:
+        self.check_address(address, [d.name for d in self.type.dimensions], path)
+        indexes = []
+        for dimension in self.type.indexed:
+            text = str(address[dimension.name])
+            if not text.isdecimal() or len(text) > 10:
+                _fail(path, f"{text!r} is no index of dimension {dimension}")
+            indexes.append(int(text))
+        labels = tuple(str(address[d.name]) for d in self.type.mapped)
+        try:
+            self.builder.cell(labels, tuple(indexes), _number(value, path))
+        except ValueError as error:
+            _fail(path, str(error))
+
+    def blocks(self, value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            self.mapped(value, (), path)
+            return
+        if not isinstance(value, list):
+            _fail(path, f"expected an array or an object, not {_kind(value)}")
+        names = [d.name for d in self.type.mapped]
+        for place, block in enumerate(value):
+            inner = f"{path}[{place}]"
+            if not isinstance(block, dict) or not isinstance(block.get("address"), dict) or "values" not in block:
+                _fail(inner, "expected an object with address and values")
+            self.check_address(block["address"], names, inner)
+            labels = tuple(str(block["address"][name]) for name in names)
+            self.subspace(labels, block["values"], f"{inner}.values")
+
+    def check_address(self, address: Mapping[str, Any], names: list[str], path: str) -> None:
+        if sorted(address) != names:
+            _fail(f"{path}.address", f"expected {', '.join(names)}; found {', '.join(address) or 'nothing'}")
+        for name, label in address.items():
+            if not isinstance(label, str | int) or isinstance(label, bool):
+                _fail(f"{path}.address.{name}", f"expected a label, found {_kind(label)}")
+
+    def mapped(self, value: Any, labels: Labels, path: str) -> None:
+        if len(labels) == len(self.type.mapped):
+            self.subspace(labels, value, path)
+        elif isinstance(value, dict):
+            for label, inner in value.items():
+                self.mapped(inner, (*labels, label), f"{path}.{label}" if path else label)
+        else:
+            _fail(path, f"expected an object of labels, found {_kind(value)}")
+
+    def subspace(self, labels: Labels, value: Any, path: str) -> None:
+        try:
+            if isinstance(value, str) and self.type.indexed:
+                self.builder.subspace(labels, hex_cells(value, self.type))
+            elif not self.type.indexed:
+                single = value[0] if isinstance(value, list) and len(value) == 1 else value
+                self.builder.subspace(labels, [_number(single, path)])
+            else:
+                self.builder.subspace(labels, np.array(_flat(value, self.type.shape, path), np.float64))
+        except ValueError as error:
+            _fail(path, str(error))
+
+
+def _flat(value: Any, shape: tuple[int, ...], path: str) -> list[float]:
+    """The numbers of nested arrays, or of one flat array."""
+    if not isinstance(value, list):
+        _fail(path, f"expected an array, found {_kind(value)}")
+    if not any(isinstance(item, list) for item in value):
+        if set(map(type, value)) <= _NUMBERS:
+            return value
+        return [_number(item, f"{path}[{place}]") for place, item in enumerate(value)]
+    if len(shape) < 2:
+        _fail(path, "arrays are nested deeper than there are dimensions")
+    if len(value) != shape[0]:
+        _fail(path, f"expected {shape[0]} arrays, found {len(value)}")
+    flat: list[float] = []
+    for place, item in enumerate(value):
+        inner = _flat(item, shape[1:], f"{path}[{place}]")
+        if len(inner) != math.prod(shape[1:]):
+            _fail(f"{path}[{place}]", f"expected {math.prod(shape[1:])} value(s), found {len(inner)}")
+        flat += inner
+    return flat
+
+
+def _number(value: Any, path: str) -> float:
+    if type(value) in _NUMBERS:
+        try:
+            return float(value)
+        except OverflowError:
+            _fail(path, "the number is too large")
+    if value is None:
+        return math.nan
+    if isinstance(value, str) and value in _WORDS:
+        return _WORDS[value]
+    _fail(path, f"expected a number, found {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _fail(path: str, message: str) -> NoReturn:
+    raise LanguageError(f"{path.removeprefix('.')}: {message}" if path else message)

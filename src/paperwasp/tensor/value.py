@@ -1,0 +1,160 @@
+"""The value of a tensor: dense subspaces, each with the labels of its mapped dimensions.
+
+A tensor without mapped dimensions has one subspace, without labels; one without indexed dimensions has subspaces of one
+cell. So every operation on tensors is an operation on the rows of one array, and a map from labels to rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp import limits
+from paperwasp.tensor.types import TensorType
+
+DTYPES: Final[Mapping[str, str]] = {"double": "float64", "float": "float32", "bfloat16": "float32", "int8": "int8"}
+"""Cell type → the type of the array. A bfloat16 is a float32 whose lower 16 bits are 0."""
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor value. It never changes."""
+
+    type: TensorType
+    labels: tuple[Labels, ...]
+    """Of each subspace, one label for each mapped dimension of the type, in its order."""
+    cells: NDArray[Any]
+    """Of `DTYPES`, shape (subspaces, *type.shape)."""
+
+    @cached_property
+    def rows(self) -> Mapping[Labels, int]:
+        """Labels → the row of `cells`."""
+        return {labels: row for row, labels in enumerate(self.labels)}
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tensor)
+            and self.type == other.type
+            and self.rows.keys() == other.rows.keys()
+            and all(
+                np.array_equal(self.cells[row], other.cells[other.rows[labels]], equal_nan=True)
+                for labels, row in self.rows.items()
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.type, frozenset(self.labels)))
+
+    def cell(self, labels: Labels, *indexes: int) -> float | None:
+        """The value of one cell; None for one that is not there."""
+        row = self.rows.get(labels)
+        return None if row is None else float(self.cells[(row, *indexes)])
+
+    def __str__(self) -> str:
+        """The literal that gives this value again."""
+        cells = self.cells.astype(np.float64).tolist()
+        if self.type.is_number:
+            return f"{self.type}:{{{{}}:{_shown(cells[0])}}}"
+        if not self.type.mapped:
+            return f"{self.type}:{_shown(cells[0])}"
+        names = [dimension.name for dimension in self.type.mapped]
+        parts = []
+        for labels, values in zip(self.labels, cells, strict=True):
+            address = ",".join(f"{name}:{quoted(label)}" for name, label in zip(names, labels, strict=True))
+            for place, value in _places(values, self.type.shape):
+                indexes = (f",{d.name}:{index}" for d, index in zip(self.type.indexed, place, strict=True))
+                parts.append(f"{{{address}{''.join(indexes)}}}:{_shown(value)}")
+        return f"{self.type}:{{{', '.join(parts)}}}"
+
+
+class TensorBuilder:
+    """Collects the cells of a tensor. Cells of indexed dimensions that are not given are 0.
+
+    Errors: ValueError for what does not fit the type.
+    """
+
+    def __init__(self, type_: TensorType) -> None:
+        if 0 in type_.shape:
+            raise ValueError(f"a value of {type_} needs the sizes of all indexed dimensions")
+        self.type = type_
+        self.subspace_cells = math.prod(type_.shape)
+        self._rows: dict[Labels, NDArray[np.float64]] = {}
+        if not type_.mapped:
+            self._row(())
+
+    def subspace(self, labels: Labels, values: Sequence[float] | NDArray[np.float64]) -> None:
+        """All cells of one subspace, the last dimension running fastest."""
+        if len(values) != self.subspace_cells:
+            raise ValueError(f"expected {self.subspace_cells} value(s), found {len(values)}")
+        self._row(labels)[:] = values
+
+    def cell(self, labels: Labels, indexes: tuple[int, ...], value: float) -> None:
+        for index, dimension in zip(indexes, self.type.indexed, strict=True):
+            if not 0 <= index < (dimension.size or 0):
+                raise ValueError(f"index {index} is not in dimension {dimension}")
+        self._row(labels)[int(np.ravel_multi_index(indexes, self.type.shape)) if indexes else 0] = value
+
+    def _row(self, labels: Labels) -> NDArray[np.float64]:
+        row = self._rows.get(labels)
+        if row is None:
+            if (len(self._rows) + 1) * self.subspace_cells > limits.TENSOR_CELLS:
+                raise ValueError(f"a tensor has at most {limits.TENSOR_CELLS} cells")
+            row = self._rows[labels] = np.zeros(self.subspace_cells)
+        return row
+
+    def build(self) -> Tensor:
+        shape = (len(self._rows), *self.type.shape)
+        values = np.stack(list(self._rows.values())) if self._rows else np.zeros(0)
+        return Tensor(self.type, tuple(self._rows), as_cells(values.reshape(shape), self.type.cell_type))
+
+
+def as_cells(values: NDArray[np.float64], cell_type: str) -> NDArray[Any]:
+    """The values as cells of this type. Errors: ValueError for int8 that is none."""
+    if cell_type == "int8":
+        if values.size and not ((values >= -128) & (values <= 127)).all():
+            raise ValueError("a cell of int8 is from -128 to 127")
+        return values.astype(np.int8)
+    with np.errstate(over="ignore"):
+        cells = values.astype(DTYPES[cell_type])
+    if cell_type == "bfloat16":
+        cells = (cells.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    return cells
+
+
+def hex_cells(text: str, type_: TensorType) -> NDArray[np.float64]:
+    """The cells of one subspace as a hex dump of big-endian bytes. Errors: ValueError."""
+    count = math.prod(type_.shape)
+    width = {"double": 8, "float": 4, "bfloat16": 2, "int8": 1}[type_.cell_type]
+    if len(text) != 2 * width * count:
+        raise ValueError(f"a hex dump of {type_} has {2 * width * count} digits, not {len(text)}")
+    data = bytes.fromhex(text)
+    if type_.cell_type == "bfloat16":
+        return (np.frombuffer(data, ">u2").astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    return np.frombuffer(data, {"double": ">f8", "float": ">f4", "int8": "i1"}[type_.cell_type]).astype(np.float64)
+
+
+def quoted(label: str) -> str:
+    """A label as a literal writes it: in quotes unless it is a plain word."""
+    if label and label.replace("_", "a").isalnum() and label.isascii():
+        return label
+    escaped = label.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{','.join(map(_shown, value))}]"
+    return repr(float(value))
+
+
+def _places(values: Any, shape: tuple[int, ...]) -> list[tuple[tuple[int, ...], float]]:
+    flat = np.asarray(values, np.float64)
+    return [(place, float(flat[place])) for place in np.ndindex(*shape)]
