@@ -18,7 +18,7 @@ from paperwasp.schema.model import Field, IndexSettings, Schema
 
 _OUTPUTS: Final = ("index", "attribute", "summary")
 _OUTPUT: Final = re.compile(
-    r'"(?:\\.|[^"\\])*+"|\|\s*(?:index|attribute|summary)\b(?:\s+[A-Za-z_][\w.]*)?', re.DOTALL | re.ASCII
+    r'"(?:\\.|[^"\\])*+"| ?\|\s*(?:index|attribute|summary)\b(?:\s+[A-Za-z_][\w.]*)?', re.DOTALL | re.ASCII
 )
 """A string, which stays, or an output of a statement."""
 _MODES: Final = ("text", "word", "exact", "gram")

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.schema.model import Field, IndexSettings, Schema
+
+if TYPE_CHECKING:
+    from paperwasp.application.model import ApplicationModel, ContentCluster
 
 
 def refused_changes(active: ApplicationModel, new: ApplicationModel) -> list[str]:
