@@ -149,3 +149,8 @@ DEAD_ROWS_SHARE: Final = 0.5
 """Share of dead rows above which a start gives all documents new lids."""
 DEAD_ROWS_LEAST: Final = 100_000
 """Dead rows below which that is never worth it."""
+REINDEX_DOCUMENTS: Final = 512
+"""Written anew at a time: a client's operation waits behind no more."""
+REINDEX_BYTES: Final = 8 * 1024 * 1024
+REINDEX_SCANNED: Final = 20_000
+"""Documents of any type looked at for those."""
