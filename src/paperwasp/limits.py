@@ -32,6 +32,12 @@ HTTP_DISCARDED_BYTES: Final = 16 * 1024 * 1024
 """How much of a refused body is read and thrown away before the refusal is sent."""
 STOP_SECONDS: Final = 10
 """How long a stop waits for requests in flight."""
+CONTAINER_PORTS_TRIED: Final = 1000
+"""Ports after the command line's that a container without one of its own may get."""
+RESTART_WAITING_MESSAGES: Final = 4096
+"""Messages that wait while a content cluster is restarted; one more is answered with 429."""
+REINDEXING_CALL_SECONDS: Final = 60
+"""How long a chunk of reindexing may take before it is asked for again."""
 HTTP_INLINE_GUNZIP_BYTES: Final = 256 * 1024
 """Compressed bodies larger than this are inflated outside the event loop."""
 
