@@ -39,9 +39,12 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.document.values import check_of
-from paperwasp.tensor.types import TensorType
+from paperwasp.tensor import TensorType, parse_tensor
+from paperwasp.tensor.json_format import tensor_of
 
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})
+VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))
+LABELED = tensor_field(TensorType.parse("tensor(x{})"))
 
 READ: list[tuple[DataType, Any, Any]] = [
     (RAW, "VW5rbm93bg==", b"Unknown"),
@@ -65,6 +68,9 @@ READ: list[tuple[DataType, Any, Any]] = [
     (array_of(array_of(INT)), [[1], []], [[1], []]),
     (reference_to("artist"), "id:ns:artist::1", "id:ns:artist::1"),
     (reference_to("artist"), "", ""),
+    (VECTOR, [1, 2.5], parse_tensor("tensor<float>(x[2]):[1,2.5]")),
+    (VECTOR, {"values": [1, 2]}, parse_tensor("tensor<float>(x[2]):[1,2]")),
+    (LABELED, {"a": 1}, parse_tensor("tensor(x{}):{a:1}")),
 ]
 
 
@@ -92,6 +98,9 @@ def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
         (PERSON, [], "Expected an object, got an array"),
         (reference_to("artist"), "id:ns:song::1", "is no document of type 'artist'"),
         (reference_to("artist"), "artist-1", "Unparseable id 'artist-1'"),
+        (VECTOR, [1], "expected 2 value(s), found 1"),
+        (VECTOR, {"a": 1}, "expected an array"),
+        (LABELED, {"a": "x"}, "a: expected a number, found a string"),
     ],
 )
 def test_refuses(data_type: DataType, given_json: Any, message: str) -> None:
@@ -118,6 +127,7 @@ SINGLE: list[tuple[DataType, st.SearchStrategy[Any]]] = [
 KEYS = SINGLE[:4]
 OTHER: list[tuple[DataType, st.SearchStrategy[Any]]] = [
     (RAW, st.binary(max_size=9)),
+    (VECTOR, st.lists(st.floats(width=32), min_size=2, max_size=2).map(lambda cells: tensor_of(cells, VECTOR.tensor))),
     (POSITION, st.builds(GeoPosition, st.integers(-180_000_000, 180_000_000), st.integers(-90_000_000, 90_000_000))),
 ]
 

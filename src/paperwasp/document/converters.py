@@ -2,7 +2,7 @@
 
     string, uri, predicate → str        array → list                     position → GeoPosition
     numbers → int, float   bool → bool  weightedset → {key: weight}      raw → bytes
-    reference → str (a document id)     map → {key: value}, struct → {field: value}
+    reference → str (a document id)     map → {key: value}, struct → {field: value}       tensor → Tensor
 
 It is on the feed path, so a converter does nothing that its type does not need.
 
@@ -38,9 +38,12 @@ from paperwasp.document.types import (
     NumericType,
     ReferenceType,
     StructType,
+    TensorFieldType,
     WeightedSetType,
 )
-from paperwasp.errors import InvalidInput
+from paperwasp.errors import InvalidInput, LanguageError
+from paperwasp.tensor.json_format import tensor_of
+from paperwasp.tensor.value import Tensor
 
 Converter = Callable[[Any], Value]
 """JSON value → typed value. Raises ValueError that says what is wrong with the value."""
@@ -82,6 +85,8 @@ def converter_of(data_type: DataType) -> Converter:
             return _struct_converter(data_type)
         case ReferenceType():
             return _reference_converter(data_type)
+        case TensorFieldType():
+            return _tensor_converter(data_type)
     if (single := _SINGLE.get(data_type.name)) is None:
         raise InvalidInput(f"Values of type '{data_type}' are not supported yet")
     return single
@@ -296,6 +301,16 @@ def _reference_converter(data_type: ReferenceType) -> Converter:
         return text
 
     return convert_reference
+
+
+def _tensor_converter(data_type: TensorFieldType) -> Converter:
+    def convert_tensor(value: Any) -> Tensor:
+        try:
+            return tensor_of(value, data_type.tensor)
+        except LanguageError as error:
+            raise ValueError(error.bare_message) from None
+
+    return convert_tensor
 
 
 _SINGLE: Final[Mapping[str, Converter]] = {

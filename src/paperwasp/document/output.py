@@ -25,8 +25,10 @@ from paperwasp.document.types import (
     DataType,
     MapType,
     StructType,
+    TensorFieldType,
     WeightedSetType,
 )
+from paperwasp.tensor.json_output import tensor_json
 
 Render = Callable[[Any], Any]
 _MICRO: Final = 1_000_000
@@ -47,6 +49,8 @@ def render_of(data_type: DataType) -> Render | None:
         case StructType():
             renders = {name: render for name, inner in data_type.fields if (render := render_of(inner))}
             return lambda members: {name: renders.get(name, _same)(value) for name, value in members.items()}
+        case TensorFieldType():
+            return tensor_json
     return _SINGLE.get(data_type.name)
 
 

@@ -1,6 +1,7 @@
 """Whether a value is one of its type: the last look at it before it is logged, since what is logged must be applied.
 
-Values: str, bool, int, float, bytes (raw), GeoPosition (position), list (array), dict (map, weighted set, struct).
+Values: str, bool, int, float, bytes (raw), GeoPosition (position), Tensor, list (array), dict (map, weighted set,
+struct).
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from paperwasp.document.types import (
     MapType,
     NumericType,
     StructType,
+    TensorFieldType,
     WeightedSetType,
 )
+from paperwasp.tensor.value import Tensor
 
 Check = Callable[[Any], bool]
 
@@ -46,6 +49,8 @@ def check_of(data_type: DataType) -> Check:
             return _members({name: check_of(inner) for name, inner in data_type.fields})
         case NumericType():
             return _number(data_type)
+        case TensorFieldType():
+            return lambda value: type(value) is Tensor and value.type == data_type.tensor
     if data_type == RAW:
         return lambda value: type(value) is bytes
     if data_type == POSITION:

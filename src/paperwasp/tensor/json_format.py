@@ -81,7 +81,7 @@ class _Reader:
         elif isinstance(value, dict) and self.type.mapped:
             self.mapped(value, (), "")
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            self.cells(value, "")
+            (self.blocks if "values" in value[0] else self.cells)(value, "")
         elif self.type.mapped:
             _fail("", f"a {self.type} is an object, not {_kind(value)}")
         elif isinstance(value, dict) and not value:

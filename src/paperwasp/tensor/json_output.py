@@ -1,0 +1,90 @@
+"""Tensors as JSON values, in each of the forms of `format.tensors`.
+
+    short   {"type": …, "values": […]} · {"type": …, "cells": {label: v}} · {"type": …, "blocks": {label: […]}}
+    long    {"type": …, "cells": [{"address": {…}, "value": v}, …]}
+    hex     as short, each dense subspace a string of hex digits
+    …-value the same without the type and the key
+
+Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#format.tensors
+Differs: infinities are the strings "Infinity" and "-Infinity", so that nothing is lost; Vespa writes null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.tensor.value import Labels, Tensor
+
+FORMS: Final = ("short", "long", "short-value", "long-value", "hex", "hex-value")
+
+_BIG_ENDIAN: Final[Mapping[str, str]] = {"double": ">f8", "float": ">f4", "int8": "i1"}
+
+_Dense = Callable[[NDArray[Any]], Any]
+
+
+def tensor_json(tensor: Tensor, form: str = "short") -> Any:
+    """The tensor as a JSON value in one of `FORMS`."""
+    kind, _, value_only = form.partition("-")
+    key, value = _long(tensor) if kind == "long" else _short(tensor, _hex(tensor) if kind == "hex" else _numbers)
+    return value if value_only else {"type": str(tensor.type), key: value}
+
+
+def _short(tensor: Tensor, dense: _Dense) -> tuple[str, Any]:
+    mapped, indexed = tensor.type.mapped, tensor.type.indexed
+    if not mapped:
+        return "values", dense(tensor.cells[0]) if indexed else [_number(tensor.cells[0])]
+    values = [dense(row) if indexed else _number(row) for row in tensor.cells]
+    key = "blocks" if indexed else "cells"
+    if len(mapped) == 1:
+        return key, {label: value for (label,), value in zip(tensor.labels, values, strict=True)}
+    name = "values" if indexed else "value"
+    return key, [
+        {"address": _address(tensor, labels), name: value} for labels, value in zip(tensor.labels, values, strict=True)
+    ]
+
+
+def _long(tensor: Tensor) -> tuple[str, Any]:
+    return "cells", [
+        {"address": _address(tensor, labels, place), "value": _number(row[place])}
+        for labels, row in zip(tensor.labels, tensor.cells, strict=True)
+        for place in np.ndindex(*tensor.type.shape)
+    ]
+
+
+def _address(tensor: Tensor, labels: Labels, place: tuple[int, ...] = ()) -> dict[str, str]:
+    address = {dimension.name: label for dimension, label in zip(tensor.type.mapped, labels, strict=True)}
+    address |= {dimension.name: str(index) for dimension, index in zip(tensor.type.indexed, place, strict=False)}
+    return dict(sorted(address.items()))
+
+
+def _number(cell: Any) -> Any:
+    """A cell as JSON has it; null is NaN."""
+    if isinstance(cell, np.ndarray):
+        cell = cell.item()
+    number = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(number, int) or math.isfinite(number):
+        return number
+    return None if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def _numbers(cells: NDArray[Any]) -> Any:
+    """Nested lists, one level for each dimension."""
+    if cells.dtype == np.int8 or np.isfinite(cells).all():
+        return cells.tolist()
+    return [_numbers(row) if row.ndim else _number(row) for row in cells]
+
+
+def _hex(tensor: Tensor) -> _Dense:
+    cell_type = tensor.type.cell_type
+
+    def dump(cells: NDArray[Any]) -> str:
+        if cell_type == "bfloat16":
+            return (cells.view(np.uint32) >> np.uint32(16)).astype(">u2").tobytes().hex().upper()
+        return cells.astype(_BIG_ENDIAN[cell_type]).tobytes().hex().upper()
+
+    return dump

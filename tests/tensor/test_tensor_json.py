@@ -1,0 +1,67 @@
+"""Tensors as JSON: every form of format.tensors, and back."""
+
+from __future__ import annotations
+
+import math
+
+import orjson
+import pytest
+
+from paperwasp.tensor.json_format import tensor_of
+from paperwasp.tensor.json_output import FORMS, tensor_json
+from paperwasp.tensor.literal import parse_tensor
+from paperwasp.tensor.types import TensorType
+
+
+@pytest.mark.parametrize(
+    ("literal", "form", "expected"),
+    [
+        ("tensor<float>(x[3]):[1,2,3]", "short", '{"type":"tensor<float>(x[3])","values":[1.0,2.0,3.0]}'),
+        ("tensor(x[2],y[2]):[[1,2],[3,4]]", "short-value", "[[1.0,2.0],[3.0,4.0]]"),
+        ("tensor(x{}):{a:1}", "short", '{"type":"tensor(x{})","cells":{"a":1.0}}'),
+        ("tensor<int8>(x{},y[2]):{a:[1,2]}", "short", '{"type":"tensor<int8>(x{},y[2])","blocks":{"a":[1,2]}}'),
+        ("tensor(x{},y{}):{{x:a,y:b}:1}", "short-value", '[{"address":{"x":"a","y":"b"},"value":1.0}]'),
+        (
+            "tensor(a[2],x{},y{}):{{x:p,y:q,a:0}:1,{x:p,y:q,a:1}:2}",
+            "short",
+            '{"type":"tensor(a[2],x{},y{})","blocks":[{"address":{"x":"p","y":"q"},"values":[1.0,2.0]}]}',
+        ),
+        ("tensor():{{}:7}", "short", '{"type":"tensor()","values":[7.0]}'),
+        ("tensor():{{}:7}", "long-value", '[{"address":{},"value":7.0}]'),
+        ("tensor<int8>(x[6]):[-1,0,17,-128,34,-2]", "hex-value", '"FF00118022FE"'),
+        ("tensor<bfloat16>(x[2]):[1,-2]", "hex", '{"type":"tensor<bfloat16>(x[2])","values":"3F80C000"}'),
+        (
+            "tensor(a[2],x{}):{p:[1,2]}",
+            "long-value",
+            '[{"address":{"a":"0","x":"p"},"value":1.0},{"address":{"a":"1","x":"p"},"value":2.0}]',
+        ),
+    ],
+)
+def test_forms(literal: str, form: str, expected: str) -> None:
+    assert orjson.dumps(tensor_json(parse_tensor(literal), form)).decode() == expected
+
+
+LITERALS = [
+    "tensor<float>(x[3]):[1,2.5,-3]",
+    "tensor(x{}):{a:1,b:2}",
+    "tensor<bfloat16>(x{},y[2]):{a:[1,2],b:[3,4]}",
+    "tensor(x{},y{}):{{x:a,y:b}:1}",
+    "tensor(a[2],x{},y{}):{{x:p,y:q,a:0}:1,{x:p,y:q,a:1}:2}",
+    "tensor(x[2],y[2]):[[1,2],[3,4]]",
+    "tensor<int8>(x[2]):[1,-1]",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("literal", LITERALS)
+def test_what_is_written_is_read_as_the_same(literal: str, form: str) -> None:
+    tensor = parse_tensor(literal)
+    assert tensor_of(orjson.loads(orjson.dumps(tensor_json(tensor, form))), tensor.type) == tensor
+
+
+def test_numbers_that_are_not_finite() -> None:
+    type_ = TensorType.parse("tensor(x[3])")
+    tensor = tensor_of({"values": [None, "Infinity", "-Infinity"]}, type_)
+    assert tensor_json(tensor, "short-value") == [None, "Infinity", "-Infinity"]
+    assert math.isnan(tensor.cell((), 0) or 0.0)
+    assert tensor_of(tensor_json(tensor), type_) == tensor
