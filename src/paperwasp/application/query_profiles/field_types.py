@@ -1,0 +1,162 @@
+"""Query profile types: which values a query profile and a request may have under which names.
+
+A field whose type is a query profile type opens a group of names below its own: `user` of type `query-profile:User`
+makes `user.age` what `User` says of `age`. A type may hold fields of itself, at any depth.
+Vespa: https://docs.vespa.ai/en/reference/querying/query-profiles.html#query-profile-types
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.tensor.literal import parse_tensor
+from paperwasp.tensor.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """The type of one field: a word of `PRIMITIVES`, a tensor type, or a query profile of some type or any."""
+
+    word: str
+    tensor: TensorType | None = None
+    profile_type: ProfileType | None = None
+
+    @property
+    def is_profile(self) -> bool:
+        return self.word == PROFILE
+
+    def misfit(self, text: str) -> str:
+        """Why the text is no value of this type; empty: it is one. Of a query profile: the value at its own name."""
+        shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+        if self.tensor is not None:
+            return _tensor_misfit(text, shown, self.tensor)
+        own = self.profile_type.field("") if self.profile_type is not None else None
+        if own is not None:
+            return own.type.misfit(text)
+        if self.word in PRIMITIVES and PRIMITIVES[self.word](text):
+            return ""
+        return f"'{shown}' is not {'an' if self.word == 'integer' else 'a'} {self}"
+
+    def __str__(self) -> str:
+        if self.tensor is not None:
+            return str(self.tensor)
+        if not self.is_profile:
+            return self.word
+        return "reference to a query profile" + (f" of type '{self.profile_type.name}'" if self.profile_type else "")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDescription:
+    """What a type says of one field."""
+
+    name: str
+    type: FieldType
+    aliases: tuple[str, ...] = ()
+    mandatory: bool = False
+    overridable: bool = True
+
+
+@dataclass(eq=False)
+class ProfileType:
+    """A query profile type. Filled while types are read, since they may refer to each other; then never changed."""
+
+    name: str
+    declared: dict[str, FieldDescription] = field(default_factory=dict, repr=False)
+    inherits: list[ProfileType] = field(default_factory=list, repr=False)
+    declared_strict: bool = False
+    declared_match_path: bool = False
+    is_nested: bool = False
+    """Made for fields with dots in their names, within the type that declares them."""
+    position: Position | None = None
+
+    @cached_property
+    def fields(self) -> Mapping[str, FieldDescription]:
+        """Inherited ones included: the first found depth first, from left to right."""
+        fields: dict[str, FieldDescription] = {}
+        for parent in reversed(self.inherits):
+            fields.update(parent.fields)
+        return fields | self.declared
+
+    @cached_property
+    def strict(self) -> bool:
+        return self.declared_strict or any(parent.strict for parent in self.inherits)
+
+    @cached_property
+    def match_path(self) -> bool:
+        return self.declared_match_path or any(parent.match_path for parent in self.inherits)
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Alias in lower case → field."""
+        return {alias.lower(): field.name for field in self.fields.values() for alias in field.aliases}
+
+    @cached_property
+    def ancestors(self) -> frozenset[ProfileType]:
+        """This type and all that it inherits."""
+        return frozenset((self,)).union(*(parent.ancestors for parent in self.inherits))
+
+    def field(self, name: str) -> FieldDescription | None:
+        return self.fields.get(name)
+
+    def unalias(self, name: str) -> str:
+        return self.aliases.get(name.lower(), name)
+
+    def is_a(self, other: ProfileType) -> bool:
+        return other in self.ancestors
+
+    def __str__(self) -> str:
+        return f"query profile type '{self.name}'"
+
+
+PROFILE: Final = "query-profile"
+_EMBED: Final = re.compile(r"\s*embed\s*\(")
+_SHOWN_CHARACTERS: Final = 100
+_INTEGER: Final = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+
+
+def _integer(bits: int) -> Callable[[str], bool]:
+    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
+    return lambda text: _INTEGER.fullmatch(text) is not None and least <= int(text) <= most
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return "_" not in text and isinstance(
+            float(text.rstrip("fFdD") if text[:1].lower() not in "ni" else text), float
+        )
+    except ValueError:
+        return False
+
+
+def _tensor_misfit(text: str, shown: str, type_: TensorType) -> str:
+    """`embed(…)` stands for a tensor too; whether it can be made is found out where it is used."""
+    if _EMBED.match(text):
+        return ""
+    try:
+        parse_tensor(text, type_)
+    except LanguageError as error:
+        return f"'{shown}' is not a {type_}: {error.bare_message}"
+    except TooLarge as error:
+        return error.message
+    return ""
+
+
+def _anything(text: str) -> bool:
+    return True
+
+
+PRIMITIVES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "string": _anything,
+    "integer": _integer(32),
+    "long": _integer(64),
+    "float": _is_number,
+    "double": _is_number,
+    "boolean": _anything,
+    "query": _anything,
+}
+"""Word → whether a text is a value of it. A boolean is true if it says so and false if it says anything else."""

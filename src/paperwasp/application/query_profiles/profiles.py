@@ -1,0 +1,138 @@
+"""All query profiles of an application, and which of them a request gets.
+
+    files → types, profiles (declared) → checked → for each request: found by name, resolved for its dimensions (kept)
+
+Used on one thread at a time; what is kept ready is only ever replaced by its equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.application.query_profiles.checks import check_profiles
+from paperwasp.application.query_profiles.findings import Findings
+from paperwasp.application.query_profiles.ids import Registry
+from paperwasp.application.query_profiles.model import QueryProfile
+from paperwasp.application.query_profiles.profile_reader import ProfileReader
+from paperwasp.application.query_profiles.request import FullName, values_of
+from paperwasp.application.query_profiles.resolved import ResolvedProfile, resolve
+from paperwasp.application.query_profiles.type_reader import read_types
+from paperwasp.errors import Finding
+
+FOLDER: Final = "search/query-profiles"
+_TYPES: Final = f"{FOLDER}/types"
+DEFAULT: Final = "default"
+
+
+class QueryProfiles:
+    """The query profiles of an application."""
+
+    def __init__(self, profiles: Registry[QueryProfile] | None = None) -> None:
+        self._profiles: Registry[QueryProfile] = profiles if profiles is not None else Registry()
+        self._dimensions: dict[QueryProfile, tuple[tuple[str, frozenset[str]], ...]] = {}
+        self._resolved: dict[tuple[QueryProfile, tuple[str | None, ...]], ResolvedProfile] = {}
+        self.has_default = self._profiles.find(DEFAULT) is not None
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._profiles)
+
+    def find(self, name: str) -> QueryProfile | None:
+        """The profile of that name; or else of the longest path above the name, where its type matches paths."""
+        if not name:
+            return self._profiles.find(DEFAULT)
+        found = self._profiles.find(name)
+        if found is not None or "/" not in name:
+            return found or self._matching_path(f"{name}/")
+        path, colon, version = name.partition(":")
+        while path.strip("/"):
+            if (found := self._matching_path(f"{path}/{colon}{version}")) is not None:
+                return found
+            path = path.rpartition("/")[0]
+            if (found := self._matching_path(f"{path}{colon}{version}")) is not None:
+                return found
+        return None
+
+    def _matching_path(self, reference: str) -> QueryProfile | None:
+        found = self._profiles.find(reference)
+        return found if found is not None and found.type is not None and found.type.match_path else None
+
+    def compile(self, name: str, context: Mapping[str, str]) -> ResolvedProfile | None:
+        """The profile of that name, as a request with these parameters sees it; None: there is no such profile."""
+        profile = self.find(name)
+        if profile is None:
+            return None
+        known = self._reachable(profile)
+        given = tuple(value if (value := context.get(dimension)) in values else None for dimension, values in known)
+        key = profile, given
+        found = self._resolved.get(key)
+        if found is None:
+            if len(self._resolved) >= limits.QUERY_PROFILES_RESOLVED:
+                self._resolved.clear()
+            found = self._resolved[key] = resolve(profile, context)
+        return found
+
+    def values(
+        self,
+        profile: ResolvedProfile,
+        given: Mapping[str, str],
+        context: Mapping[str, str],
+        full_name: FullName = lambda name: name,
+    ) -> dict[str, str]:
+        """All values of a request that gives `given`, by full names, and whose parameters, as they came, are `context`.
+
+        `full_name` knows the aliases of parameters. Errors: IllegalQuery.
+        """
+        return values_of(profile, given, lambda name: self.compile(name, context), full_name)
+
+    def _reachable(self, profile: QueryProfile) -> tuple[tuple[str, frozenset[str]], ...]:
+        """All dimensions over which the profile or one that it reaches varies, and the values that matter."""
+        if profile not in self._dimensions:
+            found: dict[str, set[str]] = {}
+            for reached in _reached((profile,)):
+                for layer in reached.variants:
+                    for dimension, value in zip(reached.dimensions, layer.when, strict=False):
+                        found.setdefault(dimension, set()).update([value] if value is not None else [])
+            self._dimensions[profile] = tuple((name, frozenset(values)) for name, values in found.items())
+        return self._dimensions[profile]
+
+
+NO_QUERY_PROFILES: Final = QueryProfiles()
+
+
+def _reached(profiles: Iterable[QueryProfile]) -> set[QueryProfile]:
+    reached: set[QueryProfile] = set()
+    waiting = list(profiles)
+    while waiting:
+        profile = waiting.pop()
+        if profile not in reached:
+            reached.add(profile)
+            for layer in (profile.own, *profile.variants):
+                waiting.extend((*layer.inherits, *(target for _, target, _ in layer.references)))
+    return reached
+
+
+def parse_query_profiles(files: Mapping[str, bytes]) -> tuple[QueryProfiles, tuple[Finding, ...]]:
+    """The query profiles among a package's files (path → content), and what there is to tell about them.
+
+    With an error among the findings there are no profiles.
+    """
+    findings = Findings()
+    profiles: dict[str, bytes] = {}
+    types: dict[str, bytes] = {}
+    for path, content in sorted(files.items()):
+        folder, _, name = path.rpartition("/")
+        if not name.endswith(".xml") or not f"{folder}/".startswith(f"{FOLDER}/"):
+            continue
+        if folder == FOLDER:
+            profiles[path] = content
+        elif folder == _TYPES:
+            types[path] = content
+        else:
+            findings.warn(f"{path} is not read: query profiles are in {FOLDER} itself, types in {_TYPES}", None)
+    reader = ProfileReader(read_types(types, findings), findings)
+    check_profiles(reader.read(profiles), findings)
+    found = findings.all
+    broken = any(finding.level == "ERROR" for finding in found)
+    return (NO_QUERY_PROFILES if broken else QueryProfiles(reader.profiles)), found
