@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from heapq import merge
 from itertools import islice
@@ -45,9 +45,15 @@ class SearchHandler:
     """Answers `/search/`. `configure` may be called at any time; requests under way keep what they started with."""
 
     def __init__(
-        self, messenger: Messenger, config: SearchConfig | None = None, environment: Environment = SYSTEM
+        self,
+        messenger: Messenger,
+        config: SearchConfig | None = None,
+        environment: Environment = SYSTEM,
+        address_of: Callable[[str], str] = "content/{}".format,
     ) -> None:
+        """`address_of` says where a content cluster of the application is served."""
         self._messenger = messenger
+        self._address_of = address_of
         self._config = config or SearchConfig()
         self._environment = environment
 
@@ -59,9 +65,10 @@ class SearchHandler:
         started_ns = self._environment.monotonic_ns()
         format_ = _accepted(request.header("accept"))
         try:
-            parameters = read_parameters(parameter_pairs(request))
+            config = self._config
+            parameters = read_parameters(parameter_pairs(request), config.query_profiles)
             format_ = parameters.format or format_
-            plan = plan_search(self._config, parameters, started_ns)
+            plan = plan_search(config, parameters, started_ns)
             result = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
             result = SearchResult(errors=[SearchError.of(error)])
@@ -90,7 +97,7 @@ class SearchHandler:
     async def _ask(self, cluster: str, request: SearchRequest, timeout_ms: float) -> Answer:
         try:
             async with asyncio.timeout(timeout_ms / 1000 + GRACE_SECONDS):
-                answer = await self._messenger.request(f"content/{cluster}", request)
+                answer = await self._messenger.request(self._address_of(cluster), request)
         except TimeoutError:
             return cluster, SearchError(_TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
         except PaperwaspError as error:
@@ -149,7 +156,8 @@ def _trace(
     if not parameters.trace_level:
         return None
     level = parameters.trace_level
-    steps = [_step(parameters, 0, "No query profile is used")]
+    used = f"Using {parameters.profile}" if parameters.profile else "No query profile is used"
+    steps = [_step(parameters, 0, used)]
     if parameters.yql and level >= 2:
         steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
     asked = [

@@ -1,5 +1,8 @@
 """The parameters of a search request: names and aliases, types, and what is not executed yet, in one table.
 
+A query profile gives values for what the request leaves out. In profiles parameters have their full names: an alias
+there is a property of the application's own.
+
 Names are found in any case. A plain name that is not in the table is a property of the application's own and is kept
 without question; an unknown member of a reserved group (`ranking.…`) is an error. What Vespa knows and paperwasp does
 not execute is refused when it would change the answer, and accepted when it would not.
@@ -14,6 +17,7 @@ from math import inf
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, ResolvedProfile
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.yql import query_type
 
@@ -24,7 +28,7 @@ _REFERENCE: Final = "See https://docs.vespa.ai/en/reference/api/query.html#nativ
 
 @dataclass(slots=True)
 class SearchParameters:
-    """One request's parameters, typed. `given` has all of them as they came, for `@name` in YQL."""
+    """One request's parameters, typed. `given` has all of them, as they came and by full names, for `@name` in YQL."""
 
     yql: str | None = None
     query: str | None = None
@@ -48,6 +52,10 @@ class SearchParameters:
     format: str | None = None
     trace_level: int = 0
     trace_timestamps: bool = False
+    max_hits: int = limits.MAX_HITS
+    max_offset: int = limits.MAX_OFFSET
+    profile: ResolvedProfile | None = None
+    """The query profile that is used."""
     given: dict[str, str] = field(default_factory=dict)
 
 
@@ -55,32 +63,88 @@ Setter = Callable[[SearchParameters, str], None]
 """Takes the text of a value. Fails with ValueError, whose text says what the value must be."""
 
 
-def read_parameters(pairs: Iterable[tuple[str, str]]) -> SearchParameters:
+def read_parameters(
+    pairs: Iterable[tuple[str, str]], query_profiles: QueryProfiles = NO_QUERY_PROFILES
+) -> SearchParameters:
     """The parameters of a request; of several for one thing the last wins.
 
     Errors: IllegalQuery naming the parameter and the value; InvalidQuery for an unknown search chain.
     """
-    parameters = SearchParameters()
-    for name, value in pairs:
-        parameters.given[name] = value
-        known = _TABLE.get(name) or _TABLE.get(name.lower())
-        if known is None:
-            _set_member(parameters, name, value)
-            continue
-        try:
-            known[1](parameters, value)
-        except ValueError as error:
-            raise IllegalQuery(f"Could not set '{known[0]}' to '{value}': {error}") from None
-    check_window(parameters.hits, parameters.offset)
+    pairs = list(pairs)
+    parameters = SearchParameters(given=dict(pairs))
+    name = _query_profile(pairs)
+    if name is not None or query_profiles.has_default:
+        parameters.profile = query_profiles.compile(name or "", parameters.given)
+    if parameters.profile is not None:
+        _set_under_profile(parameters, parameters.profile, pairs, query_profiles)
+    elif name is not None:
+        raise IllegalQuery(f"Could not resolve query profile '{name}'")
+    else:
+        for key, value in pairs:
+            _set(parameters, key, value)
+    _check_window(parameters)
     return parameters
 
 
-def check_window(hits: int, offset: int) -> None:
-    """Errors: IllegalQuery when more is asked for than a request may."""
-    if hits > limits.MAX_HITS:
-        raise IllegalQuery(f"{hits} hits requested, configured limit: {limits.MAX_HITS}. {_REFERENCE}")
-    if offset > limits.MAX_OFFSET:
-        raise IllegalQuery(f"Offset of {offset} requested, configured limit: {limits.MAX_OFFSET}. {_REFERENCE}")
+def _query_profile(pairs: Iterable[tuple[str, str]]) -> str | None:
+    """The name of the query profile that the request names. Errors: IllegalQuery for what only a profile may set."""
+    name: str | None = None
+    for key, value in pairs:
+        lower = key.lower()
+        if lower == "queryprofile":
+            name = value
+        elif lower in _FROM_PROFILE_ONLY:
+            raise IllegalQuery(f"{full_name(key)} must be specified in a query profile.")
+    return name
+
+
+def _set_under_profile(
+    parameters: SearchParameters,
+    profile: ResolvedProfile,
+    pairs: Iterable[tuple[str, str]],
+    query_profiles: QueryProfiles,
+) -> None:
+    """Sets what the request says, as far as the profile lets it, and what the profile says of the rest."""
+    request = parameters.given
+    named = {full_name(name): value for name, value in pairs}
+    values = query_profiles.values(profile, named, request, full_name)
+    for name, value in values.items():
+        if name in named or name in _FULL_NAMES or name.startswith(_OPEN_GROUPS):
+            _set(parameters, name, value)
+    parameters.given = {
+        name: value for name, value in request.items() if profile.unalias(full_name(name)) not in profile.fixed
+    } | values
+
+
+def full_name(name: str) -> str:
+    """The full name of a parameter that may be given by an alias, or in another case."""
+    known = _TABLE.get(name) or _TABLE.get(name.lower())
+    if known is not None:
+        return known[0]
+    lower = name.lower()
+    for prefix, group in _GROUPS:
+        if lower.startswith(prefix):
+            return group + name[len(prefix) :]
+    return name
+
+
+def _set(parameters: SearchParameters, name: str, value: str) -> None:
+    known = _TABLE.get(name) or _TABLE.get(name.lower())
+    if known is None:
+        _set_member(parameters, name, value)
+        return
+    try:
+        known[1](parameters, value)
+    except ValueError as error:
+        raise IllegalQuery(f"Could not set '{known[0]}' to '{value}': {error}") from None
+
+
+def _check_window(parameters: SearchParameters) -> None:
+    hits, offset = parameters.hits, parameters.offset
+    if hits > parameters.max_hits:
+        raise IllegalQuery(f"{hits} hits requested, configured limit: {parameters.max_hits}. {_REFERENCE}")
+    if offset > parameters.max_offset:
+        raise IllegalQuery(f"Offset of {offset} requested, configured limit: {parameters.max_offset}. {_REFERENCE}")
 
 
 def timeout_ms(text: str) -> float:
@@ -203,18 +267,7 @@ def _search_chain(parameters: SearchParameters, value: str) -> None:
         raise InvalidQuery(f"No search chain named '{value}' was found")
 
 
-def _query_profile(parameters: SearchParameters, value: str) -> None:
-    if value != "default":
-        raise IllegalQuery(f"Could not resolve query profile '{value}'")
-
-
-def _in_query_profile(name: str) -> Setter:
-    def refuse(parameters: SearchParameters, value: str) -> None:
-        raise IllegalQuery(f"{name} must be specified in a query profile.")
-
-    return refuse
-
-
+_FROM_PROFILE_ONLY: Final = frozenset(("maxhits", "maxoffset"))
 _NO_VALUE: Final = _only("")
 _NOT_TRUE: Final = _only("", "false", "0")
 
@@ -223,10 +276,10 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("hits", "count"), _to("hits", _count)),
     (("offset", "start"), _to("offset", _count)),
     (("timeout",), _to("timeout_ms", timeout_ms)),
-    (("queryProfile",), _query_profile),
+    (("queryProfile",), _checked(str)),
     (("searchChain",), _search_chain),
-    (("maxHits",), _in_query_profile("maxHits")),
-    (("maxOffset",), _in_query_profile("maxOffset")),
+    (("maxHits",), _to("max_hits", _count)),
+    (("maxOffset",), _to("max_offset", _count)),
     (("noCache",), _checked(_boolean)),
     (("noCacheWrite",), _checked(_boolean)),
     (("groupingSessionCache",), _checked(_boolean)),
@@ -317,28 +370,36 @@ def _table() -> Mapping[str, tuple[str, Setter]]:
 
 
 _TABLE: Final = _table()
-_FEATURES: Final = ("input.", "rankfeature.", "ranking.features.")
-_PROPERTIES: Final = ("rankproperty.", "ranking.properties.")
+_FULL_NAMES: Final = frozenset(names[0] for names, _ in PARAMETERS)
+_FEATURES: Final = "ranking.features."
+_PROPERTIES: Final = "ranking.properties."
+_OPEN_GROUPS: Final = (_FEATURES, _PROPERTIES)
+_GROUPS: Final = (
+    *((prefix, _FEATURES) for prefix in ("input.", "rankfeature.", _FEATURES)),
+    *((prefix, _PROPERTIES) for prefix in ("rankproperty.", _PROPERTIES)),
+)
+"""What the name of a parameter begins with whose rest the user chooses → the same in full."""
 _RESERVED: Final = ("model", "ranking", "presentation")
 
 
 def _set_member(parameters: SearchParameters, name: str, value: str) -> None:
     """Sets a parameter whose name has a part of the user's choice, or keeps one that is the application's own."""
-    lower = name.lower()
-    for prefix in _FEATURES:
-        if lower.startswith(prefix):
-            return _set_feature(parameters, name[len(prefix) :], value)
-    for prefix in _PROPERTIES:
-        if lower.startswith(prefix):
-            parameters.rank_properties[name[len(prefix) :]] = value
-            return None
+    full = full_name(name)
+    if full.startswith(_FEATURES):
+        _set_feature(parameters, full[len(_FEATURES) :], value)
+    elif full.startswith(_PROPERTIES):
+        parameters.rank_properties[full[len(_PROPERTIES) :]] = value
+    else:
+        _check_group(name)
+
+
+def _check_group(name: str) -> None:
     group, _, member = name.partition(".")
     if member and group.lower() in _RESERVED:
         raise IllegalQuery(
             f"'{member}' is not a valid property in '{group.lower()}'. "
             f"See the query api for valid keys starting by '{group.lower()}'."
         )
-    return None
 
 
 def _set_feature(parameters: SearchParameters, name: str, value: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from paperwasp import limits
+from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.container.search_parameters import SearchParameters
 from paperwasp.content.messages import SearchRequest, SortKey
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, PaperwaspError, Position
@@ -37,6 +37,7 @@ class SearchConfig:
     """The application that is searched. Replaced as a whole by a deploy."""
 
     clusters: tuple[ClusterConfig, ...] = ()
+    query_profiles: QueryProfiles = NO_QUERY_PROFILES
 
     @cached_property
     def everything(self) -> tuple[Target, ...]:
@@ -264,10 +265,10 @@ def _window(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[i
     if statement is None or statement.hits is None or statement.offset is None:
         return parameters.hits, parameters.offset
     hits, offset = statement.hits, statement.offset
-    if offset > limits.MAX_OFFSET:
-        raise InvalidQuery(f"Requested offset {offset}, but the max offset allowed is {limits.MAX_OFFSET}.")
-    if hits > limits.MAX_HITS:
-        raise InvalidQuery(f"Requested {hits} hits returned, but max hits allowed is {limits.MAX_HITS}.")
+    if offset > parameters.max_offset:
+        raise InvalidQuery(f"Requested offset {offset}, but the max offset allowed is {parameters.max_offset}.")
+    if hits > parameters.max_hits:
+        raise InvalidQuery(f"Requested {hits} hits returned, but max hits allowed is {parameters.max_hits}.")
     return hits, offset
 
 
