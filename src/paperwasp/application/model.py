@@ -8,28 +8,41 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.application.extras import check_extras
+from paperwasp.application.changes.overrides import ValidationOverrides, parse_overrides
+from paperwasp.application.findings import Findings
+from paperwasp.application.hosts import HOSTS_FILE, Hosts, parse_hosts
 from paperwasp.application.package import ApplicationPackage
-from paperwasp.application.services import Container, DeclaredContent, Note, Services, parse_services
-from paperwasp.errors import InvalidPackage, PaperwaspError
+from paperwasp.application.package_files import check_files, looked_at
+from paperwasp.application.preprocessing import DeployProperties
+from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
+from paperwasp.application.references import check_references
+from paperwasp.application.services import SERVICES_FILE, parse_services
+from paperwasp.application.services_model import Container, Content, Services
+from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+
+_NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class ContentCluster:
-    """A content cluster and the schemas of its document types, in the order of services.xml."""
+    """A content cluster: what services.xml says of it, and the schemas of its document types in that order."""
 
-    id: str
+    declared: Content
     schemas: Mapping[str, Schema]
     """Document type → schema."""
-    redundancy: int = 1
+
+    @property
+    def id(self) -> str:
+        return self.declared.id
 
     @property
     def document_types(self) -> tuple[str, ...]:
@@ -44,8 +57,13 @@ class ApplicationModel:
     content_clusters: tuple[ContentCluster, ...]
     schemas: Mapping[str, Schema]
     """Schema name → schema; also of schemas that are in no cluster."""
-    notes: tuple[Note, ...]
+    findings: tuple[Finding, ...]
+    """What is right and worth telling: no errors."""
     checksum: str
+    query_profiles: QueryProfiles = NO_QUERY_PROFILES
+    overrides: ValidationOverrides = field(default_factory=ValidationOverrides)
+    files: Mapping[str, bytes] = _NO_FILES
+    """The files of the package, for models and constants at run time."""
 
     @property
     def has_search(self) -> bool:
@@ -66,102 +84,111 @@ SchemaCheck = Callable[[Schema], object]
 """Raises where something is wrong with a schema beyond its own language: with its rank profiles."""
 
 _SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
-_SERVICES: Final = "services.xml"
+_OVERRIDES_FILE: Final = "validation-overrides.xml"
 
 
-def build_model(package: ApplicationPackage, check_schema: SchemaCheck) -> ApplicationModel:
-    """The model of the application in the package.
+def build_model(
+    package: ApplicationPackage,
+    check_schema: SchemaCheck,
+    now: date | None = None,
+    properties: DeployProperties | None = None,
+) -> ApplicationModel:
+    """The model of the application in the package, as a deployment with these properties sees it.
 
+    `now` is the day for which validation overrides are checked; without it they are not.
     Errors: InvalidPackage with every problem found, each with file and place where there is one.
     """
-    problems: list[str] = []
-    notes: list[Note] = []
-    services = _services(package, problems)
-    schemas = _schemas(package, check_schema, notes, problems)
-    clusters = [_cluster(content, schemas or {}) for content in services.content_clusters]
-    check_extras(package, notes, problems)
+    findings = Findings()
+    files = looked_at(package.files)
+    services = _services(files, properties, findings)
+    schemas = _schemas(files, check_schema, findings)
+    check_files(files, findings)
+    profiles, profile_findings = parse_query_profiles(files)
+    findings.extend(profile_findings)
+    overrides = _overrides(files, now, findings)
     if schemas is not None:
-        problems.extend(_missing(services, clusters))
-        notes.extend(_unused(clusters, schemas))
-    if problems or schemas is None:
-        raise InvalidPackage(_told(problems))
+        check_references(services, schemas, files, findings)
+    if findings.errors or schemas is None:
+        raise InvalidPackage(_told(findings), findings.errors)
     return ApplicationModel(
         containers=services.containers,
-        content_clusters=tuple(clusters),
+        content_clusters=tuple(_cluster(content, schemas) for content in services.content_clusters),
         schemas=schemas,
-        notes=(*services.notes, *notes),
+        findings=findings.notes,
         checksum=package.checksum,
+        query_profiles=profiles,
+        overrides=overrides,
+        files=files,
     )
 
 
-def _services(package: ApplicationPackage, problems: list[str]) -> Services:
-    content = package.files.get(_SERVICES)
+def _services(files: Mapping[str, bytes], properties: DeployProperties | None, findings: Findings) -> Services:
+    content = files.get(SERVICES_FILE)
     if content is None:
-        found = f"There are {len(package.files)} files in the package"
-        problems.append(f"{_SERVICES} does not exist in application package. {found}")
+        findings.error(f"{SERVICES_FILE} does not exist in application package. There are {len(files)} files in it")
         return Services()
-    services = parse_services(content)
-    problems.extend(str(problem) for problem in services.problems)
+    hosts = parse_hosts(files[HOSTS_FILE], findings) if HOSTS_FILE in files else Hosts()
+    services = parse_services(content, files, hosts, properties)
+    findings.extend(services.findings)
     return services
 
 
-def _schemas(
-    package: ApplicationPackage, check_schema: SchemaCheck, notes: list[Note], problems: list[str]
-) -> Mapping[str, Schema] | None:
+def _schemas(files: Mapping[str, bytes], check_schema: SchemaCheck, findings: Findings) -> Mapping[str, Schema] | None:
     """The schemas of the package by name; None where they do not parse."""
     try:
-        found = parse_schemas(_schema_texts(package, problems))
+        found = parse_schemas(_schema_texts(files, findings))
     except PaperwaspError as error:
-        problems.extend(error.message.splitlines())
+        findings.extend(_findings_of(error))
         return None
-    notes.extend(Note(message) for message in found.notes)
+    findings.extend(found.findings)
     for schema in found.schemas.values():
-        problems.extend(_checked(schema, check_schema))
+        try:
+            check_schema(schema)
+        except PaperwaspError as error:
+            findings.extend(_findings_of(error))
     return found.schemas
 
 
-def _schema_texts(package: ApplicationPackage, problems: list[str]) -> Mapping[str, str]:
+def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> Mapping[str, str]:
     texts: dict[str, str] = {}
     for folder in _SCHEMA_FOLDERS:
-        for path, content in package.under(folder, ".sd", ".profile", ".expression"):
+        for path, content in ApplicationPackage(files).under(folder, ".sd", ".profile", ".expression"):
             try:
                 texts[path] = content.decode()
             except UnicodeDecodeError as error:
-                problems.append(f"{path}: not UTF-8 at byte {error.start}")
+                findings.error(f"{path}: not UTF-8 at byte {error.start}")
     return texts
 
 
-def _checked(schema: Schema, check_schema: SchemaCheck) -> list[str]:
-    try:
-        check_schema(schema)
-    except PaperwaspError as error:
-        return error.message.splitlines()
-    return []
+def _findings_of(error: PaperwaspError) -> Sequence[Finding]:
+    if isinstance(error, InvalidPackage) and error.findings:
+        return error.findings
+    if isinstance(error, LanguageError):
+        return (Finding(error.bare_message, error.position, "ERROR"),)
+    return [Finding(line, level="ERROR") for line in error.message.splitlines()]
 
 
-def _cluster(content: DeclaredContent, schemas: Mapping[str, Schema]) -> ContentCluster:
+def _overrides(files: Mapping[str, bytes], now: date | None, findings: Findings) -> ValidationOverrides:
+    if _OVERRIDES_FILE not in files:
+        return ValidationOverrides()
+    overrides, found = parse_overrides(files[_OVERRIDES_FILE], _OVERRIDES_FILE, now)
+    findings.extend(found)
+    return overrides
+
+
+def _cluster(content: Content, schemas: Mapping[str, Schema]) -> ContentCluster:
     by_type = {schema.document.name: schema for schema in schemas.values()}
-    found = {name: by_type[name] for name in content.document_types if name in by_type}
-    return ContentCluster(content.id, MappingProxyType(found), content.redundancy)
+    found = {name: by_type[name] for name in content.document_types}
+    return ContentCluster(content, MappingProxyType(found))
 
 
-def _missing(services: Services, clusters: list[ContentCluster]) -> Iterator[str]:
-    for content, cluster in zip(services.content_clusters, clusters, strict=True):
-        for name in content.document_types:
-            if name not in cluster.schemas:
-                yield f"{content.position}: no schema for document type '{name}' in content cluster '{content.id}'"
-
-
-def _unused(clusters: list[ContentCluster], schemas: Mapping[str, Schema]) -> Iterator[Note]:
-    used = {schema.name for cluster in clusters for schema in cluster.schemas.values()}
-    for name in sorted(schemas.keys() - used):
-        yield Note(f"Schema '{name}' is in no content cluster", "INFO")
-
-
-def _told(problems: list[str]) -> str:
+def _told(findings: Findings) -> str:
+    """All errors as the message of one, in as many lines as can be read."""
+    problems = [str(error) for error in findings.errors]
     if len(problems) == 1:
         return f"Invalid application package: {problems[0]}"
+    count = len(problems) + findings.untold_errors
     lines = problems[: limits.PACKAGE_PROBLEMS]
-    if len(problems) > len(lines):
-        lines.append(f"and {len(problems) - len(lines)} more")
-    return f"Invalid application package: {len(problems)} problems:\n" + "\n".join(lines)
+    if count > len(lines):
+        lines.append(f"and {count - len(lines)} more")
+    return f"Invalid application package: {count} problems:\n" + "\n".join(lines)

@@ -38,7 +38,8 @@ class HttpServer:
     """One `server` of a container's `http`."""
 
     id: str
-    port: int
+    port: int | None = None
+    """None: wherever the service says."""
     position: Position | None = None
 
 

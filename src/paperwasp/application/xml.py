@@ -1,6 +1,6 @@
 """XML of an application package as a small tree with positions.
 
-Document type declarations and entities are refused (defusedxml), depth and size are limited.
+Document type declarations and entities are refused (defusedxml); size, depth, elements and attributes are limited.
 """
 
 from __future__ import annotations
@@ -42,9 +42,18 @@ def parse_xml(content: bytes, source: str) -> Element:
 
     Errors: LanguageError with the place, for anything that is not well-formed or not allowed.
     """
+    return _parse(content, _Builder(source))
+
+
+def parse_fragment(content: bytes, source: str, tag: str) -> Element:
+    """A file of several elements side by side, as children of an element `tag`. Errors: as for `parse_xml`."""
+    around = tag.encode()
+    return _parse(b"<%b>\n%b\n</%b>" % (around, content, around), _Builder(source, lines_before=1))
+
+
+def _parse(content: bytes, builder: _Builder) -> Element:
     if len(content) > limits.XML_BYTES:
-        raise LanguageError(f"More than {limits.XML_BYTES} bytes of XML", Position(source, 1, 1))
-    builder = _Builder(source)
+        raise LanguageError(f"More than {limits.XML_BYTES} bytes of XML", builder.start)
     try:
         defusedxml.sax.parseString(content, builder, forbid_dtd=True)
     except SAXException as error:
@@ -55,7 +64,7 @@ def parse_xml(content: bytes, source: str) -> Element:
     except (ValueError, LookupError, OverflowError) as error:
         raise LanguageError(f"Not XML: {error}", builder.position(error)) from error
     if builder.root is None:
-        raise LanguageError("No element found", Position(source, 1, 1))
+        raise LanguageError("No element found", builder.start)
     return builder.root
 
 
@@ -65,10 +74,12 @@ _START: Final = (1, 0)
 class _Builder(ContentHandler):
     """Builds the tree from the events of the parser."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, lines_before: int = 0) -> None:
         super().__init__()
         self.root: Element | None = None
-        self._source = source
+        self.start = Position(source, 1, 1)
+        self._lines_before = lines_before
+        self._elements = 0
         self._open: list[tuple[Element, list[str]]] = []
         self._locator: Locator | None = None
 
@@ -79,11 +90,16 @@ class _Builder(ContentHandler):
         """Where the parser is, or where the error says it happened."""
         place = error if isinstance(error, SAXParseException) else self._locator
         line, column = (place.getLineNumber(), place.getColumnNumber()) if place else _START
-        return Position(self._source, line or 1, (column or 0) + 1)
+        return Position(self.start.source, max((line or 1) - self._lines_before, 1), (column or 0) + 1)
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
         if len(self._open) >= limits.XML_DEPTH:
             raise LanguageError(f"Elements are nested deeper than {limits.XML_DEPTH}", self.position())
+        self._elements += 1
+        if self._elements > limits.XML_ELEMENTS:
+            raise LanguageError(f"There are more than {limits.XML_ELEMENTS} elements", self.position())
+        if len(attrs) > limits.XML_ATTRIBUTES:
+            raise LanguageError(f"'{name}' has more than {limits.XML_ATTRIBUTES} attributes", self.position())
         self._open.append((Element(name, dict(attrs.items()), self.position()), []))
 
     def characters(self, content: str) -> None:

@@ -1,0 +1,72 @@
+"""Everything that is to be told of a package, gathered: what is wrong, and what is right and worth telling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paperwasp import limits
+from paperwasp.errors import Finding, LanguageError, Position
+
+
+class Findings:
+    """Gathers findings, each once. Keeps a limited number of errors and of notes, and counts the rest."""
+
+    def __init__(self) -> None:
+        self._errors: dict[Finding, None] = {}
+        self._notes: dict[Finding, None] = {}
+        self.untold_errors = 0
+        self._untold_notes = 0
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(self._errors)
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """Warnings and what is for information, the last of them saying how many are left out."""
+        if not self._untold_notes:
+            return tuple(self._notes)
+        return (*self._notes, Finding(f"and {self._untold_notes} notes more", level="INFO"))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another error would still be told in a message: only then is a hint worth its time."""
+        return len(self._errors) < limits.PACKAGE_PROBLEMS
+
+    def error(self, message: str, position: Position | None = None) -> None:
+        self.add(Finding(message, position, "ERROR"))
+
+    def warning(self, message: str, position: Position | None = None) -> None:
+        self.add(Finding(message, position, "WARNING"))
+
+    def info(self, message: str, position: Position | None = None) -> None:
+        self.add(Finding(message, position, "INFO"))
+
+    def problem(self, error: LanguageError) -> None:
+        """What a parser raised."""
+        self.error(error.bare_message, error.position)
+
+    def add(self, finding: Finding) -> None:
+        is_error = finding.level == "ERROR"
+        found = self._errors if is_error else self._notes
+        if finding in found:
+            return
+        if len(found) < limits.PACKAGE_FINDINGS:
+            found[finding] = None
+        elif is_error:
+            self.untold_errors += 1
+        else:
+            self._untold_notes += 1
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            self.add(finding)
+
+    def sorted(self) -> tuple[Finding, ...]:
+        """Errors before notes, both by their places."""
+        return (*sorted(self.errors, key=_place), *sorted(self.notes, key=_place))
+
+
+def _place(finding: Finding) -> tuple[str, int, int]:
+    position = finding.position
+    return (position.source, position.line, position.column) if position else ("", 0, 0)

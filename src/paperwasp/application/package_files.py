@@ -1,0 +1,98 @@
+"""The files of a package beside services.xml and the schemas: which folder may hold what, and what is made of it.
+
+Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+from paperwasp.application.findings import Findings
+from paperwasp.application.grammar_check import GrammarCheck
+from paperwasp.application.tables import RULES
+from paperwasp.application.xml import parse_xml
+from paperwasp.errors import Finding, LanguageError
+
+EXTENSIONS: Final = "ext/"
+"""The folder that is never looked at, whatever is in it."""
+_DEPLOYMENT_FILE: Final = "deployment.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What may be in a folder, and what is to be told of each such file."""
+
+    suffixes: tuple[str, ...]
+    level: Literal["ERROR", "WARNING"] | None = None
+    told: str = ""
+
+
+_SCHEMAS: Final = _Folder((".sd", ".expression", ".profile"))
+_XML: Final = _Folder((".xml",))
+_FOLDERS: Final[Mapping[str, _Folder]] = {
+    "components": _Folder((".jar",), "ERROR", "there is no Java here to run components"),
+    "constants": _Folder((".json", ".json.lz4", ".tbf")),
+    "docproc/chains": _XML,
+    "page-templates": _Folder((".xml",), "WARNING", "page templates are not executed yet"),
+    "processing/chains": _XML,
+    "routing/tables": _Folder((".xml",), "WARNING", "routing is not executed yet"),
+    "rules": _Folder((".sr",), "WARNING", "query rules are not executed yet"),
+    "schemas": _SCHEMAS,
+    "search/chains": _XML,
+    "search/query-profiles": _XML,
+    "searchdefinitions": _SCHEMAS,
+    "security": _Folder((".pem",)),
+}
+"""Folder → what it is for. Folders that are not here, `models` and `files` among them, may hold anything."""
+_PROFILE_FOLDERS: Final = ("schemas/", "searchdefinitions/")
+_UNHEEDED_SUFFIXES: Final = (".gitignore", ".DS_Store")
+
+
+def looked_at(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The files without those that a package may have for itself."""
+    return MappingProxyType({path: content for path, content in files.items() if not path.startswith(EXTENSIONS)})
+
+
+def check_files(files: Mapping[str, bytes], findings: Findings) -> None:
+    """Tells which files are where they cannot be, cannot work here, or are not executed yet."""
+    for path in sorted(files):
+        name, folder = _folder_of(path)
+        if folder is None or path.endswith(_UNHEEDED_SUFFIXES):
+            continue
+        if not path.endswith(folder.suffixes):
+            expected = " or ".join(folder.suffixes)
+            said = f"File in application package with unknown extension: {path}, please delete it or move it to another"
+            findings.error(f"{said} directory: in '{name}' are files with {expected}")
+        elif folder.level is not None:
+            findings.add(Finding(f"{path}: {folder.told}", level=folder.level))
+    if _DEPLOYMENT_FILE in files:
+        _check_deployment(files[_DEPLOYMENT_FILE], findings)
+
+
+def _folder_of(path: str) -> tuple[str, _Folder | None]:
+    """The innermost folder with a rule that the path is below."""
+    if path.startswith(_PROFILE_FOLDERS) and path.count("/") > 1:
+        return path.rpartition("/")[0], _Folder((".profile", ".expression"))
+    folder = path.rpartition("/")[0]
+    while folder:
+        if folder in _FOLDERS:
+            return folder, _FOLDERS[folder]
+        folder = folder.rpartition("/")[0]
+    return "", None
+
+
+def _check_deployment(content: bytes, findings: Findings) -> None:
+    try:
+        root = parse_xml(content, _DEPLOYMENT_FILE)
+    except LanguageError as error:
+        findings.problem(error)
+        return
+    if root.tag != "deployment":
+        findings.error(f"element '{root.tag}' not allowed here; expected element 'deployment'", root.position)
+        return
+    GrammarCheck(findings).check(root, RULES["deployment"])
+    if root.children:
+        findings.info(f"{_DEPLOYMENT_FILE} has no effect: there is one place to deploy to")

@@ -1,0 +1,114 @@
+"""`deploy:environment` and its like: of the elements that are variants of each other, the ones for this deployment.
+
+Elements of one tag and id that stand side by side are variants of each other where any of them has a directive. Those
+whose directives do not fit go; of the others, those with the most fitting directives stay. What an element says holds
+for all that is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from paperwasp.application.findings import Findings
+from paperwasp.application.nearest import nearest
+from paperwasp.application.xml import Element
+
+_PREFIX: Final = "deploy:"
+_ENVIRONMENTS: Final = ("dev", "test", "staging", "perf", "prod")
+_ONE_REGION: Final = ("dev", "test", "staging", "perf")
+"""Environments where the region of a directive does not matter."""
+
+_Directives = Mapping[str, frozenset[str]]
+_NONE: Final[_Directives] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class DeployProperties:
+    """What a deployment is: variants of services.xml and of query profiles are chosen by it."""
+
+    instance: str = "default"
+    environment: str = "prod"
+    region: str = "default"
+    cloud: str = "default"
+    tags: frozenset[str] = frozenset()
+
+    def values(self, name: str) -> frozenset[str]:
+        """What the deployment has for the directive `deploy:name`."""
+        return self.tags if name == "tags" else frozenset({str(getattr(self, name))})
+
+
+_NAMES: Final = ("instance", "environment", "region", "cloud", "tags")
+
+
+def variant(root: Element, properties: DeployProperties, findings: Findings) -> Element:
+    """The tree for one deployment, without directives."""
+    return _Chooser(properties, findings).chosen(root, _NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chooser:
+    properties: DeployProperties
+    findings: Findings
+
+    def chosen(self, element: Element, around: _Directives) -> Element:
+        own = self._directives(element)
+        context = {**own, **around}
+        groups: dict[tuple[str, ...], list[Element]] = {}
+        for child in element.children:
+            identity = (child.tag, child.attributes.get("id", ""), child.attributes.get("idref", ""))
+            groups.setdefault(identity, []).append(child)
+        kept = {id(child) for group in groups.values() for child in self._of_group(group, context)}
+        children = [self.chosen(child, context) for child in element.children if id(child) in kept]
+        attributes = {name: text for name, text in element.attributes.items() if not name.startswith(_PREFIX)}
+        return replace(element, attributes=attributes, children=children)
+
+    def _of_group(self, group: list[Element], context: _Directives) -> list[Element]:
+        directives = [_said(child) for child in group]
+        if not any(directives):
+            return group
+        for child, own in zip(group, directives, strict=True):
+            self._check_subset(child, own, context)
+        fitting = [(child, own) for child, own in zip(group, directives, strict=True) if self._fits(own)]
+        ranked = [(self._rank({**context, **own}), child) for child, own in fitting]
+        best = max((rank for rank, _ in ranked), default=0)
+        return [child for rank, child in ranked if rank == best or best == 0]
+
+    def _fits(self, own: _Directives) -> bool:
+        for name, values in own.items():
+            if name == "region" and self.properties.environment in _ONE_REGION:
+                if "environment" not in own:
+                    return False
+            elif values.isdisjoint(self.properties.values(name)):
+                return False
+        return True
+
+    def _rank(self, directives: _Directives) -> int:
+        return sum(not values.isdisjoint(self.properties.values(name)) for name, values in directives.items())
+
+    def _check_subset(self, child: Element, own: _Directives, context: _Directives) -> None:
+        for name, values in own.items():
+            if name in context and not values <= context[name]:
+                said, outer = (" ".join(sorted(texts)) for texts in (values, context[name]))
+                message = f'deploy:{name}="{said}" of \'{child.tag}\' is not within the "{outer}" around it'
+                self.findings.error(message, child.position)
+
+    def _directives(self, element: Element) -> _Directives:
+        """The directives of the element. Tells what is wrong with them."""
+        own = _said(element)
+        for name in element.attributes:
+            known = name.removeprefix(_PREFIX)
+            if name.startswith(_PREFIX) and known not in _NAMES:
+                message = f"attribute '{name}' not allowed here, in '{element.tag}'{nearest(known, _NAMES)}"
+                self.findings.error(message, element.position)
+        for environment in sorted(own.get("environment", frozenset()) - set(_ENVIRONMENTS)):
+            hint = nearest(environment, _ENVIRONMENTS)
+            self.findings.error(f"'{environment}' is no environment{hint}", element.position)
+        return own
+
+
+def _said(element: Element) -> _Directives:
+    found = {name: frozenset(element.attributes.get(_PREFIX + name, "").split()) for name in _NAMES}
+    return {name: values for name, values in found.items() if values}

@@ -1,0 +1,94 @@
+"""What containers are extended with: models of built-in types, and Java classes, which cannot run here.
+
+Classes of Vespa's own are right and are not executed yet; all others would need the Java that they are written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from paperwasp.application.findings import Findings
+from paperwasp.application.services_model import Component
+from paperwasp.application.xml import Element
+
+_JAVA_TAGS: Final = frozenset(
+    {
+        "component", "handler", "server", "searcher", "documentprocessor", "processor", "renderer", "filter",
+        "target-selector",
+    }
+)  # fmt: skip
+_PENDING_TAGS: Final = frozenset({"federation", "provider"})
+_VESPA_CLASSES: Final = ("com.yahoo.", "ai.vespa.")
+_VESPA_BUNDLES: Final = frozenset(
+    {
+        "", "container-core", "container-disc", "container-messagebus", "container-search-and-docproc", "docproc",
+        "container-search", "jdisc-security-filters", "linguistics", "linguistics-components", "lucene-linguistics",
+        "model-evaluation", "model-integration", "opennlp-linguistics", "vespaclient-container-plugin",
+    }
+)  # fmt: skip
+
+
+def read_components(container: Element, findings: Findings) -> tuple[Component, ...]:
+    """Everything in a container that is a component, and what is to be told of each."""
+    found: list[Component] = []
+    for element in _extensions(container):
+        component = _component(element)
+        if element.tag in _PENDING_TAGS:
+            findings.warning(f"{_named(component)} is not executed yet", element.position)
+        elif component.type:
+            said = f"{_named(component)} of type '{component.type}' is not executed yet"
+            findings.warning(said, element.position)
+        else:
+            _tell_java(component, findings)
+        found.append(component)
+    return tuple(found)
+
+
+def _extensions(container: Element) -> Iterator[Element]:
+    waiting = [(child, container.tag) for child in reversed(container.children)]
+    while waiting:
+        element, parent = waiting.pop()
+        is_http_server = parent == "http"
+        is_reference = "idref" in element.attributes
+        if element.tag in _JAVA_TAGS | _PENDING_TAGS and not is_http_server and not is_reference:
+            yield element
+        if element.tag != "config":
+            waiting.extend((child, element.tag) for child in reversed(element.children))
+
+
+def _component(element: Element) -> Component:
+    attributes = element.attributes
+    return Component(
+        kind=element.tag,
+        id=attributes.get("id", attributes.get("ident", "")),
+        type=attributes.get("type", ""),
+        class_name=attributes.get("class", ""),
+        bundle=attributes.get("bundle", ""),
+        settings=dict(_settings(element, "")),
+        position=element.position,
+    )
+
+
+def _settings(element: Element, path: str) -> Iterator[tuple[str, str]]:
+    for child in element.children:
+        below = f"{path}{child.tag}"
+        if child.text:
+            yield below, child.text
+        for name, text in child.attributes.items():
+            yield f"{below}@{name}", text
+        yield from _settings(child, f"{below}/")
+
+
+def _tell_java(component: Component, findings: Findings) -> None:
+    class_name = (component.class_name or component.id).partition(":")[0]
+    bundle = component.bundle.partition(":")[0]
+    if class_name.startswith(_VESPA_CLASSES) and bundle in _VESPA_BUNDLES:
+        findings.warning(f"{_named(component)}, which is Vespa's, is not executed yet", component.position)
+    else:
+        said = f"{_named(component)} cannot work here: there is no Java to run the class '{class_name}'"
+        findings.error(said + (f" of bundle '{bundle}'" if bundle else ""), component.position)
+
+
+def _named(component: Component) -> str:
+    return f"{component.kind} '{component.id}'"

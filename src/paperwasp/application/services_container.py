@@ -1,0 +1,84 @@
+"""A `container` of services.xml as a value."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from paperwasp.application.findings import Findings
+from paperwasp.application.hosts import Hosts
+from paperwasp.application.services_components import read_components
+from paperwasp.application.services_model import Container, HttpServer, Node
+from paperwasp.application.values import boolean, integer, size_bytes
+from paperwasp.application.xml import Element
+
+_DEFAULT_BINDINGS: Final = {
+    "search": ("/search/*", "/*"),
+    "document-api": ("/", "/document-api/", "/document/v1/*", "/*"),
+}
+"""Paths that are served anyway."""
+
+
+def read_container(element: Element, hosts: Hosts, findings: Findings) -> Container:
+    """The container. What the grammar found wrong is left out; what it cannot know is told."""
+    api = element.first("document-api")
+    search = element.first("search")
+    for interface in (search, api):
+        _check_bindings(interface, findings)
+    return Container(
+        id=element.attributes.get("id", "container"),
+        search=search is not None,
+        document_api=api is not None,
+        document_processing=element.first("document-processing") is not None,
+        model_evaluation=element.first("model-evaluation") is not None,
+        servers=_servers(element, findings),
+        nodes=_nodes(element, hosts),
+        components=read_components(element, findings),
+        search_chains=_search_chains(search),
+        ignore_undefined_fields=boolean(_text(api, "ignore-undefined-fields")),
+        max_document_size_bytes=size_bytes(_text(api, "max-document-size")),
+        position=element.position,
+    )
+
+
+def _text(element: Element | None, tag: str) -> str:
+    found = element.first(tag) if element is not None else None
+    return found.text if found is not None else ""
+
+
+def _check_bindings(interface: Element | None, findings: Findings) -> None:
+    for binding in interface.all("binding") if interface is not None else ():
+        _, _, address = binding.text.partition("://")
+        path = address[address.find("/") :] if "/" in address else ""
+        assert interface is not None
+        if path not in _DEFAULT_BINDINGS[interface.tag]:
+            said = (
+                f"the binding '{binding.text}' of '{interface.tag}' is not executed yet: it is served at its own path"
+            )
+            findings.warning(said, binding.position)
+
+
+def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
+    http = element.first("http")
+    found = list(http.all("server")) if http is not None else []
+    for server in found[1:]:
+        said = "a second 'server' of a container is not executed yet: only the first one's port is opened"
+        findings.warning(said, server.position)
+    return tuple(
+        HttpServer(_id(server), integer(server.attributes.get("port", "")), server.position) for server in found
+    )
+
+
+def _id(element: Element) -> str:
+    attributes = element.attributes
+    return attributes.get("id") or attributes.get("ident") or attributes.get("idref", "")
+
+
+def _nodes(element: Element, hosts: Hosts) -> tuple[Node, ...]:
+    nodes = element.first("nodes")
+    aliases = [node.attributes.get("hostalias", "") for node in nodes.all("node")] if nodes is not None else []
+    return tuple(Node(alias, hosts.host(alias)) for alias in aliases)
+
+
+def _search_chains(search: Element | None) -> tuple[str, ...]:
+    chains = [child for child in search.children if child.tag in ("chain", "provider")] if search is not None else []
+    return tuple(_id(chain) for chain in chains)

@@ -1,0 +1,219 @@
+"""A `content` cluster of services.xml as a value: its document types, its nodes and groups, and its tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, cast
+
+from paperwasp.application.findings import Findings
+from paperwasp.application.grammar import Rule, Use
+from paperwasp.application.hosts import Hosts
+from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
+from paperwasp.application.tables import RULES
+from paperwasp.application.values import boolean, integer
+from paperwasp.application.xml import Element
+
+_MODES: Final = ("index", "streaming", "store-only")
+_TUNING: Final = ("search", "tuning", "engine")
+_KEPT: Final = (Use.USED, Use.PENDING)
+_SEARCHABLE_COPIES: Final = "engine/proton/searchable-copies"
+_GARBAGE_COLLECTION_S: Final = 3600
+
+
+def read_content(element: Element, hosts: Hosts, findings: Findings) -> Content:
+    """The cluster. What the grammar found wrong is left out; what it cannot know is told."""
+    documents = element.first("documents") or Element("documents", {}, element.position)
+    processing = documents.first("document-processing")
+    nodes = _Nodes(hosts, findings)
+    nodes.read(element)
+    tuning = dict(_tuning(element))
+    redundancy, searchable_copies = _copies(element, tuning.pop(_SEARCHABLE_COPIES, ""), nodes.groups, findings)
+    _check_selection(documents, findings)
+    interval = integer(documents.attributes.get("garbage-collection-interval", ""))
+    return Content(
+        id=element.attributes.get("id", "content"),
+        documents=tuple(_documents(documents, findings)),
+        selection=documents.attributes.get("selection", ""),
+        garbage_collection=boolean(documents.attributes.get("garbage-collection", "")),
+        garbage_collection_interval_s=_GARBAGE_COLLECTION_S if interval is None else interval,
+        redundancy=redundancy,
+        searchable_copies=searchable_copies,
+        nodes=tuple(nodes.found),
+        groups=nodes.groups,
+        tuning=MappingProxyType(tuning),
+        processing_cluster=processing.attributes.get("cluster", "") if processing is not None else "",
+        processing_chain=processing.attributes.get("chain", "") if processing is not None else "",
+        position=element.position,
+    )
+
+
+def _documents(documents: Element, findings: Findings) -> Iterator[ContentDocument]:
+    seen: set[str] = set()
+    for element in documents.all("document"):
+        name = element.attributes.get("type", "")
+        if name in seen:
+            findings.error(f"Document type '{name}' is in the cluster more than once", element.position)
+            continue
+        seen.add(name)
+        mode = element.attributes.get("mode", "index")
+        is_global = boolean(element.attributes.get("global", ""))
+        if is_global and mode != "index":
+            findings.error(f"'global' is for mode 'index' only, not '{mode}'", element.position)
+        elif mode in _MODES[1:]:
+            findings.warning(f"mode '{mode}' of document type '{name}' is not executed yet", element.position)
+        _check_selection(element, findings)
+        if name:
+            known = cast(Mode, mode) if mode in _MODES else "index"
+            selection = element.attributes.get("selection", "")
+            yield ContentDocument(name, known, selection, is_global, element.position)
+
+
+def _check_selection(element: Element, findings: Findings) -> None:
+    problem = _unbalanced(element.attributes.get("selection", ""))
+    if problem:
+        findings.error(f"value of attribute 'selection' is invalid: {problem}", element.position)
+
+
+def _unbalanced(selection: str) -> str:
+    """What is open at the end of a document selection, or closed without having been opened."""
+    depth = 0
+    quote = ""
+    at = 0
+    while at < len(selection):
+        character = selection[at]
+        if quote:
+            at += character == "\\"
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+            if depth < 0:
+                return f"')' at character {at + 1} closes nothing"
+        at += 1
+    return f"a text in {quote} does not end" if quote else "'(' is not closed" if depth else ""
+
+
+def _copies(element: Element, searchable: str, groups: int, findings: Findings) -> tuple[int, int]:
+    """How many copies there are to be, and how many of them searchable. Here they are one."""
+    declared = {tag: element.first(tag) for tag in ("redundancy", "min-redundancy")}
+    copies = [integer(found.text) or 1 for found in declared.values() if found is not None]
+    if not copies:
+        findings.warning("either 'redundancy' or 'min-redundancy' must be set for Vespa; 1 is taken", element.position)
+    redundancy = max(copies, default=1)
+    ready = integer(searchable)
+    searchable_copies = min(redundancy, 2) if ready is None else ready
+    final = declared["redundancy"]
+    reply_after = integer(final.attributes.get("reply-after", "0")) if final is not None else 0
+    if final is not None and (reply_after or 0) > (integer(final.text) or 1):
+        findings.error("'reply-after' cannot be higher than the redundancy", final.position)
+    if searchable_copies > redundancy:
+        findings.error("searchable-copies cannot be higher than the redundancy", element.position)
+    elif redundancy % groups:
+        message = f"the number of leaf groups ({groups}) must be a factor of the redundancy ({redundancy})"
+        findings.error(message, element.position)
+    elif searchable_copies % groups:
+        message = f"{searchable_copies} searchable copies cannot be shared equally by {groups} groups"
+        findings.error(message, element.position)
+    elif redundancy > 1:
+        findings.info(f"redundancy {redundancy} means 1 here: a cluster is one node", element.position)
+    return redundancy, searchable_copies
+
+
+def _tuning(element: Element) -> Iterator[tuple[str, str]]:
+    rules = RULES["content"].children
+    for child in element.children:
+        if child.tag in _TUNING:
+            yield from _kept(child, rules[child.tag], child.tag)
+
+
+def _kept(element: Element, rule: Rule, path: str) -> Iterator[tuple[str, str]]:
+    """Path → text of everything that has an effect in Vespa and could have one here."""
+    if rule.use not in _KEPT:
+        return
+    if element.text:
+        yield path, element.text
+    for name, text in element.attributes.items():
+        if name in rule.attributes and rule.attributes[name].use in _KEPT:
+            yield f"{path}@{name}", text
+    for child in element.children:
+        if child.tag in rule.children:
+            yield from _kept(child, rule.children[child.tag], f"{path}/{child.tag}")
+
+
+@dataclass(slots=True)
+class _Nodes:
+    """The nodes of one cluster, from `nodes` or from a tree of groups."""
+
+    hosts: Hosts
+    findings: Findings
+    found: list[Node] = field(default_factory=list)
+    groups: int = 1
+    _keys: set[int] = field(default_factory=set)
+
+    def read(self, content: Element) -> None:
+        nodes, top = content.first("nodes"), content.first("group")
+        if nodes is not None and top is not None:
+            self.findings.error("both 'nodes' and 'group' are in the cluster; there can be one of them", top.position)
+        if nodes is not None:
+            self._nodes(nodes, "")
+        elif top is not None:
+            self._top_group(top)
+        if len(self.found) > 1:
+            said = f"{len(self.found)} nodes are one node here: everything runs in this one process"
+            self.findings.info(said, content.position)
+
+    def _nodes(self, parent: Element, group: str) -> None:
+        for node in parent.all("node"):
+            alias = node.attributes.get("hostalias", "")
+            key = integer(node.attributes.get("distribution-key", "")) or 0
+            if key in self._keys:
+                self.findings.error(f"Distribution key {key} is used by more than one node", node.position)
+            self._keys.add(key)
+            self.found.append(Node(alias, self.hosts.host(alias), key, group))
+
+    def _top_group(self, top: Element) -> None:
+        groups = self._subgroups(top)
+        self.groups = max(1, len(groups))
+        for group in groups:
+            if group.first("group") is not None:
+                self.findings.error("all groups below the top group must be leaf groups", group.position)
+        for number, group in enumerate(groups):
+            self._group(group, group.attributes.get("name", str(number)))
+        self._nodes(top, "")
+
+    def _group(self, group: Element, path: str) -> None:
+        subgroups = self._subgroups(group)
+        self._nodes(group, path)
+        for subgroup in subgroups:
+            self._group(subgroup, f"{path}/{subgroup.attributes.get('name', '')}")
+        if not subgroups and group.first("node") is None and group.first("nodes") is None:
+            self.findings.error("element 'group' incomplete; missing required element 'node'", group.position)
+
+    def _subgroups(self, group: Element) -> list[Element]:
+        """The groups in a group. Tells where they cannot stand side by side like this."""
+        found = list(group.all("group"))
+        if found and group.first("node") is not None:
+            self.findings.error("a group can contain groups or nodes, but not both", group.position)
+        distribution = group.first("distribution")
+        if found and distribution is None:
+            message = "element 'group' incomplete; missing required element 'distribution'"
+            self.findings.error(message, group.position)
+        elif not found and distribution is not None:
+            self.findings.error("'distribution' is for groups of groups only", distribution.position)
+        keys: set[str] = set()
+        for subgroup in found:
+            key = subgroup.attributes.get("distribution-key", "")
+            if key in keys:
+                self.findings.error(f"Distribution key {key} is used by more than one group", subgroup.position)
+            keys.add(key)
+        return found
+
+
+def processing_chains(container: Element) -> Mapping[str, Element]:
+    """Id → chain of document processors that a container declares."""
+    processing = container.first("document-processing")
+    chains = processing.all("chain") if processing is not None else ()
+    return {chain.attributes.get("id", chain.attributes.get("name", "")): chain for chain in chains}
