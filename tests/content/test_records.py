@@ -18,7 +18,7 @@ from paperwasp.document.operations import Operation
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
 from paperwasp.errors import Corruption, InvalidInput
 
-LAYOUT = EMPTY.grown(1, [MUSIC, BOOK])
+LAYOUT = EMPTY.changed(1, [MUSIC, BOOK], {})
 KIND = LAYOUT.types["music"]
 CODEC = DocumentCodec(KIND)
 
@@ -89,7 +89,7 @@ def test_damaged_operations_are_reported() -> None:
 
 def test_layouts_come_back_as_they_were() -> None:
     assert Layout.from_bytes(LAYOUT.to_bytes()) == LAYOUT
-    again = Layout.from_bytes(LAYOUT.to_bytes()).grown(1, [BOOK, MUSIC])
+    again = Layout.from_bytes(LAYOUT.to_bytes()).changed(1, [BOOK, MUSIC], {})
     assert again == LAYOUT
     with pytest.raises(InvalidInput, match="version 9"):
-        Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":1', b'"version":9'))
+        Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":2', b'"version":9'))

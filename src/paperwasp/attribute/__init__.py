@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paperwasp.attribute.array import ArrayColumn
+from paperwasp.attribute.array import LONGEST_ROW, ArrayColumn
 from paperwasp.attribute.column import Bitmap, Column, ColumnView
 from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.attribute.string import StringColumn
 from paperwasp.document.types import STRING, ArrayType, DataType, NumericType
 from paperwasp.errors import InvalidInput
 
-__all__ = ["Bitmap", "Column", "ColumnView", "can_be_attribute", "create_column"]
+__all__ = ["LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column"]
 
 
 def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool = False) -> Column:
@@ -26,9 +26,3 @@ def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool
     if isinstance(data_type, ArrayType) and data_type.element == STRING:
         return ArrayColumn(None, cased=cased)
     raise InvalidInput(f"Attributes of type {data_type} are not supported yet")
-
-
-def can_be_attribute(data_type: DataType) -> bool:
-    """Whether a column of this type can be made."""
-    element = data_type.element if isinstance(data_type, ArrayType) else data_type
-    return isinstance(element, NumericType) or element == STRING

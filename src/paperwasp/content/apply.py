@@ -2,8 +2,8 @@
 
 The state is all documents of a content node: by lid in columns and index, by gid in the store. A put gets the next
 lid and the earlier lid of its document dies; an update of attributes alone changes their rows in place; every other
-update is a put of the changed document. Nothing here asks a clock, the disk, or chance: the outcome comes from the
-entries and the state.
+update is a put of the changed document, and reindexing one of the document as it is. Nothing here asks a clock, the
+disk, or chance: the outcome comes from the entries and the state.
 
 Columnar: puts of one document type that follow each other are applied together (a run). One thread, the writer's.
 """
@@ -26,6 +26,7 @@ from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_i
 from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.records import Entry, EntryKind
+from paperwasp.content.relayout import change_layout
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError
@@ -52,31 +53,31 @@ class NodeState:
         self.document_types = GrowableArray(np.uint16)
         self.gids = GrowableArray(np.uint8, row_shape=(GID_BYTES,))
         self.changed = GrowableArray(np.uint8)
+        self.conform_below: dict[str, int] = {}
+        """By document type: what is stored of rows below may be of an earlier layout. None where absent."""
         self.applied: list[Mark] = [START] * limits.PARTITIONS
         self.timestamp_us = 0
         """Of the last entry applied."""
 
     def configure(self, layout: Layout) -> None:
-        """Goes on under a layout that has grown. Rows of documents that are there are unset in new columns."""
-        for name, kind in layout.types.items():
-            self.codecs[name] = DocumentCodec(kind)
-            self.live_counts.setdefault(name, 0)
-            for field in kind.attributes:
-                self.columns.setdefault((name, field.name), field.create_column())
-        kinds = layout.types.values()
-        self.index.configure(field.indexed_field(kind.name) for kind in kinds for field in kind.indexed)
-        self.layout = layout
+        """Goes on under another layout, with the documents that it still has."""
+        change_layout(self, layout)
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Applies entries in order; gives what each found."""
         return _Batch(self).apply(entries)
 
-    def fields_of(self, document: StoredDocument) -> bytes:
-        """The JSON object of a stored document's fields, with what was changed in place since it was stored."""
+    def stored_fields_of(self, document: StoredDocument) -> bytes:
+        """The JSON object that is stored of a document, with what was changed in place since."""
         if not self.changed.array[document.lid]:
             return document.fields
         name = type_of_id(document.id)
         return changed_fields(document, self.layout.types[name], self.codecs[name], self.columns)
+
+    def fields_of(self, document: StoredDocument) -> bytes:
+        """The JSON object of a document's fields, as the present layout has them."""
+        fields, name = self.stored_fields_of(document), type_of_id(document.id)
+        return self.codecs[name].conform(fields) if document.lid < self.conform_below.get(name, 0) else fields
 
     def pad_columns(self) -> None:
         """Gives every column, of any type, a row for every lid."""
@@ -99,14 +100,20 @@ class _Batch:
         """Place of the outcome, entry, the whole document's values, and the same as JSON."""
         self._run_gids: set[bytes] = set()
         self._run_type = ""
+        self._prefetched: dict[bytes, StoredDocument | None] = {}
+        """Documents that are to be reindexed, as stored before the first entry."""
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
         self._outcomes = list(repeat(_NEW, len(entries)))
+        gids = [entry.gid for entry in entries if entry.kind == EntryKind.REINDEX]
+        self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
         for place, entry in enumerate(entries):
             if entry.kind == EntryKind.PUT:
                 self._add(place, entry, self._values_of(entry), entry.body)
             elif entry.kind == EntryKind.UPDATE:
                 self._update(place, entry)
+            elif entry.kind == EntryKind.REINDEX:
+                self._reindex(place, entry)
             else:
                 self._remove(place, entry)
         self._finish_run()
@@ -144,19 +151,31 @@ class _Batch:
                 state.columns[entry.document_type, name].set(lid, value)
             state.changed.array[lid] = 1
         else:
-            self._add_changed(place, entry, self._document(entry, lid), assigned)
+            codec = state.codecs[entry.document_type]
+            self._add_changed(place, entry, codec.decode(state.fields_of(self._stored(entry, lid))), assigned)
+
+    def _reindex(self, place: int, entry: Entry) -> None:
+        """Puts a document again as it is, if it is there and was not put just now."""
+        state = self._state
+        if entry.gid in self._run_gids:
+            self._outcomes[place] = _EXISTED
+        elif (lid := state.gid_map.find_one(entry.gid)) is not None:
+            self._outcomes[place] = _EXISTED
+            body = state.fields_of(self._stored(entry, lid))
+            self._add(place, entry, state.codecs[entry.document_type].decode(body), body)
 
     def _add_changed(self, place: int, entry: Entry, values: dict[str, Any], assigned: dict[str, Any]) -> None:
         changed = {name: value for name, value in (values | assigned).items() if value is not None}
         self._add(place, entry, changed, self._state.codecs[entry.document_type].encode(changed))
 
-    def _document(self, entry: Entry, lid: int) -> dict[str, Any]:
-        """The values of a document that is there: as stored, with what was changed in place."""
-        state = self._state
-        stored = state.store.get(entry.gid)
+    def _stored(self, entry: Entry, lid: int) -> StoredDocument:
+        """A document that is there, as stored."""
+        stored = self._prefetched.get(entry.gid)
+        if stored is None or stored.lid != lid:
+            stored = self._state.store.get(entry.gid)
         if stored is None or stored.lid != lid:
             raise InternalError(f"document {entry.id} has lid {lid} and is not in the store with it")
-        return state.codecs[entry.document_type].decode(state.fields_of(stored))
+        return stored
 
     def _remove(self, place: int, entry: Entry) -> None:
         state = self._state

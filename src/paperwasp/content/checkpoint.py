@@ -34,7 +34,7 @@ from paperwasp.errors import Corruption
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.store.document_store import DocumentStore, restore
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _CURRENT: Final = "CURRENT"
 _MANIFEST: Final = "manifest.json"
 _ROWS: Final = "rows.arrays"
@@ -53,6 +53,7 @@ class FrozenState:
     applied: tuple[Mark, ...]
     timestamp_us: int
     limit: int
+    conform_below: Mapping[str, int]
     rows: Arrays
     columns: Mapping[tuple[str, str], Frozen]
     index: FrozenIndex
@@ -87,6 +88,7 @@ class Checkpoints:
             applied=tuple(state.applied),
             timestamp_us=state.timestamp_us,
             limit=limit,
+            conform_below=dict(state.conform_below),
             rows=rows,
             columns={key: column.freeze() for key, column in state.columns.items()},
             index=state.index.freeze(),
@@ -105,6 +107,7 @@ class Checkpoints:
             "applied": [list(mark) for mark in frozen.applied],
             "timestamp_us": frozen.timestamp_us,
             "limit": frozen.limit,
+            "conform_below": frozen.conform_below,
             "columns": [[*key, name] for key, name in names.items()],
             "index_directory": frozen.index_directory.name,
             "index": index.flush(frozen.index),
@@ -177,6 +180,7 @@ def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> Non
     state.applied = [Mark(*mark) for mark in manifest["applied"]]
     state.timestamp_us = manifest["timestamp_us"]
     state.limit = manifest["limit"]
+    state.conform_below = dict(manifest["conform_below"])
     for document_type, name, file in manifest["columns"]:
         try:
             state.columns[document_type, name].load(read_arrays(directory / file))

@@ -1,8 +1,9 @@
 """Gives all documents new lids, from 0 up, when most of the lids are dead: replacing documents leaves dead rows behind.
 
 Done at a start, before anything is served: each live document is put anew, in the order of the lids, into a state
-with new columns and a new index. Until the next checkpoint counts, a crash starts again from the old one, so nothing
-can be lost. Cost: about what feeding the live documents costs, without the log.
+with new columns and a new index. What is stored stays as it is, also where an earlier layout wrote it: what a document
+shows must never depend on when there was a start. Until the next checkpoint counts, a crash starts again from the old
+one, so nothing can be lost. Cost: about what feeding the live documents costs, without the log.
 
 Differs: Vespa moves documents to lower lids while it serves.
 """
@@ -13,6 +14,7 @@ import logging
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
@@ -43,6 +45,7 @@ def compact(state: NodeState, index: TextIndex, index_directory: Path) -> NodeSt
         compacted.apply(_entries(state, lids[start : start + limits.LOG_BATCH_OPERATIONS]))
     compacted.applied = state.applied
     compacted.timestamp_us = state.timestamp_us
+    compacted.conform_below = {name: int(np.searchsorted(lids, lid)) for name, lid in state.conform_below.items()}
     state.index.close()
     return compacted
 
@@ -60,5 +63,6 @@ def _entries(state: NodeState, lids: NDArray[Any]) -> list[Entry]:
 def _entry(state: NodeState, lid: int, gid: bytes, document: StoredDocument | None) -> Entry:
     if document is None or document.lid != lid:
         raise InternalError(f"the document with gid {gid.hex()} has lid {lid} and is not in the store with it")
-    document_type, body = type_of_id(document.id), state.fields_of(document)
-    return Entry(EntryKind.PUT, document.id, gid, document_type, document.timestamp_us, body, False, None)
+    document_type, body = type_of_id(document.id), state.stored_fields_of(document)
+    values = state.codecs[document_type].decode_kept(body)
+    return Entry(EntryKind.PUT, document.id, gid, document_type, document.timestamp_us, body, False, values)

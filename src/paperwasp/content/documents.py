@@ -1,56 +1,74 @@
 """Documents as JSON: how the fields of a document are stored, logged and shown, and how they are read back.
 
-The JSON is what document/v1 shows as `fields`: empty strings and arrays are left out, a float is written as the
-shortest text of its 32 bits, and what is no finite number is a string. It loses nothing: read back by type, each
-value is what it was.
+The JSON is what document/v1 shows as `fields`: empty strings, arrays and objects are left out, a float is written as
+the shortest text of its 32 bits, and what is no finite number is a string. It loses nothing: read back by type, each
+value is what it was. How values of a type look is said in `document.converters` and `document.output`.
+
+What was stored under an earlier layout may have fields that are there no more, or values of another type. It is left
+as it is, and `conform` makes of it what is to be seen.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-import numpy as np
 import orjson
 
 from paperwasp.content.layout import TypeLayout
-from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.converters import Converter, converter_of
 from paperwasp.document.operations import Value
-from paperwasp.document.types import FLOAT, ArrayType, DataType, DocumentType, NumericType
+from paperwasp.document.output import render_of
+from paperwasp.document.types import ArrayType, DataType, MapType, StructType
+from paperwasp.errors import InvalidInput
 from paperwasp.store.document_store import StoredDocument
 
-_Render = Callable[[Any], Any]
+Json = Any
+_EMPTY: tuple[Json, ...] = ("", [], {})
 
 
 class DocumentCodec:
     """Fields of one document type to JSON and back."""
 
     def __init__(self, layout: TypeLayout) -> None:
-        self._known = layout.types
-        self._renders = {name: render for name, kind in layout.types.items() if (render := _render_of(kind))}
-        self._reader = DocumentReader(DocumentType(layout.name, layout.types))
+        self._renders = {name: render for name, kind in layout.types.items() if (render := render_of(kind))}
+        self._converters = {name: _converter(kind) for name, kind in layout.types.items()}
+        self._pruners = {name: prune for name, kind in layout.types.items() if (prune := _pruner(kind))}
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
         """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
-        return self._dump({name: value for name, value in fields.items() if value != "" and value != []})
+        return self._dump({name: value for name, value in fields.items() if value not in _EMPTY})
 
     def encode_assigned(self, fields: Mapping[str, Value | None]) -> bytes:
         """Assigned values as JSON: empty ones stay, and null clears."""
         return self._dump(dict(fields))
 
     def decode(self, data: bytes) -> dict[str, Value]:
-        """The typed values. Fields that the type does not have are left out."""
-        found = orjson.loads(data)
-        return self._reader.read_put({name: value for name, value in found.items() if name in self._known})
+        """The typed values of a document of this layout."""
+        return {name: value for name, value in self.decode_assigned(data).items() if value is not None}
 
     def decode_assigned(self, data: bytes) -> dict[str, Value | None]:
-        """As `decode`; null stays None."""
-        found = orjson.loads(data)
-        known = {name: value for name, value in found.items() if name in self._known}
-        return {name: None for name, value in known.items() if value is None} | self._reader.read_put(known)
+        """As `decode`; null stays None. Fields that the type does not have are left out."""
+        converters = self._converters
+        found: dict[str, Json] = orjson.loads(data)
+        return {
+            name: None if value is None else converters[name](value)
+            for name, value in found.items()
+            if name in converters
+        }
+
+    def decode_kept(self, data: bytes, names: Iterable[str] | None = None) -> dict[str, Value]:
+        """Of a document of any earlier layout, what reads as this layout's types; only `names`, if there are any."""
+        found: dict[str, Json] = orjson.loads(data)
+        wanted = found if names is None else [name for name in names if name in found]
+        values = {name: self._kept(name, found[name]) for name in wanted}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def conform(self, data: bytes) -> bytes:
+        """The JSON of a document of any earlier layout, as one of this layout."""
+        return self.encode(self.decode_kept(data))
 
     def overlay(self, data: bytes, values: Mapping[str, Value | None]) -> bytes:
         """The JSON with some values replaced; None takes a field away."""
@@ -62,6 +80,16 @@ class DocumentCodec:
             else:
                 fields.pop(name, None)
         return orjson.dumps(fields)
+
+    def _kept(self, name: str, value: Json) -> Value | None:
+        convert = self._converters.get(name)
+        if convert is None or value is None:
+            return None
+        prune = self._pruners.get(name)
+        try:
+            return convert(value if prune is None else prune(value))
+        except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, InvalidInput):
+            return None
 
     def _dump(self, fields: dict[str, Any]) -> bytes:
         for name, render in self._renders.items():
@@ -89,23 +117,35 @@ def type_of_id(id_text: str) -> str:
     return id_text.split(":", 3)[2]
 
 
-def _render_of(data_type: DataType) -> _Render | None:
-    """How a value is made ready for orjson; None where it is as it is."""
-    if isinstance(data_type, ArrayType):
-        render = _render_of(data_type.element)
-        return None if render is None else lambda values: [render(value) for value in values]
-    if data_type == FLOAT:
-        return _render_float
-    if isinstance(data_type, NumericType) and data_type.low is None:
-        return _render_double
+def _converter(data_type: DataType) -> Converter:
+    """The reader of a type's values. Where there is none yet, all are refused."""
+    try:
+        return converter_of(data_type)
+    except InvalidInput as error:
+        return _refuse_all(error.message)
+
+
+def _refuse_all(reason: str) -> Converter:
+    def refuse(_: Any) -> Value:
+        raise InvalidInput(reason)
+
+    return refuse
+
+
+def _pruner(data_type: DataType) -> Callable[[Json], Json] | None:
+    """Takes away members of structs that the type does not have (any more); None where there are no structs."""
+    match data_type:
+        case StructType():
+            inner = {name: _pruner(member) or _same for name, member in data_type.fields}
+            return lambda members: {name: inner[name](value) for name, value in members.items() if name in inner}
+        case ArrayType():
+            element = _pruner(data_type.element)
+            return element and (lambda values: [element(value) for value in values])
+        case MapType():
+            item = _pruner(data_type.value)
+            return item and (lambda entries: {key: item(value) for key, value in entries.items()})
     return None
 
 
-def _render_float(value: float) -> Any:
-    return np.float32(value) if math.isfinite(value) else _render_double(value)
-
-
-def _render_double(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+def _same(value: Json) -> Json:
+    return value

@@ -1,67 +1,65 @@
 """What of a configuration decides how documents are kept: their types, fields, and where each field goes.
 
-The layout is the part of the schemas that applying operations may depend on. It is written into the operation log as a
-marker record, so that a replay meets each change at the same place. Rank profiles and summaries are not in it: only
-queries see those.
+The layout is the part of the schemas that applying operations may depend on, and no more. It is written into the
+operation log as a marker record, so that a replay meets each change at the same place. Rank profiles, summaries and
+what only queries ask (how to sort, whether there is bm25) are not in it: changing those changes no layout.
 
-Layouts only grow: types and fields are added, nothing else changes.
+What a change does to documents that are there: `content.relayout`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any, Final
 
 import orjson
 
-from paperwasp.attribute import Column, can_be_attribute, create_column
-from paperwasp.document.types import BOOL, FLOAT, PRIMITIVES, STRING, ArrayType, DataType, NumericType, array_of
+from paperwasp.attribute import LONGEST_ROW, Column, create_column
+from paperwasp.document.converters import converter_of
+from paperwasp.document.types import PRIMITIVES, STRING, ArrayType, DataType, describe, described
+from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
-from paperwasp.linguistics import profile_of
-from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
+from paperwasp.linguistics import TextProfile, profile_of
+from paperwasp.schema.model import Field, Schema
 
-_VERSION: Final = 1
-_FLOAT_MAX: Final = 3.4028234663852886e38
+INDEX_MODE: Final = "index"
+"""The mode of document types that are searched. Those of any other are stored only."""
+_VERSION: Final = 2
 _MOST_TYPES: Final = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class FieldLayout:
-    """One field: its type by name, and how it is indexed and kept as attribute."""
+class ColumnSettings:
+    """How a field's column is kept."""
 
-    name: str
-    type_name: str
-    index: IndexSettings | None
-    attribute: AttributeSettings | None
-    match: str | None
+    fast_search: bool = False
     cased: bool = False
 
-    @property
-    def type(self) -> DataType:
-        return type_of(self.type_name)
+
+@dataclass(frozen=True, slots=True)
+class FieldLayout:
+    """One field: how its text becomes terms (None: it is not indexed), and how its column is kept (None: none)."""
+
+    name: str
+    type: DataType
+    text: TextProfile | None = None
+    column: ColumnSettings | None = None
 
     def indexed_field(self, document_type: str) -> IndexedField:
-        index = self.index or IndexSettings()
-        profile = profile_of(index.stemming, index.normalizing, self.match, self.cased)
-        return IndexedField(document_type, self.name, profile)
-
-    @property
-    def how_indexed(self) -> tuple[object, ...]:
-        """What must not change while there are documents."""
-        return self.type_name, self.index, self.match, self.cased
+        return IndexedField(document_type, self.name, self.text or TextProfile())
 
     def create_column(self) -> Column:
-        settings = self.attribute or AttributeSettings()
+        settings = self.column or ColumnSettings()
         return create_column(self.type, fast_search=settings.fast_search, cased=settings.cased)
 
 
 @dataclass(frozen=True)
 class TypeLayout:
-    """One document type. `number` is what stands for it by lid; it never changes."""
+    """One document type. `number` is what stands for it by lid; it never changes while the type is there."""
 
     name: str
     number: int
@@ -69,16 +67,16 @@ class TypeLayout:
 
     @cached_property
     def indexed(self) -> tuple[FieldLayout, ...]:
-        return tuple(field for field in self.fields.values() if field.index is not None)
+        return tuple(field for field in self.fields.values() if field.text is not None)
 
     @cached_property
     def attributes(self) -> tuple[FieldLayout, ...]:
-        return tuple(field for field in self.fields.values() if field.attribute is not None)
+        return tuple(field for field in self.fields.values() if field.column is not None)
 
     @cached_property
     def in_place(self) -> frozenset[str]:
         """Fields whose value is changed in their column, without touching index and store."""
-        return frozenset(field.name for field in self.attributes if field.index is None)
+        return frozenset(field.name for field in self.attributes if field.text is None)
 
     @cached_property
     def types(self) -> dict[str, DataType]:
@@ -96,7 +94,7 @@ class TypeLayout:
             if check is None:
                 raise InvalidInput(f"No field named '{name}' in document type '{self.name}'")
             if not check(value):
-                raise InvalidInput(f"Field '{name}' of type '{self.fields[name].type_name}' cannot have this value")
+                raise InvalidInput(f"Field '{name}' of type '{self.types[name]}' cannot have this value")
 
 
 @dataclass(frozen=True)
@@ -106,24 +104,22 @@ class Layout:
     generation: int
     types: Mapping[str, TypeLayout]
 
-    def grown(self, generation: int, schemas: Iterable[Schema]) -> Layout:
-        """This layout with what the schemas add. Errors: InvalidInput where a field that is there would change."""
-        types = dict(self.types)
-        for schema in schemas:
-            known = types.get(schema.document.name)
-            number = known.number if known else len(types)
-            fields = dict(known.fields) if known else {}
-            for field in _fields_of(schema):
-                _check_change(schema.document.name, fields.get(field.name), field)
-                fields[field.name] = field
-            types[schema.document.name] = TypeLayout(schema.document.name, number, fields)
-        if len(types) > _MOST_TYPES:
-            raise InvalidInput(f"{len(types)} document types; at most {_MOST_TYPES}")
+    def changed(self, generation: int, schemas: Iterable[Schema], modes: Mapping[str, str]) -> Layout:
+        """The layout of these schemas. Types that stay keep their numbers. Errors: InvalidInput for too many types."""
+        wanted = {schema.document.name: schema for schema in schemas}
+        if len(wanted) > _MOST_TYPES:
+            raise InvalidInput(f"{len(wanted)} document types; at most {_MOST_TYPES}")
+        taken = {kind.number for name, kind in self.types.items() if name in wanted}
+        free = (number for number in count() if number not in taken)
+        types = {}
+        for name, schema in wanted.items():
+            number = self.types[name].number if name in self.types else next(free)
+            types[name] = TypeLayout(name, number, _fields_of(schema, modes.get(name, INDEX_MODE) == INDEX_MODE))
         return Layout(generation, types)
 
     def to_bytes(self) -> bytes:
         types = [
-            {"name": kind.name, "number": kind.number, "fields": [asdict(field) for field in kind.fields.values()]}
+            {"name": kind.name, "number": kind.number, "fields": [_describe(field) for field in kind.fields.values()]}
             for kind in self.types.values()
         ]
         return orjson.dumps({"version": _VERSION, "generation": self.generation, "types": types})
@@ -133,79 +129,85 @@ class Layout:
         content = orjson.loads(data)
         if content["version"] != _VERSION:
             raise InvalidInput(f"a configuration marker of version {content['version']}; known is {_VERSION}")
-        types = (_read_type(described) for described in content["types"])
+        types = (_read_type(found) for found in content["types"])
         return cls(content["generation"], {kind.name: kind for kind in types})
 
 
 EMPTY: Final = Layout(0, {})
 
 
-def type_of(name: str) -> DataType:
-    """The data type of that name. Errors: InvalidInput for one that documents cannot have yet."""
-    if name.startswith("array<") and name.endswith(">"):
-        return array_of(_primitive(name[6:-1]))
-    return _primitive(name)
+def is_indexed_now(field: Field) -> bool:
+    """Whether the field's text is indexed: what the schema says, less what is not executed yet."""
+    element = field.type.element if isinstance(field.type, ArrayType) else field.type
+    return field.index is not None and element == STRING and field.match != "gram" and _is_plain(field)
 
 
-def _primitive(name: str) -> DataType:
-    if name not in PRIMITIVES:
-        raise InvalidInput(f"Fields of type {name} are not supported yet")
-    return PRIMITIVES[name]
+def is_attribute_now(field: Field) -> bool:
+    """Whether the field has a column: what the schema says, less what is not executed yet."""
+    element = field.type.element if isinstance(field.type, ArrayType) else field.type
+    return field.attribute is not None and PRIMITIVES.get(element.name) == element and _is_plain(field)
 
 
-def _fields_of(schema: Schema) -> list[FieldLayout]:
-    fields = [_field_layout(field) for field in schema.fields.values()]
-    known = schema.fields.keys()
-    plain = (FieldLayout(n, str(t), None, None, None) for n, t in schema.document.fields.items() if n not in known)
-    return [*fields, *plain]
+def _is_plain(field: Field) -> bool:
+    return field.imported is None and (field.script is None or field.script.is_plain)
+
+
+def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
+    """What is stored of a document, and what is derived from it."""
+    fields = {name: FieldLayout(name, data_type) for name, data_type in schema.document.fields.items()}
+    for field in schema.fields.values():
+        if field.imported is None:
+            fields[field.name] = _field_layout(field) if is_searched else FieldLayout(field.name, field.type)
+    return fields
 
 
 def _field_layout(field: Field) -> FieldLayout:
-    data_type = type_of(str(field.type))
-    attribute = field.attribute
-    if attribute is not None:
-        if not can_be_attribute(data_type):
-            raise InvalidInput(f"Field '{field.name}': attributes of type {data_type} are not supported yet")
-        attribute = AttributeSettings(attribute.fast_search, attribute.fast_rank, attribute.cased or field.cased)
-    return FieldLayout(field.name, str(data_type), field.index, attribute, field.match, field.cased)
+    text = column = None
+    if field.index is not None and is_indexed_now(field):
+        text = profile_of(field.index.stemming, field.index.normalizing, field.match, field.cased)
+    if field.attribute is not None and is_attribute_now(field):
+        column = ColumnSettings(field.attribute.fast_search, field.attribute.cased or field.cased)
+    return FieldLayout(field.name, field.type, text, column)
 
 
-def _check_change(document_type: str, known: FieldLayout | None, field: FieldLayout) -> None:
-    if known is not None and known.how_indexed != field.how_indexed:
-        raise InvalidInput(f"Field '{field.name}' of document type '{document_type}' cannot change its type or index")
-    if known is not None and (known.attribute is None) != (field.attribute is None):
-        raise InvalidInput(f"Field '{field.name}' of document type '{document_type}' cannot change its attribute")
+def _describe(field: FieldLayout) -> dict[str, Any]:
+    """Only what there is: a layout has thousands of fields, and every partition gets it."""
+    said: dict[str, Any] = {"name": field.name, "type": describe(field.type)}
+    if field.text is not None:
+        said["text"] = asdict(field.text)
+    if field.column is not None:
+        said["column"] = asdict(field.column)
+    return said
 
 
-def _read_type(described: Mapping[str, Any]) -> TypeLayout:
-    fields = (_read_field(field) for field in described["fields"])
-    return TypeLayout(described["name"], described["number"], {field.name: field for field in fields})
+def _read_type(found: Mapping[str, Any]) -> TypeLayout:
+    fields = (_read_field(field) for field in found["fields"])
+    return TypeLayout(found["name"], found["number"], {field.name: field for field in fields})
 
 
-def _read_field(described: Mapping[str, Any]) -> FieldLayout:
-    index, attribute = described["index"], described["attribute"]
+def _read_field(found: Mapping[str, Any]) -> FieldLayout:
     return FieldLayout(
-        described["name"],
-        described["type_name"],
-        IndexSettings(**index) if index else None,
-        AttributeSettings(**attribute) if attribute else None,
-        described["match"],
-        described.get("cased", False),
+        found["name"],
+        described(found["type"]),
+        TextProfile(**found["text"]) if "text" in found else None,
+        ColumnSettings(**found["column"]) if "column" in found else None,
     )
 
 
 def _check_of(data_type: DataType) -> Callable[[Any], bool]:
-    """Whether a value is one of this type. A lone surrogate is found later, when the text is encoded."""
+    """The check of a field's values. One that cannot be read back from the store is refused."""
+    try:
+        converter_of(data_type)
+    except InvalidInput as error:
+        return _refuse_all(error.message)
+    check = check_of(data_type)
     if isinstance(data_type, ArrayType):
-        check = _check_of(data_type.element)
-        return lambda value: type(value) is list and all(map(check, value))
-    if data_type == STRING:
-        return lambda value: type(value) is str
-    if data_type == BOOL:
-        return lambda value: type(value) is bool
-    if data_type == FLOAT:
-        return lambda value: type(value) is float and (abs(value) <= _FLOAT_MAX or not math.isfinite(value))
-    if isinstance(data_type, NumericType) and data_type.low is not None and data_type.high is not None:
-        low, high = data_type.low, data_type.high
-        return lambda value: type(value) is int and low <= value <= high
-    return lambda value: type(value) is float
+        return lambda value: check(value) and len(value) <= LONGEST_ROW
+    return check
+
+
+def _refuse_all(reason: str) -> Callable[[Any], bool]:
+    def refuse(_: Any) -> bool:
+        raise InvalidInput(reason)
+
+    return refuse

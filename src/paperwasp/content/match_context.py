@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.errors import InternalError
+from paperwasp.attribute import ColumnView
+from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.features.base import FieldStatistics, RankTerm
 from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
 
@@ -90,8 +91,25 @@ class QuerySetting:
         return self._statistics[name]
 
     def number_of(self, name: str) -> int:
-        """The index's number of a field."""
-        return self.space.index.number_of((self.space.schema.document.name, name))
+        """The index's number of a field. Raises InvalidQuery if its text is not indexed."""
+        key = (self.space.schema.document.name, name)
+        if not self.space.index.has(key):
+            raise InvalidQuery(f"Field '{name}' of schema '{self.space.schema.name}' is ranked by, and not indexed yet")
+        return self.space.index.number_of(key)
+
+    def sorting_column(self, name: str) -> ColumnView | None:
+        """The column to sort by; None where the type has no such attribute. Raises InvalidQuery if it cannot be yet."""
+        field = self.space.schema.fields.get(name)
+        return self.space.columns.get(name) if field is None else self.space.column(field)
+
+    def column(self, name: str) -> ColumnView:
+        """The column of an attribute. Raises InvalidQuery if there is none."""
+        column = self.space.columns.get(name)
+        if column is None:
+            raise InvalidQuery(
+                f"Attribute '{name}' of schema '{self.space.schema.name}' is ranked by; there is none yet"
+            )
+        return column
 
 
 @dataclass(eq=False)
@@ -126,13 +144,13 @@ class BlockContext:
         return self.scores[phase]
 
     def attribute(self, name: str) -> NDArray[np.float64]:
-        return self.setting.space.columns[name].as_float64(self.lids)
+        return self.setting.column(name).as_float64(self.lids)
 
     def attribute_count(self, name: str) -> NDArray[np.float64]:
-        return self.setting.space.columns[name].counts(self.lids)
+        return self.setting.column(name).counts(self.lids)
 
     def attribute_element(self, name: str, element: int) -> NDArray[np.float64]:
-        return self.setting.space.columns[name].element(self.lids, element)
+        return self.setting.column(name).element(self.lids, element)
 
     def document_frequency(self, term: int, field: str) -> int:
         return sum(match.frequency() for match in self._matches(term, field))

@@ -1,6 +1,6 @@
 """What the container says to a content cluster, and what it answers. The words that pass through the messenger.
 
-A content cluster serves the address `content/<cluster id>`.
+Where a content cluster is served: `content.service.address_of`.
 """
 
 from __future__ import annotations
@@ -113,5 +113,29 @@ class StatusResponse:
     sizes_bytes: Mapping[str, int]
 
 
-Request = ApplyRequest | GetRequest | SearchRequest | StatusRequest
-Response = Outcome | GetResponse | SearchResponse | StatusResponse
+@dataclass(frozen=True, slots=True)
+class ReindexRequest:
+    """Asks to write the next documents of a type anew, under the layout in force. Answered when they are applied.
+
+    Errors: Overload (ask again later), InvalidInput.
+    """
+
+    document_type: str
+    token: bytes = b""
+    """Where the last answer ended; empty: from the start."""
+    documents: int = 1024
+    """At most so many; the node may take fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReindexResponse:
+    """`token` is for the next request; None: there are no more. `progress` is from 0 to 1."""
+
+    token: bytes | None
+    progress: float
+    documents: int
+    """How many were written anew."""
+
+
+Request = ApplyRequest | GetRequest | SearchRequest | StatusRequest | ReindexRequest
+Response = Outcome | GetResponse | SearchResponse | StatusResponse | ReindexResponse

@@ -27,7 +27,7 @@ from paperwasp.content.apply import NodeState
 from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
 from paperwasp.content.layout import Layout
-from paperwasp.content.records import Entry, encode_entries, entry_of
+from paperwasp.content.records import Entry, Reindex, encode_entries, entry_of
 from paperwasp.content.replay import replay
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
@@ -41,8 +41,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 OperationReply = Callable[[object], None]
 """Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
-_Waiting = tuple[Operation, OperationReply, int]
+_Waiting = tuple[Operation | Reindex, OperationReply, int]
 """With the bytes of the operation's body."""
+_NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ContentNode:
@@ -64,6 +65,7 @@ class ContentNode:
         self._queue: SimpleQueue[_Waiting | _Control] = SimpleQueue()
         self._failure: str | None = None
         self._schemas: Mapping[str, Schema] = MappingProxyType({})
+        self._modes: Mapping[str, str] = MappingProxyType({})
         self._saver: Thread | None = None
         self._save_error: Exception | None = None
         self._is_stopping = False
@@ -84,11 +86,19 @@ class ContentNode:
         self._writer = Thread(target=self._run, name="content-writer", daemon=True)
         self._writer.start()
 
-    def configure(self, generation: int, schemas: Mapping[str, Schema]) -> None:
-        """Goes on under these schemas; returns when queries see them. Errors: InvalidInput, with nothing changed."""
-        self._control(lambda: self._configure(generation, schemas))
+    def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = _NO_MODES) -> None:
+        """Raises what `configure` would refuse these schemas with; changes nothing."""
+        self._state.layout.changed(generation, schemas.values(), modes)
 
-    def submit(self, operation: Operation, reply: OperationReply, size_bytes: int = 0) -> None:
+    def configure(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = _NO_MODES) -> None:
+        """Goes on under these schemas; returns when queries see them. Queries under way see what was before.
+
+        Documents of types that are not among the schemas are gone. `modes`, by document type, where the mode is not
+        "index": such documents are stored, and not searched. Errors: InvalidInput, NoSpace, with nothing changed.
+        """
+        self._control(lambda: self._configure(generation, schemas, modes))
+
+    def submit(self, operation: Operation | Reindex, reply: OperationReply, size_bytes: int = 0) -> None:
         """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
 
         Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; InternalError
@@ -97,7 +107,7 @@ class ContentNode:
         if self._failure is not None or self._is_stopping:
             raise InternalError(self._failure or "the content node is stopping")
         if operation.id.document_type not in self._state.layout.types:
-            raise InvalidInput(f"Document type {operation.id.document_type} does not exist")
+            raise _no_type(operation.id.document_type)
         if self._queue.qsize() >= limits.OPERATION_QUEUE_LENGTH:
             raise Overload(f"{limits.OPERATION_QUEUE_LENGTH} operations are waiting already")
         waiting_bytes = self._submitted_bytes - self._answered_bytes
@@ -106,6 +116,10 @@ class ContentNode:
         self._submitted_bytes += size_bytes
         self._queue.put((operation, reply, size_bytes))
 
+    def waiting(self) -> int:
+        """How many operations wait."""
+        return self._queue.qsize()
+
     def view(self) -> View:
         """What is published now."""
         return self._view
@@ -113,7 +127,9 @@ class ContentNode:
     def get(self, id: DocumentId) -> bytes | None:
         """The JSON object of a document's fields, or None."""
         document = self._state.store.get(id.gid)
-        return None if document is None else self._view.fields_of(document)
+        if document is None or id.document_type not in self._state.layout.types:
+            return None
+        return self._view.fields_of(document)
 
     def sizes_bytes(self) -> dict[str, int]:
         """Of what is kept, by kind; about."""
@@ -187,7 +203,7 @@ class ContentNode:
                 if control.action is None:
                     return
                 control.run()
-            if batch and self._since_checkpoint.is_due(self._state) and self._failure is None:
+            if self._since_checkpoint.is_due(self._state) and self._failure is None:
                 self._try_checkpoint()
 
     def _take(self) -> tuple[list[_Waiting], _Control | None]:
@@ -226,10 +242,12 @@ class ContentNode:
         by_partition: list[list[tuple[Entry, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
         for timestamp_us, (operation, reply, _) in enumerate(batch, first_us):
             document_type = operation.id.document_type
+            kind = state.layout.types.get(document_type)
+            if kind is None:
+                reply(_no_type(document_type))
+                continue
             try:
-                entry = entry_of(
-                    operation, state.layout.types[document_type], state.codecs[document_type], timestamp_us
-                )
+                entry = entry_of(operation, kind, state.codecs[document_type], timestamp_us)
             except PaperwaspError as error:
                 reply(error)
             except (TypeError, ValueError) as error:
@@ -268,11 +286,14 @@ class ContentNode:
         _LOGGER.exception("the content node could not apply what it had logged", exc_info=error)
         self._failure = f"the content node has failed and must be restarted: {error}"
 
-    def _configure(self, generation: int, schemas: Mapping[str, Schema]) -> None:
-        layout = self._state.layout.grown(generation, schemas.values())
-        if layout != self._state.layout:
+    def _configure(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str]) -> None:
+        if self._failure is not None:
+            raise InternalError(self._failure)
+        layout = self._state.layout.changed(generation, schemas.values(), modes)
+        if layout.types != self._state.layout.types:
             self._log_layout(layout)
-        self._schemas = MappingProxyType(dict(schemas))
+        self._state.layout = layout
+        self._schemas, self._modes = MappingProxyType(dict(schemas)), MappingProxyType(dict(modes))
         self._view = self._make_view()
 
     def _log_layout(self, layout: Layout) -> None:
@@ -287,6 +308,7 @@ class ContentNode:
             raise
         self._advance(records, marks)
         self._since_checkpoint.changes += 1
+        self._since_checkpoint.log_bytes += len(payload) * len(records)
 
     def _make_view(self) -> View:
         state = self._state
@@ -308,6 +330,8 @@ class ContentNode:
             layout=state.layout,
             schemas=self._schemas,
             codecs=state.codecs,
+            conform_below=MappingProxyType(dict(state.conform_below)),
+            modes=self._modes,
         )
 
     # -------------------------------------------------------------------------------------------------- checkpoints
@@ -386,6 +410,10 @@ class _Since:
             or self.log_bytes >= limits.CHECKPOINT_LOG_BYTES
             or state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES
         )
+
+
+def _no_type(document_type: str) -> InvalidInput:
+    return InvalidInput(f"Document type {document_type} does not exist")
 
 
 def _records_of(entries: Sequence[Entry]) -> list[NewRecord]:

@@ -150,7 +150,7 @@ class Ranker:
         scores = self._all_scores(lids) if by_relevance else np.zeros(len(lids))
         order = np.arange(len(lids))
         for key in reversed(keys):
-            column = self.setting.space.columns.get(key.field)
+            column = self.setting.sorting_column(key.field)
             if key.field == "[relevance]":
                 order = order[stable_order(scores[order], key.descending)]
             elif column is not None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import TypeLayout
-from paperwasp.document.ids import partition_of
+from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation, Put, Update, Value
 from paperwasp.errors import Corruption
 
@@ -29,14 +29,22 @@ class EntryKind(IntEnum):
     PUT = 1
     UPDATE = 2
     REMOVE = 3
+    REINDEX = 4
 
 
-_PUT, _UPDATE, _REMOVE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REMOVE
+_PUT, _UPDATE, _REMOVE, _REINDEX = EntryKind
+
+
+@dataclass(frozen=True, slots=True)
+class Reindex:
+    """Writes a document anew, as it is, under the layout in force. One that is not there is no error."""
+
+    id: DocumentId
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One operation, ready to be logged and applied. `body` is the JSON of `fields`; empty for a remove.
+    """One operation, ready to be logged and applied. `body` is the JSON of `fields`; only puts and updates have them.
 
     `fields` are typed values; for an update, None clears a field. None stands for "not decoded yet".
     """
@@ -55,7 +63,7 @@ class Entry:
         return partition_of(self.gid)
 
 
-def entry_of(operation: Operation, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Entry:
+def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Entry:
     """The entry of an operation. Errors: InvalidInput for values that its document type does not have."""
     document_id = operation.id
     identity = (document_id.text, document_id.gid, document_id.document_type, timestamp_us)
@@ -67,7 +75,8 @@ def entry_of(operation: Operation, layout: TypeLayout, codec: DocumentCodec, tim
         layout.check({name: value for name, value in assigned.items() if value is not None})
         layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
         return Entry(_UPDATE, *identity, codec.encode_assigned(assigned), operation.create, assigned)
-    return Entry(_REMOVE, *identity, b"", False, None)
+    kind = _REINDEX if isinstance(operation, Reindex) else _REMOVE
+    return Entry(kind, *identity, b"", False, None)
 
 
 def encode_entries(entries: Sequence[Entry]) -> bytes:

@@ -51,7 +51,7 @@ class _Replay:
 
     def _configure(self, layout: Layout) -> None:
         """Each partition has the same marker; the first one that is met is the one that counts."""
-        if layout != self._state.layout:
+        if layout.types != self._state.layout.types:
             self._state.configure(layout)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.match_context import QuerySetting, QueryTerms
 from paperwasp.content.messages import Hit, SearchRequest, SearchResponse, SortKey
 from paperwasp.content.ranker import RankedHits, Ranker
@@ -86,7 +87,10 @@ def _coverage(ranked: Sequence[RankedHits]) -> float:
 def spaces_of(view: View, request: SearchRequest) -> Iterator[SearchSpace]:
     """The documents of each type that the request names."""
     for name in request.document_types or tuple(view.schemas):
-        if name in view.schemas:
+        mode = view.modes.get(name, INDEX_MODE)
+        if mode == "streaming":
+            raise InvalidQuery(f"Document type '{name}' has mode streaming, which is not searched yet")
+        if name in view.schemas and mode == INDEX_MODE:
             yield space_of(view, name)
 
 
@@ -126,7 +130,7 @@ def _is_unranked(keys: tuple[SortKey, ...]) -> bool:
 def _places(hits: RankedHits, keys: tuple[SortKey, ...]) -> Iterator[_Place]:
     columns: list[list[Any]] = []
     for key in keys:
-        column = hits.setting.space.columns.get(key.field)
+        column = hits.setting.sorting_column(key.field)
         if key.field == "[relevance]":
             columns.append(hits.scores.tolist())
         else:

@@ -1,6 +1,7 @@
 """A content node at its address: which message goes where.
 
-Operations go to the node's queue and are answered by its writer; everything else runs on the worker pool.
+Operations go to the node's queue and are answered by its writer; everything else runs on the worker pool. Reindexing
+begins on the pool, which finds the documents, and is answered by the writer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from paperwasp.content.messages import (
     ApplyRequest,
     GetRequest,
     GetResponse,
+    ReindexRequest,
     Request,
     Response,
     SearchRequest,
@@ -21,15 +23,16 @@ from paperwasp.content.messages import (
     StatusResponse,
 )
 from paperwasp.content.node import ContentNode
+from paperwasp.content.reindexing import reindex
 from paperwasp.content.view import View
 from paperwasp.errors import InternalError
 
 Search = Callable[[View, SearchRequest], SearchResponse]
 
 
-def address_of(cluster_id: str) -> str:
-    """Where a content cluster is served."""
-    return f"content/{cluster_id}"
+def address_of(application_name: str, cluster_id: str = "") -> str:
+    """Where a content cluster of an application (`tenant.application.instance`) is served."""
+    return f"content/{application_name}/{cluster_id}" if cluster_id else f"content/{application_name}"
 
 
 class ContentService:
@@ -40,13 +43,15 @@ class ContentService:
         self._pool = pool
         self._search = search
 
-    def serve(self, messenger: Messenger, cluster_id: str) -> None:
-        messenger.serve(address_of(cluster_id), self.handle)
+    def serve(self, messenger: Messenger, application_name: str, cluster_id: str = "") -> None:
+        messenger.serve(address_of(application_name, cluster_id), self.handle)
 
     def handle(self, message: Request, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, InvalidInput."""
         if type(message) is ApplyRequest:
             self._node.submit(message.operation, reply, message.size_bytes)
+        elif type(message) is ReindexRequest:
+            self._pool.submit(lambda request: reindex(self._node, request, reply), message, _if_error(reply))
         else:
             self._pool.submit(self._answer, message, reply)
 
@@ -59,3 +64,8 @@ class ContentService:
             view = self._node.view()
             return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes())
         raise InternalError(f"a content node does not serve {type(message).__name__}")
+
+
+def _if_error(reply: Reply) -> Reply:
+    """The reply to work that answers by itself unless it fails."""
+    return lambda answer: reply(answer) if isinstance(answer, BaseException) else None

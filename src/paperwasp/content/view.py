@@ -42,6 +42,11 @@ class View:
     layout: Layout = EMPTY
     schemas: Mapping[str, Schema] = field(default_factory=dict)
     codecs: Mapping[str, DocumentCodec] = field(default_factory=dict)
+    conform_below: Mapping[str, int] = field(default_factory=dict)
+    """By document type: what is stored of rows below may be of an earlier layout, and is to be read through
+    `fields_of`."""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """By document type, where it is not "index"."""
 
     @property
     def generation(self) -> int:
@@ -56,9 +61,15 @@ class View:
         return gid
 
     def fields_of(self, document: StoredDocument) -> bytes:
-        """The JSON object of a stored document's fields, with what was changed in place since it was stored."""
-        lid = document.lid
-        if lid >= self.limit or not self.changed[lid]:
-            return document.fields
-        document_type = type_of_id(document.id)
-        return changed_fields(document, self.layout.types[document_type], self.codecs[document_type], self.columns)
+        """The JSON object of a stored document's fields: as this view's layout has them, with what was changed in
+        place since it was stored."""
+        lid, fields = document.lid, document.fields
+        if lid >= self.limit:
+            return fields
+        name = type_of_id(document.id)
+        codec = self.codecs.get(name)
+        if codec is None:
+            return b"{}"
+        if self.changed[lid]:
+            fields = changed_fields(document, self.layout.types[name], codec, self.columns)
+        return codec.conform(fields) if lid < self.conform_below.get(name, 0) else fields

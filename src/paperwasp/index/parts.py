@@ -6,8 +6,8 @@ side, so that each token is rewritten about log(tokens of the index) / log(FAN_O
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -46,6 +46,16 @@ class Part:
     def in_memory(self) -> bool:
         return not self.files
 
+    def has_only(self, numbers: Container[int]) -> bool:
+        """Whether all of its segments are of these fields."""
+        return all(segment is None or number in numbers for number, segment in enumerate(self.segments))
+
+    def only(self, numbers: Container[int]) -> Part:
+        """The same part with the segments of these fields alone."""
+        segments = tuple(segment if number in numbers else None for number, segment in enumerate(self.segments))
+        files = tuple(path if number in numbers else None for number, path in enumerate(self.files))
+        return replace(self, segments=segments, files=files)
+
     @cached_property
     def size_bytes(self) -> int:
         return sum(len(segment) for segment in self.segments if segment is not None)
@@ -72,20 +82,23 @@ def due_for_merge(parts: Sequence[Part], fan_out: int = FAN_OUT) -> tuple[int, i
     return None
 
 
-def merge_parts(parts: Sequence[Part], fields: int, live: Bitmap | None, averages: Sequence[float]) -> Part:
-    """One part of several neighbours. Postings of documents that are not live are dropped; lids stay as they are."""
+def merge_parts(parts: Sequence[Part], averages: Sequence[float | None], live: Bitmap | None) -> Part:
+    """One part of several neighbours, with the fields that have a mean length in `averages`, which is by number.
+
+    Postings of documents that are not live are dropped; lids stay as they are.
+    """
     base, limit = parts[0].base, parts[-1].limit
     documents = limit - base
     kept = _kept(base, limit, live)
     segments: list[Buffer | None] = []
-    for number in range(fields):
+    for number, average in enumerate(averages):
         sources = [(p, p.segments[number]) for p in parts if number < len(p.segments)]
         present = [(part, segment) for part, segment in sources if segment is not None]
-        if not present:
+        if not present or average is None:
             segments.append(None)
             continue
         mapping = np.concatenate([_mapping(part, base, kept) for part, _ in present])
-        segments.append(_core.merge([segment for _, segment in present], mapping, documents, averages[number]))
+        segments.append(_core.merge([segment for _, segment in present], mapping, documents, average))
     return Part(base, documents, tuple(segments), sum(part.tokens for part in parts))
 
 

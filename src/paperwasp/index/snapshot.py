@@ -30,11 +30,17 @@ class IndexSnapshot:
     parts: tuple[Part, ...]
     fields: Mapping[FieldKey, tuple[int, IndexedField]]
     lexicon: _core.Lexicon = field(repr=False)
+    numbers: int
+    """All numbers of fields are below; there may be some of fields that are not indexed any more."""
 
     @cached_property
     def reader(self) -> _core.Reader:
         """The parts as the kernels read them."""
-        return _core.Reader([(part.base, part.documents, list(part.segments)) for part in self.parts], len(self.fields))
+        return _core.Reader([(part.base, part.documents, list(part.segments)) for part in self.parts], self.numbers)
+
+    def has(self, key: FieldKey) -> bool:
+        """Whether the field is indexed."""
+        return key in self.fields
 
     def number_of(self, key: FieldKey) -> int:
         return self.fields[key][0]

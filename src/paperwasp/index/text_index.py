@@ -3,14 +3,20 @@
 One writer thread adds batches and takes snapshots; `flush` may run beside it in another thread. A snapshot never
 changes: merging puts a new part in the place of its sources, in the next snapshot.
 
+A field has a number, and that is all a posting says of it. When a field is indexed no more its number is given up:
+nobody asks for those postings again, merging and writing leave them out, and the number is given anew when no part has
+any. So a field that is indexed again begins empty, under whatever number. A field that is indexed otherwise than before
+keeps its number and its postings.
+
 Format on disk: docs/formats/index.md.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +34,9 @@ INLINE_MERGE_TOKENS = 1_000_000
 """Merges of more tokens than this are left to the background."""
 
 DEFAULT_PROFILE = TextProfile()
+
+Fields = Mapping[FieldKey, tuple[int, "IndexedField"]]
+"""Number and settings of each indexed field."""
 
 IndexState = dict[str, Any]
 """What `load` needs: file names, sizes and checksums. JSON."""
@@ -53,6 +62,7 @@ class TextIndex:
         self._directory = directory
         self._lexicon = _core.Lexicon()
         self._fields: dict[FieldKey, tuple[int, IndexedField]] = {}
+        self._numbers = 0
         self._parts: tuple[Part, ...] = ()
         self._totals: dict[int, tuple[int, int]] = {}
         """By field number: documents that have it, tokens in it."""
@@ -65,17 +75,29 @@ class TextIndex:
 
     # ------------------------------------------------------------------------------------------------------- writing
 
-    def configure(self, fields: Iterable[IndexedField]) -> None:
-        """Makes fields known. Known ones keep their numbers; none is ever forgotten."""
-        known = dict(self._fields)
-        for indexed in fields:
-            number = known[indexed.key][0] if indexed.key in known else len(known)
-            known[indexed.key] = (number, indexed)
+    def configure(self, fields: Iterable[IndexedField], anew: Iterable[FieldKey] = ()) -> None:
+        """From now on these fields are indexed, and no others. Those that were keep their postings, unless `anew`."""
+        indexed_fields = {indexed.key: indexed for indexed in fields}
+        kept = {key: self._fields[key][0] for key in indexed_fields if key in self._fields and key not in set(anew)}
+        free = self._free_numbers(kept.values())
+        known = {key: (kept.get(key, -1), indexed) for key, indexed in indexed_fields.items()}
+        for key, (number, indexed) in known.items():
+            if number < 0:
+                known[key] = (next(free), indexed)
+                self._totals.pop(known[key][0], None)
         self._fields = known
+        self._numbers = max(self._numbers, *(number + 1 for number, _ in known.values()), 0)
+
+    def _free_numbers(self, kept: Iterable[int]) -> Iterator[int]:
+        """Numbers that no field has, and no part any postings of."""
+        used = set(kept)
+        for part in self._parts:
+            used.update(number for number, segment in enumerate(part.segments) if segment is not None)
+        return (number for number in count() if number not in used)
 
     def add_batch(self, first_lid: int, document_type: str, documents: Sequence[Mapping[str, str | list[str]]]) -> None:
         """Adds documents with lids `first_lid`.. of one type. Lids rise from batch to batch."""
-        segments: list[Buffer | None] = [None] * len(self._fields)
+        segments: list[Buffer | None] = [None] * self._numbers
         tokens = 0
         for (kind, name), (number, indexed) in self._fields.items():
             if kind == document_type:
@@ -129,11 +151,13 @@ class TextIndex:
             if due is None or sum(part.tokens for part in candidates[slice(*due)]) > INLINE_MERGE_TOKENS:
                 return
             sources = candidates[slice(*due)]
-            self._replace(sources, self._merged(sources))
+            self._replace(sources, self._merged(sources, self._fields, self._numbers))
 
-    def _merged(self, sources: Sequence[Part]) -> Part:
-        averages = [self._average_length(number) for number in range(len(self._fields))]
-        return merge_parts(sources, len(self._fields), self.live, averages)
+    def _merged(self, sources: Sequence[Part], fields: Fields, numbers: int) -> Part:
+        averages: list[float | None] = [None] * numbers
+        for number, _ in fields.values():
+            averages[number] = self._average_length(number)
+        return merge_parts(sources, averages, self.live)
 
     def _replace(self, sources: Sequence[Part], part: Part) -> bool:
         """Puts `part` where `sources` are; does nothing if they are not there any more."""
@@ -151,7 +175,7 @@ class TextIndex:
 
     def snapshot(self) -> IndexSnapshot:
         """Everything added so far."""
-        return IndexSnapshot(self._parts, self._fields, self._lexicon)
+        return IndexSnapshot(self._parts, self._fields, self._lexicon, self._numbers)
 
     def memory_bytes(self) -> int:
         """Bytes of segments that are not on disk yet."""
@@ -163,7 +187,7 @@ class TextIndex:
         """Everything added so far, for `flush` to write while the writer goes on. Called by the writer."""
         with self._lock:
             self._reserved_limit = self._parts[-1].limit if self._parts else 0
-        return FrozenIndex(self._parts, self._fields, files.SavedLexicon(self._lexicon, PROFILES))
+        return FrozenIndex(self._parts, self._fields, self._numbers, files.SavedLexicon(self._lexicon, PROFILES))
 
     def flush(self, frozen: FrozenIndex) -> IndexState:
         """Writes what is frozen, synced; gives what `load` needs.
@@ -173,11 +197,9 @@ class TextIndex:
         """
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            parts = self._fuse(list(frozen.parts))
+            parts = self._fuse(frozen)
             state: IndexState = {
-                "fields": [
-                    _describe_field(indexed) for _, indexed in sorted(frozen.fields.values(), key=lambda item: item[0])
-                ],
+                "fields": _describe_fields(frozen),
                 "lexicon": files.describe_file(files.write_file(self._directory, "lexicon", frozen.lexicon.to_bytes())),
                 "parts": [files.describe_part(part) for part in parts],
             }
@@ -189,25 +211,35 @@ class TextIndex:
         files.delete_unused(self._directory, self._saved_states)
         return state
 
-    def _fuse(self, parts: list[Part]) -> list[Part]:
+    def _fuse(self, frozen: FrozenIndex) -> list[Part]:
+        """The parts as they are written: on disk, few, and without fields that are indexed no more."""
+        parts = list(frozen.parts)
+        numbers = {number for number, _ in frozen.fields.values()}
+        for place, part in enumerate(parts):
+            if not part.has_only(numbers):
+                parts[place] = part.only(numbers)
+                self._replace([part], parts[place])
         memory = next((i for i, part in enumerate(parts) if part.in_memory), len(parts))
         if memory < len(parts):
-            self._write_merged(parts, memory, len(parts))
+            self._write_merged(parts, memory, len(parts), frozen)
         while (due := due_for_merge(parts)) is not None:
-            self._write_merged(parts, *due)
+            self._write_merged(parts, *due, frozen)
         return parts
 
-    def _write_merged(self, parts: list[Part], start: int, end: int) -> None:
+    def _write_merged(self, parts: list[Part], start: int, end: int, frozen: FrozenIndex) -> None:
         """Merges parts[start:end] into one on disk, there and in the index."""
         sources = parts[start:end]
-        merged = sources[0] if len(sources) == 1 else self._merged(sources)
+        merged = sources[0] if len(sources) == 1 else self._merged(sources, frozen.fields, frozen.numbers)
         written = files.write_part(self._directory, merged)
         self._replace(sources, written)
         parts[start:end] = [written]
 
     def load(self, state: IndexState) -> None:
         """Restores a flushed state; raises Corruption that names the file where one is damaged."""
-        self.configure(_read_field(described) for described in state["fields"])
+        described = enumerate(state["fields"])
+        fields = ((number, _read_field(field)) for number, field in described if field is not None)
+        self._fields = {field.key: (number, field) for number, field in fields}
+        self._numbers = len(state["fields"])
         path = files.check_file(self._directory, state["lexicon"])
         try:
             files.restore_lexicon(self._lexicon, path.read_bytes())
@@ -227,8 +259,17 @@ class FrozenIndex:
     """The index at one moment: what a flush writes."""
 
     parts: tuple[Part, ...]
-    fields: Mapping[FieldKey, tuple[int, IndexedField]]
+    fields: Fields
+    numbers: int
     lexicon: files.SavedLexicon
+
+
+def _describe_fields(frozen: FrozenIndex) -> list[dict[str, Any] | None]:
+    """By number; None for one that no field has."""
+    described: list[dict[str, Any] | None] = [None] * frozen.numbers
+    for number, indexed in frozen.fields.values():
+        described[number] = _describe_field(indexed)
+    return described
 
 
 def _describe_field(indexed: IndexedField) -> dict[str, Any]:

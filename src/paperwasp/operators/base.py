@@ -22,7 +22,7 @@ from paperwasp.attribute import ColumnView
 from paperwasp.errors import InvalidQuery
 from paperwasp.index import IndexSnapshot
 from paperwasp.query import Item
-from paperwasp.schema.model import Schema
+from paperwasp.schema.model import Field, Schema
 
 if TYPE_CHECKING:
     from paperwasp.operators.term import TermOperator
@@ -49,6 +49,26 @@ class SearchSpace:
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)
+
+    def has_index(self, field: Field) -> bool:
+        """Whether the field is searched by its text. Raises InvalidQuery where the schema says so, and it cannot be
+        yet."""
+        there = self.index.has((self.schema.document.name, field.name))
+        if field.index is not None and not there:
+            raise self._not_searched(field)
+        return there
+
+    def column(self, field: Field) -> ColumnView | None:
+        """The field's column. Raises InvalidQuery where it is an attribute of a kind that has none yet."""
+        found = self.columns.get(field.name)
+        if found is None and field.attribute is not None:
+            raise self._not_searched(field)
+        return found
+
+    def _not_searched(self, field: Field) -> InvalidQuery:
+        return InvalidQuery(
+            f"Field '{field.name}' of type '{field.type}' in schema '{self.schema.name}' is not searched yet"
+        )
 
 
 class Operator(ABC):

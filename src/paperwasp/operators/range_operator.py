@@ -18,7 +18,7 @@ def plan_range(item: RangeItem, space: SearchSpace) -> Operator:
         raise InvalidQuery(f"hitLimit of a range in '{item.index}' is not supported yet")
     matches: list[FieldMatch] = []
     for field in fields_of(item.index, space):
-        if (column := space.columns.get(field.name)) is not None:
+        if (column := space.column(field)) is not None:
             bitmap = column.range_bitmap(item.low, item.high, item.low_inclusive, item.high_inclusive, space.limit)
             matches.append(AttributeMatch(space, field.name, bitmap))
     return TermOperator(space, matches, item.annotations)

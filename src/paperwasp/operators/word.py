@@ -37,12 +37,12 @@ def _plan_text(item: TermItem, words: tuple[str, ...], space: SearchSpace) -> Op
     matches: list[FieldMatch] = []
     length = len(words)
     for field in fields_of(item.index, space):
-        if field.index is not None:
+        if space.has_index(field):
             profile = _asked_for(text_profile(field), item.annotations)
             terms = [term for word in words for term in profile.terms(word, item.annotations.stem)]
             length = max(length, len(terms))
             matches.extend(match_terms(space, field, terms))
-        elif len(words) == 1 and (column := space.columns.get(field.name)) is not None:
+        elif (column := space.column(field)) is not None and len(words) == 1:
             matches.append(AttributeMatch(space, field.name, column.equal_bitmap(words[0], space.limit)))
     return TermOperator(space, matches, item.annotations, length)
 

@@ -61,6 +61,10 @@ class StoreWrites:
         id_bytes = id.encode()
         self._batch[gid] = _HEADER.pack(_VERSION | _TOMBSTONE, timestamp_us, _NO_LID, len(id_bytes)) + id_bytes
 
+    def forget(self, gid: bytes) -> None:
+        """Leaves nothing."""
+        self._batch.delete(gid)
+
 
 class DocumentStore:
     """The store in one folder."""

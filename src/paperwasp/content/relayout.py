@@ -1,0 +1,158 @@
+"""Takes the documents that are there from one layout to the next. Part of applying: no clock, no chance.
+
+    a field that is no longer changed in place    what was changed in its column is written to the stored documents
+    a column that goes, comes, is kept otherwise  is dropped; filled from the stored documents; copied
+    a field that goes, or changes its type        the stored documents stay as they are: they are read as the new layout
+                                                  says (`NodeState.conform_below`) until they are written again
+    an index that goes or comes                   begins empty: reindexing, or the next put, fills it
+    text that becomes terms in another way        new postings are so made; old ones stay until their documents are put
+    a document type that goes                     its documents go
+
+Where there are no documents, as when a checkpoint is loaded, all this costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp import limits
+from paperwasp.attribute import Column
+from paperwasp.content.bitmaps import lids_of
+from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.layout import FieldLayout, Layout, TypeLayout
+from paperwasp.errors import InternalError
+from paperwasp.store.document_store import StoredDocument, StoreWrites
+
+if TYPE_CHECKING:
+    from paperwasp.content.apply import NodeState
+
+Lids = NDArray[np.uint32]
+StoredChunk = list[tuple[int, bytes, StoredDocument]]
+"""Lid, gid, document."""
+
+
+def change_layout(state: NodeState, layout: Layout) -> None:
+    """Makes `layout` the state's. Whoever still reads the state as it was must hold a view of it."""
+    for kind in state.layout.types.values():
+        if kind.name not in layout.types:
+            _remove_type(state, kind)
+    anew = [(name, field) for name, kind in layout.types.items() for field in _new_types(_before(state, kind), kind)]
+    codecs = {name: DocumentCodec(kind) for name, kind in layout.types.items()}
+    for name, kind in layout.types.items():
+        _change_type(state, _before(state, kind), kind, codecs[name])
+    indexed = [field.indexed_field(kind.name) for kind in layout.types.values() for field in kind.indexed]
+    state.index.configure(indexed, anew)
+    state.codecs = codecs
+    state.layout = layout
+
+
+def _before(state: NodeState, kind: TypeLayout) -> TypeLayout:
+    return state.layout.types.get(kind.name) or TypeLayout(kind.name, kind.number, {})
+
+
+def _new_types(before: TypeLayout, after: TypeLayout) -> list[str]:
+    """The fields that stay and have another type."""
+    return [name for name, known in before.types.items() if name in after.types and after.types[name] != known]
+
+
+def _remove_type(state: NodeState, kind: TypeLayout) -> None:
+    for chunk in _chunks(_lids_of(state, kind)):
+        writes = StoreWrites()
+        gids = [state.gids.array[lid].tobytes() for lid in chunk]
+        for gid in gids:
+            writes.forget(gid)
+        state.store.write(writes)
+        state.live.clear(state.gid_map.remove(gids))
+    state.columns = {key: column for key, column in state.columns.items() if key[0] != kind.name}
+    state.live_counts.pop(kind.name, None)
+    state.conform_below.pop(kind.name, None)
+
+
+def _change_type(state: NodeState, before: TypeLayout, after: TypeLayout, codec: DocumentCodec) -> None:
+    new_types = _new_types(before, after)
+    if before.in_place - after.in_place or before.in_place.intersection(new_types):
+        _write_back(state, before)
+    columns, missing = _columns_of(state, before, after)
+    if missing:
+        _fill(state, after, codec, columns, missing)
+    others = {key: column for key, column in state.columns.items() if key[0] != after.name}
+    state.columns = others | {(after.name, name): column for name, column in columns.items()}
+    state.live_counts.setdefault(after.name, 0)
+    if state.live_counts[after.name] and (new_types or before.types.keys() - after.types.keys()):
+        state.conform_below[after.name] = state.limit
+
+
+def _write_back(state: NodeState, kind: TypeLayout) -> None:
+    """Writes to the stored documents of a type what was changed in place. They keep their rows."""
+    lids = _lids_of(state, kind)
+    for chunk in _chunks(lids[state.changed.array[lids] > 0]):
+        writes = StoreWrites()
+        for lid, gid, document in _stored(state, chunk):
+            writes.put(gid, document.id, document.timestamp_us, lid, state.stored_fields_of(document))
+        state.store.write(writes)
+
+
+def _columns_of(state: NodeState, before: TypeLayout, after: TypeLayout) -> tuple[dict[str, Column], list[FieldLayout]]:
+    """The columns of a type, and the fields whose columns are empty and must be filled."""
+    columns, missing = {}, []
+    for field in after.attributes:
+        known, column = before.fields.get(field.name), state.columns.get((after.name, field.name))
+        if column is None or known is None or known.type != field.type:
+            column = field.create_column()
+            missing.append(field)
+        elif known.column != field.column:
+            column = _copied(column, field)
+        columns[field.name] = column
+    return columns, missing
+
+
+def _copied(column: Column, field: FieldLayout) -> Column:
+    """The same values, kept as the field's settings say."""
+    copy = field.create_column()
+    copy.load(column.freeze()())
+    return copy
+
+
+def _fill(
+    state: NodeState, kind: TypeLayout, codec: DocumentCodec, columns: dict[str, Column], fields: Sequence[FieldLayout]
+) -> None:
+    """Fills columns from the stored documents. Rows of dead ones, and of other types, stay unset."""
+    names = [field.name for field in fields]
+    for chunk in _chunks(_lids_of(state, kind)):
+        first, rows = int(chunk[0]), int(chunk[-1]) - int(chunk[0]) + 1
+        values: dict[str, list[Any]] = {name: [None] * rows for name in names}
+        for lid, _, document in _stored(state, chunk):
+            for name, value in codec.decode_kept(document.fields, names).items():
+                values[name][lid - first] = value
+        for name in names:
+            columns[name].pad(first)
+            columns[name].append(values[name])
+
+
+def _lids_of(state: NodeState, kind: TypeLayout) -> Lids:
+    """The live documents of a type, rising."""
+    lids = lids_of(state.live.copy(state.limit))
+    of_type: Lids = lids[state.document_types.array[lids] == kind.number]
+    return of_type
+
+
+def _chunks(lids: Lids) -> Iterator[Lids]:
+    """Runs of lids that are near each other: what is between them has rows too."""
+    size = limits.LOG_BATCH_OPERATIONS
+    return (lids[start : start + size] for start in range(0, len(lids), size))
+
+
+def _stored(state: NodeState, lids: Lids) -> StoredChunk:
+    gids = [state.gids.array[lid].tobytes() for lid in lids]
+    found = zip(lids.tolist(), gids, state.store.multi_get(gids), strict=True)
+    return [(lid, gid, _checked(lid, gid, document)) for lid, gid, document in found]
+
+
+def _checked(lid: int, gid: bytes, document: StoredDocument | None) -> StoredDocument:
+    if document is None or document.lid != lid:
+        raise InternalError(f"the document with gid {gid.hex()} has lid {lid} and is not in the store with it")
+    return document
