@@ -184,3 +184,15 @@ def test_a_damaged_blob_is_told_and_can_be_put_again(tmp_path: Path) -> None:
         store.get_blob(name)
     store.put_blob(b"whole")
     assert store.get_blob(name) == b"whole"
+
+
+def test_deleted_keys_leave_at_most_one_file(tmp_path: Path) -> None:
+    store = FileConfigStore(tmp_path)
+    store.create("kept", b"")
+    for number in range(50):
+        store.create(f"k{number}", b"")
+        store.delete(f"k{number}")
+    assert len(list((tmp_path / "keys").iterdir())) == 2
+    again = FileConfigStore(tmp_path)
+    assert again.create("k49", b"") == 102
+    assert sorted(path.name for path in (tmp_path / "keys").iterdir()) == ["k49", "kept"]

@@ -90,7 +90,7 @@ class FileConfigStore:
     """The config store as a folder: one file per key under `keys/`, one per blob under `blobs/`.
 
     One process owns the folder at a time (the service holds a lock on the data directory). A deleted key leaves a file
-    that says so until the next start, so that its revision is not used again. Format: docs/formats/config-store.md.
+    that says so until the next change, so that its revision is not used again. Format: docs/formats/config-store.md.
     """
 
     def __init__(self, directory: Path, disk: Disk = REAL_DISK) -> None:
@@ -105,6 +105,8 @@ class FileConfigStore:
             disk.make_directory(folder)
         disk.remove_temporary(self._keys_directory)
         disk.remove_temporary(self._blobs_directory)
+        self._deletion: Path | None = None
+        """The file of the last change, if that was a deletion."""
         self._revision = self._recover()
 
     # Values
@@ -216,6 +218,9 @@ class FileConfigStore:
         self._revision += 1
         self._disk.write_whole(path, _encode(value, self._revision))
         self._changes.append((key, None if value is None else Entry(value, self._revision)))
+        before, self._deletion = self._deletion, path if value is None else None
+        if before is not None and before != path:
+            self._disk.remove(before)
         return self._revision
 
     def _recover(self) -> int:
@@ -225,6 +230,8 @@ class FileConfigStore:
         for path, (revision, deleted) in revisions.items():
             if deleted and revision != highest:
                 self._disk.remove(path)
+            elif deleted:
+                self._deletion = path
         return highest
 
 
