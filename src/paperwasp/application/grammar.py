@@ -69,7 +69,7 @@ class Rule:
 
 
 _LINE: Final = re.compile(r"(?P<indent> *)(?P<tag>\+?[\w./-]+)(@(?P<shared>[\w-]+))?(?P<often>[?!+])?(?P<rest>\s.*)?")
-_REST: Final = re.compile(r"(?P<words>.*?)(\s=\s(?P<text>\S+))?(\s--\s(?P<why>.*))?")
+_REST: Final = re.compile(r"(?P<words>.*?)(\s=\s+(?P<text>\S+))?(\s--\s(?P<why>.*))?")
 _ATTRIBUTE: Final = re.compile(r"(?P<use>[~>]?)(?P<name>[\w-]+)(?P<required>!?)(:(?P<value>\S+))?")
 _ATTRIBUTE_USES: Final = {"": Use.USED, "~": Use.NOTED, ">": Use.PENDING}
 _USES: Final = {use.value: use for use in Use}
