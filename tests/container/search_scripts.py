@@ -3,7 +3,8 @@
 Cases are parted by blank lines. A case is a request line (`GET <query string>` or `POST [<query string>]`, then headers
 and, for POST, the body), a line `---`, then the answer: its status and media type, `asked:` lines for what the clusters
 were asked (what differs from a plain request), and the JSON. Configuration: clusters `media` (music, books) and `other`
-(things). PAPERWASP_REWRITE_SCRIPTS=1 writes what the code says into the script instead of comparing.
+(things); query profiles: those in the folder of the script's name, if there is one. PAPERWASP_REWRITE_SCRIPTS=1 writes
+what the code says into the script instead of comparing.
 """
 
 from __future__ import annotations
@@ -17,45 +18,69 @@ from types import MappingProxyType
 import cbor2
 import orjson
 
+from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.messages import Hit, SearchRequest, SearchResponse
-from paperwasp.document.types import BOOL, INT, STRING, DocumentType
+from paperwasp.document.types import BOOL, INT, STRING, DocumentType, array_of, struct_of, tensor_field
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
-from paperwasp.schema.model import AttributeSettings, DocumentSummary, Field, IndexSettings, RankProfile, Schema
+from paperwasp.schema.model import (
+    AttributeSettings,
+    DocumentSummary,
+    Field,
+    FieldSet,
+    IndexSettings,
+    RankProfile,
+    Schema,
+    SubField,
+)
+from paperwasp.tensor.types import TensorType
 from paperwasp.yql import to_yql
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PLAIN = SearchRequest(tree=None)  # type: ignore[arg-type]
 START_NS = 1_000_000_000
+PERSON = struct_of("person", {"name": STRING})
 
 
 def schema(name: str, *profiles: str) -> Schema:
-    """title, body (index), year, alive (attributes), note (summary only); fieldset default."""
+    """title, body (index), year, alive, tags, vector (attributes), note (summary only), person; fieldset default."""
     found = [
         *(Field(field, STRING, index=IndexSettings(), summary=True) for field in ("title", "body")),
         Field("year", INT, attribute=AttributeSettings(), summary=True),
         Field("alive", BOOL, attribute=AttributeSettings()),
         Field("note", STRING, summary=True),
+        Field("tags", array_of(STRING), attribute=AttributeSettings(), aliases={"labels": "tags"}),
+        Field("person", PERSON, sub_fields={"name": SubField("name", STRING, attribute=AttributeSettings())}),
+        Field("vector", tensor_field(TensorType.parse("tensor(x[2])")), attribute=AttributeSettings()),
     ]
     by_name = {field.name: field for field in found}
     return Schema(
         name,
         DocumentType(name, {field.name: field.type for field in found}),
         by_name,
-        MappingProxyType({"default": ("title", "body")}),
+        MappingProxyType({"default": FieldSet("default", ("title", "body"))}),
         {profile: RankProfile(profile) for profile in ("default", "unranked", *profiles)},
         {summary: DocumentSummary(summary, {}) for summary in ("default", "short")},
     )
 
 
-def config() -> SearchConfig:
+def profiles_of(path: Path) -> QueryProfiles:
+    """The query profiles in the folder, as in that of a package."""
+    files = {f"{FOLDER}/{file.relative_to(path)}": file.read_bytes() for file in path.rglob("*.xml")}
+    profiles, findings = parse_query_profiles(files)
+    assert findings == ()
+    return profiles
+
+
+def config(query_profiles: QueryProfiles = NO_QUERY_PROFILES) -> SearchConfig:
     return SearchConfig(
         (
             ClusterConfig("media", {"music": schema("music", "bm25", "for-music"), "books": schema("books", "bm25")}),
             ClusterConfig("other", {"things": schema("things")}),
-        )
+        ),
+        query_profiles,
     )
 
 
@@ -131,10 +156,10 @@ def request_of(text: str) -> Request:
     return Request(method, "/search/", query.replace(" ", "+"), headers, "\n".join(rest).encode())
 
 
-def ask(text: str) -> str:
+def ask(text: str, query_profiles: QueryProfiles) -> str:
     """The answer to a case, as the script shows it."""
     clusters = FakeClusters()
-    handler = SearchHandler(clusters, config(), Environment(monotonic_ns=lambda: START_NS))
+    handler = SearchHandler(clusters, config(query_profiles), Environment(monotonic_ns=lambda: START_NS))
     response = asyncio.run(handler.handle(request_of(text)))
     shown = [f"{response.status} {response.content_type}"]
     shown += [f"asked: {describe(address, message)}" for address, message in clusters.asked]
@@ -161,9 +186,10 @@ def describe(address: str, message: SearchRequest) -> str:
 def run(path: Path) -> None:
     """Compares the answers of a script's cases with what it says, or rewrites it."""
     head, *cases = path.read_text().strip("\n").split("\n\n")
+    profiles = profiles_of(path.with_suffix(""))
     parts = [(case + "\n").partition("\n---\n") for case in cases]
     if os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
-        path.write_text("\n\n".join([head, *(f"{text}\n---\n{ask(text)}" for text, _, _ in parts)]) + "\n")
+        path.write_text("\n\n".join([head, *(f"{text}\n---\n{ask(text, profiles)}" for text, _, _ in parts)]) + "\n")
         return
     for text, _, expected in parts:
-        assert ask(text) == expected.rstrip("\n"), f"{path.name}:\n{text}"
+        assert ask(text, profiles) == expected.rstrip("\n"), f"{path.name}:\n{text}"

@@ -15,7 +15,8 @@ from typing import Final
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.container.search_parameters import SearchParameters
 from paperwasp.content.messages import SearchRequest, SortKey
-from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, PaperwaspError, Position
+from paperwasp.document.types import STRING, ArrayType, MapType, NumericType, WeightedSetType
+from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, PaperwaspError
 from paperwasp.query.items import Item
 from paperwasp.schema.model import Schema
 from paperwasp.yql import UserText, YqlQuery, complete, parse_simple, parse_yql
@@ -209,15 +210,23 @@ def _tree(
         return tree
     for name, position in statement.indexes.items():
         if name not in indexes:
-            raise _not_created(str(_no_field(name, position)))
+            raise _not_created(str(LanguageError(_no_index(name, targets), position)))
     try:
         return complete(statement.tree, UserText(query, kind, default_index, indexes, parameters.given))
     except LanguageError as error:
         raise _not_created(error.message) from None
 
 
-def _no_field(name: str, position: Position) -> LanguageError:
-    return LanguageError(f"Field '{name}' does not exist.", position)
+def _no_index(name: str, targets: tuple[Target, ...]) -> str:
+    """Why nothing is searched under the name: there is no such index, or it is not executed yet."""
+    for schema in (schema for target in targets for schema in target.schemas):
+        field_name, dot, rest = name.partition(".")
+        found = schema.fields.get(field_name)
+        if dot and found is not None and rest in found.sub_fields:
+            return f"Field '{name}' is part of a field of type '{found.type}', which is not searched yet."
+        if any(name in field.aliases for field in schema.fields.values()):
+            return f"'{name}' is the alias of a field. Searching by aliases is not supported yet."
+    return f"Field '{name}' does not exist."
 
 
 def _indexes(targets: tuple[Target, ...]) -> frozenset[str]:
@@ -304,12 +313,15 @@ def _sort_key(name: str, descending: bool) -> SortKey:
 def _check_sortable(name: str, targets: tuple[Target, ...]) -> None:
     if name == "[relevance]":
         return
-    for target in targets:
-        for schema in target.schemas:
-            found = schema.fields.get(name)
-            if found is not None and found.attribute is not None:
-                return
-    raise InvalidQuery(f"Could not sort by '{name}': no attribute of this name is searched")
+    found = [schema.fields.get(name) for target in targets for schema in target.schemas]
+    attributes = [field for field in found if field is not None and field.attribute is not None]
+    for field in attributes:
+        if isinstance(field.type, ArrayType | WeightedSetType | MapType):
+            raise InvalidQuery(f"Could not sort by '{name}': a field of type '{field.type}' has no single value")
+        if not (isinstance(field.type, NumericType) or field.type == STRING):
+            raise InvalidQuery(f"Could not sort by '{name}': fields of type '{field.type}' are not sorted by yet")
+    if not attributes:
+        raise InvalidQuery(f"Could not sort by '{name}': no attribute of this name is searched")
 
 
 def _problem(schema: Schema, parameters: SearchParameters) -> PaperwaspError | None:

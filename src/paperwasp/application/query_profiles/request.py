@@ -89,7 +89,7 @@ def _check_complete(
     needed = [(name, profile) for name in profile.mandatory]
     needed += [(f"{prefix}.{name}", profile) for prefix, target in referred.items() for name in target.mandatory]
     for name, of in needed:
-        if name not in values and name not in of.references and name not in referred:
+        if name not in values and name not in of.groups and name not in referred:
             raise IllegalQuery(f"Incomplete query: Parameter '{name}' is mandatory in {of} but is not set")
 
 

@@ -25,9 +25,10 @@ class ResolvedProfile:
     values: Mapping[str, str | Template]
     fixed: frozenset[str]
     """Names that a request cannot set."""
-    references: frozenset[str]
+    groups: frozenset[str]
+    """Names that have others below them: references, and what stands before a dot. The empty one is all."""
     types: Mapping[str, ProfileType]
-    """Name of a group of names, the empty one for all → its type."""
+    """Group → its type, if it has one."""
     mandatory: tuple[str, ...]
 
     def unalias(self, name: str) -> str:
@@ -71,9 +72,7 @@ def resolve(profile: QueryProfile, context: Mapping[str, str]) -> ResolvedProfil
     walk = _Walk(context)
     walk.visit(profile, "")
     types = {name: type_ for name, type_ in walk.types.items() if type_ is not None}
-    return ResolvedProfile(
-        profile, walk.values, frozenset(walk.fixed), frozenset(walk.references), types, _mandatory(types)
-    )
+    return ResolvedProfile(profile, walk.values, frozenset(walk.fixed), frozenset(walk.types), types, _mandatory(types))
 
 
 def _mandatory(types: Mapping[str, ProfileType]) -> tuple[str, ...]:
