@@ -1,4 +1,4 @@
-"""The command `paperwasp`: serve, deploy, feed, query, status.
+"""The command `paperwasp`: serve, check, deploy, feed, query, status.
 
 Modules are imported by the command that needs them: the service is ready sooner, and `--help` is there at once.
 """
@@ -86,18 +86,48 @@ def serve(
 ) -> None:
     """Run the service in the foreground. Ctrl-C or SIGTERM stops it cleanly; a restart has everything back."""
     started = time.monotonic()
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger().handlers[0].setLevel(logging.WARNING)
     from paperwasp.app import Service, Settings, serve_until_signal
 
     def say_ready(service: Service) -> None:
         typer.echo(
             f"Ready in {time.monotonic() - started:.2f} s: documents and queries on "
-            f"http://{host}:{service.container_server.port}, deployments on "
+            f"http://{host}:{service.containers.front_port}, deployments on "
             f"http://{host}:{service.config_server.port}, data in {data_dir}"
         )
         sys.stdout.flush()
 
     asyncio.run(serve_until_signal(Settings(data_dir, host, port, config_port, repair), application, say_ready))
+
+
+@app.command()
+def check(
+    application: Annotated[Path, typer.Argument(help="A folder with services.xml, or its zip.")],
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", metavar="ACTIVE", help="Another package: what does changing from it to this need?"),
+    ] = None,
+) -> None:
+    """Check an application package without a service, as a compiler does.
+
+    Every problem is shown with file, line and column, the line, and a caret below the place:
+
+        schemas/music.sd:4:20: error: unknown type 'strin'; did you mean 'string'?
+
+    An [bold]error[/bold] keeps the package from being deployed. A [bold]warning[/bold] says what is not executed yet, a
+    [bold]note[/bold] what has no effect here.
+
+    With [bold]--against[/bold] it also says what must be done when ACTIVE is running: restart, reindex, feed again, or
+    allow a change in validation-overrides.xml. Documents are neither needed nor touched.
+
+    The exit status is 1 if there is an error, or a change that nothing allows, and else 0.
+    """
+    from paperwasp.client.check import check_application
+    from paperwasp.features.compile import compile_profiles
+
+    if not check_application(application, compile_profiles, against):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
-from difflib import get_close_matches
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.application.nearest import nearest
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import Finding, LanguageError, Position
 
@@ -43,6 +43,8 @@ _RENAMED: Final = {"content-type-removal": "schema-removal"}
 """Ids that Vespa still takes → their new names."""
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ATTRIBUTES: Final = ("until", "comment")
+_TOLD: Final = 100
+"""Characters of what a file says that are repeated in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def parse_overrides(
         return ValidationOverrides(), (Finding(error.bare_message, error.position, "ERROR"),)
     findings: list[Finding] = []
     if root.tag != "validation-overrides":
-        findings.append(_error(root, f"element '{root.tag}' not allowed here; expected 'validation-overrides'"))
+        findings.append(_error(root, f"element '{_short(root.tag)}' not allowed here; expected 'validation-overrides'"))
         return ValidationOverrides(), tuple(findings)
     allowed = (_allow(element, findings) for element in root.children)
     overrides = ValidationOverrides(tuple(allow for allow in allowed if allow is not None))
@@ -99,17 +101,19 @@ def parse_overrides(
 
 def _allow(element: Element, findings: list[Finding]) -> Allow | None:
     if element.tag != "allow":
-        findings.append(_error(element, f"element '{element.tag}' not allowed here; expected 'allow'"))
+        findings.append(_error(element, f"element '{_short(element.tag)}' not allowed here; expected 'allow'"))
         return None
     for name in element.attributes:
         if name not in _ATTRIBUTES:
-            hint = _nearest(name, _ATTRIBUTES)
-            findings.append(_error(element, f"attribute '{name}' not allowed here, in 'allow'{hint}"))
+            hint = nearest(name, _ATTRIBUTES)
+            findings.append(_error(element, f"attribute '{_short(name)}' not allowed here, in 'allow'{hint}"))
     until = _until(element, findings)
     validation_id = _RENAMED.get(element.text, element.text)
     if validation_id not in VALIDATIONS:
-        hint = _nearest(validation_id, VALIDATIONS)
-        findings.append(Finding(f"unknown validation id '{element.text}' allows nothing{hint}", element.position))
+        # Comparing words takes time: for the problems that will be told, not for very many.
+        hint = nearest(validation_id, VALIDATIONS) if len(findings) < limits.PACKAGE_PROBLEMS else ""
+        message = f"unknown validation id '{_short(element.text)}' allows nothing{hint}"
+        findings.append(Finding(message, element.position))
         return None
     return Allow(validation_id, until, element.attributes.get("comment", ""), element.position) if until else None
 
@@ -124,7 +128,7 @@ def _until(element: Element, findings: list[Finding]) -> date | None:
             return date.fromisoformat(text.strip())
     except ValueError:
         pass
-    findings.append(_error(element, f"'{text}' in 'until' is no date like 2026-01-31"))
+    findings.append(_error(element, f"'{_short(text)}' in 'until' is no date like 2026-01-31"))
     return None
 
 
@@ -138,10 +142,9 @@ def _over(allow: Allow) -> Finding:
     return Finding(said, allow.position, "INFO")
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= _TOLD else f"{text[:_TOLD]}…"
+
+
 def _error(element: Element, message: str) -> Finding:
     return Finding(message, element.position, "ERROR")
-
-
-def _nearest(word: str, known: tuple[str, ...] | dict[str, str]) -> str:
-    found = get_close_matches(word, known, n=1)
-    return f"; did you mean '{found[0]}'?" if found else ""

@@ -1,0 +1,159 @@
+"""Checks an application package as a compiler would: every finding with its place, the line, and a caret below it.
+
+Nothing is deployed and no service asked. What ranks is checked by the caller's `check_schema`, as at a deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from paperwasp.application import ApplicationModel, ApplicationPackage, build_model, load_package
+from paperwasp.application.changes import Changes, find_changes, told_actions, told_refusals
+from paperwasp.errors import Finding, InvalidPackage, Position
+from paperwasp.schema.model import Schema
+
+SchemaCheck = Callable[[Schema], object]
+
+_NAMES: Final[Mapping[str, str]] = {"ERROR": "error", "WARNING": "warning", "INFO": "note"}
+"""Level → what it is called, the worst first."""
+_STYLES: Final[Mapping[str, str]] = {"ERROR": "bold red", "WARNING": "bold yellow", "INFO": "bold cyan"}
+_CARET_STYLE: Final = "bold green"
+_SHOWN_CHARACTERS: Final = 100
+"""Of a source line; what is longer is shown around the place."""
+_BEFORE_CHARACTERS: Final = 60
+_CUT: Final = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A package, its model if it has one, and everything that is told of it."""
+
+    package: ApplicationPackage
+    model: ApplicationModel | None
+    findings: tuple[Finding, ...]
+
+
+def check_application(
+    application: Path, check_schema: SchemaCheck, against: Path | None = None, console: Console | None = None
+) -> bool:
+    """Prints what is to be told of the package in `application`; whether it could be deployed.
+
+    With `against` also what it needs to take the place of that application. Errors: UnreadablePackage.
+    """
+    console = console or Console(highlight=False)
+    checked = _check(application, check_schema)
+    for finding in _ordered(checked.findings):
+        for line in described(finding, checked.package.files):
+            console.print(line, soft_wrap=True)
+    refused = 0
+    if checked.model is not None and against is not None:
+        active = _active(against, check_schema)
+        refused = _tell_changes(console, against, find_changes(active, checked.model), checked.model)
+    counts = {level: sum(finding.level == level for finding in checked.findings) for level in _NAMES}
+    counts["ERROR"] += refused
+    console.print(_summary(application, counts, checked.model), soft_wrap=True)
+    return not counts["ERROR"]
+
+
+def _check(application: Path, check_schema: SchemaCheck) -> Checked:
+    package = load_package(application)
+    try:
+        model = build_model(package, check_schema, _today())
+    except InvalidPackage as error:
+        return Checked(package, None, error.findings or (Finding(error.message, level="ERROR"),))
+    return Checked(package, model, model.findings)
+
+
+def _active(against: Path, check_schema: SchemaCheck) -> ApplicationModel:
+    """The application to compare with. Errors: InvalidPackage for one that could never have been active."""
+    checked = _check(against, check_schema)
+    if checked.model is None:
+        errors = sum(finding.level == "ERROR" for finding in checked.findings)
+        raise InvalidPackage(
+            f"The application in '{against}' cannot be compared with: it has {_number(errors, 'error')}"
+        )
+    return checked.model
+
+
+def _tell_changes(console: Console, against: Path, changes: Changes, model: ApplicationModel) -> int:
+    """Prints what the change needs; how many refusals nothing allows."""
+    refused = changes.refused(model.overrides, _today())
+    for text in told_actions(changes):
+        console.print(Text(text), soft_wrap=True)
+    for refusal in changes.refusals:
+        if refusal not in refused:
+            console.print(Text(f"{refusal.validation_id} is allowed: {refusal.message}"), soft_wrap=True)
+    if refused:
+        console.print(Text.assemble(("error: ", _STYLES["ERROR"]), told_refusals(refused)), soft_wrap=True)
+    if changes == Changes():
+        console.print(Text(f"To take the place of '{against}' it needs nothing but its activation"), soft_wrap=True)
+    return len(refused)
+
+
+def described(finding: Finding, files: Mapping[str, bytes]) -> Iterator[Text]:
+    """The lines that show a finding: where and what, and the place in the source if there is one."""
+    place = finding.position
+    where = f"{place.source}:{place.line}:{place.column}: " if place and place.source else ""
+    name, style = _NAMES[finding.level], _STYLES[finding.level]
+    yield Text.assemble((where, "bold"), (f"{name}: ", style), _printable(finding.message))
+    line = _source_line(place, files)
+    if place is not None and line:
+        yield from _shown(line, place.column - 1)
+
+
+def _source_line(place: Position | None, files: Mapping[str, bytes]) -> str:
+    if place is None or place.source not in files:
+        return ""
+    lines = files[place.source].decode("utf-8", "replace").split("\n")
+    return lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
+
+
+def _shown(line: str, index: int) -> Iterator[Text]:
+    """The part of the line around `index`, and a caret below it. Tabs stay, so that both are indented alike."""
+    index = min(max(index, 0), len(line))
+    start = index - _BEFORE_CHARACTERS if index > _SHOWN_CHARACTERS else 0
+    before = (_CUT if start else "") + _printable(line[start:index])
+    rest = _printable(line[index : start + _SHOWN_CHARACTERS])
+    yield Text(before + rest + (_CUT if start + _SHOWN_CHARACTERS < len(line) else ""))
+    indent = "".join("\t" if character == "\t" else " " * cell_len(character) for character in before)
+    yield Text.assemble(indent, ("^", _CARET_STYLE))
+
+
+def _printable(text: str) -> str:
+    """The text without characters that would do something to a terminal."""
+    return "".join(character if character.isprintable() or character in "\t\n" else "\ufffd" for character in text)
+
+
+def _ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """By file and place; those without one come last."""
+    return sorted(findings, key=_order)
+
+
+def _order(finding: Finding) -> tuple[bool, str, int, int]:
+    place = finding.position
+    return (False, place.source, place.line, place.column) if place else (True, "", 0, 0)
+
+
+def _summary(application: Path, counts: Mapping[str, int], model: ApplicationModel | None) -> Text:
+    told = ", ".join(_number(counts[level], name) for level, name in _NAMES.items() if counts[level])
+    if model is None or counts["ERROR"]:
+        return Text(f"'{application}' cannot be deployed: {told}", style=_STYLES["ERROR"])
+    schemas, clusters = len(model.schemas), len(model.content_clusters)
+    parts = f"{_number(schemas, 'schema')} in {_number(clusters, 'content cluster')}"
+    return Text(f"'{application}' can be deployed: {parts}" + (f"; {told}" if told else ""), style="green")
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+def _number(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
