@@ -62,7 +62,7 @@ class ApplicationModel:
     checksum: str
     query_profiles: QueryProfiles = NO_QUERY_PROFILES
     overrides: ValidationOverrides = field(default_factory=ValidationOverrides)
-    files: Mapping[str, bytes] = _NO_FILES
+    files: Mapping[str, bytes] = field(default_factory=lambda: _NO_FILES)
     """The files of the package, for models and constants at run time."""
 
     @property
