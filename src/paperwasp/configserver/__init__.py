@@ -1,8 +1,28 @@
-"""The config server: application packages in, the active application out, over the Deploy API."""
+"""The config server: application packages in, the active applications out, over the Deploy API."""
 
 from paperwasp.configserver.app import ConfigServerApp
-from paperwasp.configserver.application_api import ContainerAddress
-from paperwasp.configserver.server import EMPTY_MODEL, Activation, ConfigServer
-from paperwasp.configserver.sessions import ApplicationId
+from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.logs import ServiceLog
+from paperwasp.configserver.models import BuildModel
+from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.reindexer import ReindexChunk, ReindexedChunk
+from paperwasp.configserver.server import EMPTY_MODEL, Activation, ConfigServer, Prepared, PrepareOptions
+from paperwasp.configserver.services import Restart, ServiceAddress, ServicesOf
 
-__all__ = ["EMPTY_MODEL", "Activation", "ApplicationId", "ConfigServer", "ConfigServerApp", "ContainerAddress"]
+__all__ = [
+    "EMPTY_MODEL",
+    "Activation",
+    "ApplicationId",
+    "BuildModel",
+    "ConfigServer",
+    "ConfigServerApp",
+    "Deadline",
+    "PrepareOptions",
+    "Prepared",
+    "ReindexChunk",
+    "ReindexedChunk",
+    "Restart",
+    "ServiceAddress",
+    "ServiceLog",
+    "ServicesOf",
+]

@@ -3,52 +3,91 @@
 from __future__ import annotations
 
 import logging
+import traceback
 
-from paperwasp.configserver.application_api import ApplicationApi, ContainerAddress
+from paperwasp.configserver.application_api import ApplicationApi
 from paperwasp.configserver.content_api import ContentApi
+from paperwasp.configserver.convergence_api import ConvergenceApi
 from paperwasp.configserver.deploy_api import DeployApi
+from paperwasp.configserver.logs import ServiceLog
+from paperwasp.configserver.metrics import RequestMetrics
+from paperwasp.configserver.parameters import flag
+from paperwasp.configserver.reindexing_api import ReindexingApi
 from paperwasp.configserver.server import ConfigServer
+from paperwasp.configserver.services import Restart, ServicesOf, local_services, no_restart
 from paperwasp.configserver.state_api import StateApi
-from paperwasp.configserver.worker import Worker
+from paperwasp.configserver.tenant_api import TenantApi
+from paperwasp.configserver.worker import Workers
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.messages import Request, Response, decode_form, json_response
 from paperwasp.http.routing import Router
 
 _log = logging.getLogger(__name__)
 
 
 class ConfigServerApp:
-    """Answers every request to the config port."""
+    """Answers every request to the config port.
+
+    `services_of` says what serves an application and how far it is, `restart` restarts some of that; `logs` is what
+    `vespa log` is shown.
+    """
 
     def __init__(
         self,
         server: ConfigServer,
-        container: ContainerAddress = ContainerAddress(),  # noqa: B008 — frozen
+        *,
+        services_of: ServicesOf | None = None,
+        restart: Restart = no_restart,
+        logs: ServiceLog | None = None,
         environment: Environment = SYSTEM,
     ) -> None:
-        self._worker = Worker()
+        services = services_of or local_services(server)
+        self._server = server
+        self._environment = environment
+        self._workers = Workers()
+        self._metrics = RequestMetrics(environment)
         self._router = Router()
-        DeployApi(server, self._worker, environment).bind(self._router)
-        ApplicationApi(server, self._worker, container).bind(self._router)
-        ContentApi(server, self._worker).bind(self._router)
-        StateApi(server, environment).bind(self._router)
+        DeployApi(server, self._workers, environment).bind(self._router)
+        TenantApi(server, self._workers, services).bind(self._router)
+        ApplicationApi(server, self._workers, services, restart, logs, environment).bind(self._router)
+        ConvergenceApi(server, services).bind(self._router)
+        ReindexingApi(server, self._workers).bind(self._router)
+        ContentApi(server, self._workers).bind(self._router)
+        StateApi(server, self._metrics, environment).bind(self._router)
 
     async def handle(self, request: Request) -> Response:
         """The answer; also to what is wrong with the request, and to a defect of ours."""
+        started_ns = self._environment.monotonic_ns()
+        response = await self._answer(request)
+        self._metrics.observe(request, response.status, self._environment.monotonic_ns() - started_ns)
+        return response
+
+    async def _answer(self, request: Request) -> Response:
         try:
             return await self._router.handle(request)
         except PaperwaspError as error:
-            return error_response(error.http_status, error.deploy_code, error.message)
+            return error_response(error.http_status, error.deploy_code, _message(request, error, error.message))
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.raw_path)
-            return error_response(500, "INTERNAL_SERVER_ERROR", f"{type(error).__name__}: {error}")
+            message = _message(request, error, f"{type(error).__name__}: {error}")
+            return error_response(500, "INTERNAL_SERVER_ERROR", message)
 
     def close(self) -> None:
-        """Lets the deployment that runs finish. No request may come afterwards."""
-        self._worker.close()
+        """Closes the config server, and lets the deployments that run finish. No request may come afterwards."""
+        self._server.close()
+        self._workers.close()
 
 
 def error_response(status: int, code: str, message: str) -> Response:
     """An error as the Deploy API says it."""
     return json_response(status, {"error-code": code, "message": message})
+
+
+def _message(request: Request, error: Exception, message: str) -> str:
+    """With `debug=true`, where it came from too."""
+    try:
+        wanted = "debug" in request.query and flag(decode_form(request.query), "debug")
+    except PaperwaspError:
+        return message
+    return f"{message}\n{''.join(traceback.format_exception(error))}" if wanted else message

@@ -1,4 +1,4 @@
-"""The Deploy API's applications: what runs, whether it has converged, and taking it down.
+"""The Deploy API's applications: what runs, restarting it, taking it down, its logs.
 
 Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html#application
 """
@@ -6,72 +6,56 @@ Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html#application
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
 
-from paperwasp.configserver.addresses import (
-    APPLICATION,
-    ROOT,
-    application_in_path,
-    application_url,
-    check_tenant,
-)
-from paperwasp.configserver.server import Activation, ConfigServer
-from paperwasp.configserver.sessions import ApplicationId
-from paperwasp.configserver.worker import Worker
-from paperwasp.errors import InvalidInput, NotFound
-from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.configserver.addresses import APPLICATION, TENANT, application_in_path, application_url
+from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.logs import ServiceLog
+from paperwasp.configserver.parameters import seconds
+from paperwasp.configserver.server import ACTIVATE_SECONDS, Activation, ConfigServer
+from paperwasp.configserver.services import Restart, ServicesOf
+from paperwasp.configserver.worker import Workers
+from paperwasp.env import Environment
+from paperwasp.errors import InvalidInput
+from paperwasp.http.messages import TEXT, Request, Response, json_response
 from paperwasp.http.routing import Router
 from paperwasp.version import VESPA_VERSION
 
-_LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerAddress:
-    """Where the container of this process listens."""
-
-    host: str = "localhost"
-    port: int = 8080
-
 
 class ApplicationApi:
-    """Handlers of `…/application/…` and of the tenants. What runs is read from memory, without waiting."""
+    """Handlers of `…/application/…`, but for convergence, content and reindexing."""
 
-    def __init__(self, server: ConfigServer, worker: Worker, container: ContainerAddress) -> None:
+    def __init__(
+        self,
+        server: ConfigServer,
+        workers: Workers,
+        services_of: ServicesOf,
+        restart: Restart,
+        logs: ServiceLog | None,
+        environment: Environment,
+    ) -> None:
         self._server = server
-        self._worker = worker
-        self._container = container
+        self._workers = workers
+        self._services_of = services_of
+        self._restart = restart
+        self._logs = logs
+        self._environment = environment
 
     def bind(self, router: Router) -> None:
-        for path in ("/application/v2/tenant", "/application/v2/tenant/"):
-            router.add("GET", path, self.tenants)
-        router.add("GET", ROOT, self.tenant)
-        for path in (ROOT + "/application", ROOT + "/application/"):
+        for path in (TENANT + "/application", TENANT + "/application/"):
             router.add("GET", path, self.applications)
         for path in (APPLICATION, APPLICATION + "/"):
             router.add("GET", path, self.status)
             router.add("DELETE", path, self.delete)
-        router.add("GET", APPLICATION + "/serviceconverge", self.converge)
-        router.add("GET", APPLICATION + "/serviceconverge/{service}", self.converge_one)
         router.add("POST", APPLICATION + "/restart", self.restart)
-        router.add("GET", APPLICATION + "/reindexing", self.reindexing)
-        for method in ("POST", "PUT"):
-            router.add(method, APPLICATION + "/reindex", self.reindex)
-        for method in ("POST", "DELETE"):
-            router.add(method, APPLICATION + "/reindexing", self.reindex)
-
-    async def tenants(self, request: Request, names: Mapping[str, str]) -> Response:
-        return json_response(200, {"tenants": ["default"]})
-
-    async def tenant(self, request: Request, names: Mapping[str, str]) -> Response:
-        check_tenant(names)
-        return json_response(200, {"message": "Tenant 'default' exists."})
+        router.add("GET", APPLICATION + "/logs", self.logs)
+        router.add("GET", APPLICATION + "/filedistributionstatus", self.file_distribution)
+        router.add("GET", APPLICATION + "/quota", self.quota)
 
     async def applications(self, request: Request, names: Mapping[str, str]) -> Response:
-        check_tenant(names)
-        running = self._server.running
-        return json_response(200, [application_url(request, running.application)] if running else [])
+        tenant = names["tenant"]
+        await self._workers.read(self._server.check_tenant, tenant)
+        running = sorted(application for application in self._server.running if application.tenant == tenant)
+        return json_response(200, [application_url(request, application) for application in running])
 
     async def status(self, request: Request, names: Mapping[str, str]) -> Response:
         """The generation that runs. Both names of the list of versions are given: the clients differ."""
@@ -88,77 +72,51 @@ class ApplicationApi:
 
     async def delete(self, request: Request, names: Mapping[str, str]) -> Response:
         application = application_in_path(names)
-        await self._worker.run(self._server.delete_application, application)
+        deadline = Deadline(seconds(request.parameters(), ACTIVATE_SECONDS), self._environment)
+        await self._workers.deploy(
+            application.tenant, deadline, lambda: self._server.delete_application(application, deadline)
+        )
         return json_response(200, {"message": f"Application '{application}' deleted"})
 
-    # Convergence
-
-    async def converge(self, request: Request, names: Mapping[str, str]) -> Response:
-        """Whether every service has the generation that was activated last."""
-        running = self._running(names)
-        return json_response(
-            200,
-            {
-                "services": [self._service(request, container.id) for container in running.model.containers],
-                "url": request.url,
-                **self._convergence(),
-            },
-        )
-
-    def _service(self, request: Request, cluster: str) -> dict[str, Any]:
-        host, port = self._container.host, self._container.port
-        return {
-            "clusterName": cluster,
-            "host": host,
-            "port": port,
-            "type": "container",
-            "url": f"{request.url.removesuffix('/')}/{host}:{port}",
-            "currentGeneration": self._server.current_generation,
-        }
-
-    def _convergence(self) -> dict[str, Any]:
-        current, wanted = self._server.current_generation, self._server.wanted_generation
-        return {"currentGeneration": current, "wantedGeneration": wanted, "converged": current == wanted}
-
-    async def converge_one(self, request: Request, names: Mapping[str, str]) -> Response:
-        running = self._running(names)
-        service = names["service"]
-        answer = {"url": request.url, "host": service}
-        if running.model.containers and self._is_ours(request, service):
-            return json_response(200, {**answer, **self._convergence()})
-        problem = f"Service at '{service}' is no longer part of application {running.application}"
-        wanted = self._server.wanted_generation
-        return json_response(410, {**answer, "wantedGeneration": wanted, "problem": problem})
-
-    def _is_ours(self, request: Request, service: str) -> bool:
-        """Clients name this machine as they like: as we told them, as they reach it, or as local."""
-        host, _, port = service.rpartition(":")
-        reached = request.host.rpartition(":")[0] or request.host
-        return port == str(self._container.port) and host in (self._container.host, reached, *_LOCAL)
-
-    # Operations
-
     async def restart(self, request: Request, names: Mapping[str, str]) -> Response:
-        """Nothing ever waits for a restart here: a new configuration is taken without one."""
-        self._running(names)
+        """Restarts the services that all of the parameters name. Nodes here have no flavors: all are of any."""
+        application, parameters = self._running(names).application, request.parameters()
+        chosen = [parameters.get(name) or None for name in ("hostname", "clusterId", "clusterType")]
+        deadline = Deadline(seconds(parameters, ACTIVATE_SECONDS), self._environment)
+        await self._workers.deploy(application.tenant, deadline, lambda: self._restart(application, *chosen))
         return json_response(200, {"message": "Success"})
 
-    async def reindexing(self, request: Request, names: Mapping[str, str]) -> Response:
-        """No document type was ever reindexed: changes that need it are refused."""
-        clusters = {
-            cluster.id: {"pending": [], "ready": {name: {} for name in cluster.document_types}}
-            for cluster in self._running(names).model.content_clusters
-        }
-        return json_response(200, {"enabled": False, "clusters": clusters})
-
-    async def reindex(self, request: Request, names: Mapping[str, str]) -> Response:
+    async def logs(self, request: Request, names: Mapping[str, str]) -> Response:
+        """The lines of a stretch of time. All applications of this process write into one log."""
         self._running(names)
-        raise InvalidInput("Reindexing is not supported yet")
+        parameters = request.parameters()
+        start_ms = _milliseconds(parameters, "from", 0)
+        end_ms = _milliseconds(parameters, "to", self._environment.time_ns() // 1_000_000 + 1)
+        if self._logs is None:
+            return Response(200, b"", TEXT)
+        return Response(200, await self._workers.read(self._logs.text, start_ms, end_ms), TEXT)
+
+    async def file_distribution(self, request: Request, names: Mapping[str, str]) -> Response:
+        """Whether the files of the package have reached all hosts: they have when the application runs."""
+        services = self._services_of(self._running(names).application)
+        hosts = sorted({service.host for service in services})
+        shown = [{"hostname": host, "status": "FINISHED", "fileReferences": []} for host in hosts]
+        return json_response(200, {"hosts": shown, "status": "FINISHED"})
+
+    async def quota(self, request: Request, names: Mapping[str, str]) -> Response:
+        """There are no quotas."""
+        self._running(names)
+        return json_response(200, {"rate": 0.0})
 
     def _running(self, names: Mapping[str, str]) -> Activation:
         """What runs, if it is the application of the path. Errors: NotFound."""
-        application: ApplicationId = application_in_path(names)
-        running = self._server.running
-        if running is None or running.application != application:
-            raise NotFound(f"Unknown application id '{application}'")
-        return running
+        return self._server.running_of(application_in_path(names))
+
+
+def _milliseconds(parameters: Mapping[str, str], name: str, default: int) -> int:
+    text = parameters.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise InvalidInput(f"Illegal value '{text}' of '{name}': it is a time in milliseconds")
+    return int(text)

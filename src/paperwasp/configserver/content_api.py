@@ -1,4 +1,4 @@
-"""The files of a session or of the active application, read over HTTP.
+"""The files of a session or of an application over HTTP; until it is activated, those of a session can be changed.
 
 A folder is listed in one of two forms: entries with name, type and size where the path ends in a slash, and addresses
 of its files, as Vespa itself does it, where it does not, where the query asks for it (`return=content`), and for
@@ -25,10 +25,12 @@ from paperwasp.configserver.addresses import (
     session_in_path,
     session_url,
 )
-from paperwasp.configserver.parameters import flag
-from paperwasp.configserver.server import ConfigServer
+from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.editing import Directories, Edit, delete, is_directory, put_directory, put_file
+from paperwasp.configserver.parameters import flag, seconds
+from paperwasp.configserver.server import PREPARE_SECONDS, ConfigServer
 from paperwasp.configserver.sessions import Session
-from paperwasp.configserver.worker import Worker
+from paperwasp.configserver.worker import Workers
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response, decode, json_response
 from paperwasp.http.routing import Router
@@ -45,34 +47,61 @@ _OTHER_TYPE: Final = "application/octet-stream"
 class ContentApi:
     """Handlers of `…/content`."""
 
-    def __init__(self, server: ConfigServer, worker: Worker) -> None:
+    def __init__(self, server: ConfigServer, workers: Workers) -> None:
         self._server = server
-        self._worker = worker
+        self._workers = workers
 
     def bind(self, router: Router) -> None:
-        router.add("GET", APPLICATION + "/content", self.of_application)
-        router.add("GET", APPLICATION + "/content/{path...}", self.of_application)
-        router.add("GET", SESSION + "/content", self.of_session)
-        router.add("GET", SESSION + "/content/{path...}", self.of_session)
+        for path in ("/content", "/content/{path...}"):
+            router.add("GET", APPLICATION + path, self.of_application)
+            router.add("GET", SESSION + path, self.of_session)
+        router.add("PUT", SESSION + "/content/{path...}", self.put)
+        router.add("DELETE", SESSION + "/content/{path...}", self.delete)
 
     async def of_application(self, request: Request, names: Mapping[str, str]) -> Response:
         application = application_in_path(names)
-        session = await self._worker.run(self._server.active_session, application)
-        return await self._content(request, session, application_url(request, application), names.get("path"))
+        session = await self._workers.read(self._server.active_session, application)
+        return await self._content(request, session, application_url(request, application), _path(names))
 
     async def of_session(self, request: Request, names: Mapping[str, str]) -> Response:
-        session = await self._worker.run(self._server.session, session_in_path(names))
-        return await self._content(request, session, session_url(request, session.id), names.get("path"))
+        tenant, session_id = names["tenant"], session_in_path(names)
+        self._server.check_tenant(tenant)
+        session = await self._workers.read(self._server.session, tenant, session_id)
+        return await self._content(request, session, session_url(request, tenant, session.id), _path(names))
 
-    async def _content(self, request: Request, session: Session, url: str, raw_path: str | None) -> Response:
-        package = await self._worker.run(self._server.package, session)
-        path = "/".join(decode(segment) for segment in (raw_path or "").split("/"))
+    async def _content(self, request: Request, session: Session, url: str, path: str) -> Response:
+        package = await self._workers.read(self._server.package, session)
         if path in package.files:
             return _file(request, package, path, url)
         folder = path.removesuffix("/")
-        if folder and not any(name.startswith(folder + "/") for name in package.files):
+        if not is_directory(package, session.directories, folder):
             raise NotFound(f"Session {session.id} does not contain a file at '{path}'")
-        return _Listing(request, package, folder, f"{url}/content/").response()
+        return _Listing(request, package, session.directories, folder, f"{url}/content/").response()
+
+    async def put(self, request: Request, names: Mapping[str, str]) -> Response:
+        """Writes a file; makes a folder where the path ends in a slash."""
+        path = _path(names)
+        if path.endswith("/"):
+            return await self._edit(request, names, put_directory(path))
+        if not request.body:
+            raise InvalidInput("Request must contain body when creating a file")
+        return await self._edit(request, names, put_file(path, request.body))
+
+    async def delete(self, request: Request, names: Mapping[str, str]) -> Response:
+        """Removes a file, or an empty folder."""
+        return await self._edit(request, names, delete(_path(names)))
+
+    async def _edit(self, request: Request, names: Mapping[str, str], edit: Edit) -> Response:
+        tenant, session_id = names["tenant"], session_in_path(names)
+        self._server.check_tenant(tenant)
+        deadline = Deadline(seconds(request.parameters(), PREPARE_SECONDS))
+        await self._workers.deploy(tenant, deadline, lambda: self._server.edit(tenant, session_id, edit, deadline))
+        return json_response(200, {"prepared": f"{session_url(request, tenant, session_id)}/prepared"})
+
+
+def _path(names: Mapping[str, str]) -> str:
+    """The path of a file below `content`, decoded."""
+    return "/".join(decode(segment) for segment in names.get("path", "").split("/"))
 
 
 def _file(request: Request, package: ApplicationPackage, path: str, url: str) -> Response:
@@ -87,9 +116,12 @@ def _file(request: Request, package: ApplicationPackage, path: str, url: str) ->
 class _Listing:
     """One folder of a package, as an answer."""
 
-    def __init__(self, request: Request, package: ApplicationPackage, folder: str, url: str) -> None:
+    def __init__(
+        self, request: Request, package: ApplicationPackage, directories: Directories, folder: str, url: str
+    ) -> None:
         self._request = request
         self._package = package
+        self._names = [*package.files, *(f"{directory}/" for directory in directories)]
         self._url = url
         self._prefix = folder + "/" if folder else ""
         self._parameters = request.parameters()
@@ -113,8 +145,8 @@ class _Listing:
     def _paths(self) -> list[str]:
         """The files and folders (these end in a slash) in the folder, or below it too."""
         paths: set[str] = set()
-        for name in self._package.files:
-            if name.startswith(self._prefix):
+        for name in self._names:
+            if name.startswith(self._prefix) and name != self._prefix:
                 head, slash, _ = name.removeprefix(self._prefix).partition("/")
                 paths.add(self._prefix + head + slash)
                 if self._recursive:

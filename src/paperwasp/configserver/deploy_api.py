@@ -6,121 +6,132 @@ Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from paperwasp.application.services import Note
+from paperwasp.application.changes import told_actions
+from paperwasp.configserver.actions import NO_ACTIONS, told_as_json
 from paperwasp.configserver.addresses import (
-    ROOT,
     SESSION,
+    TENANT,
     application_in_parameters,
+    application_in_url,
     application_url,
-    check_tenant,
     session_in_path,
     session_url,
 )
-from paperwasp.configserver.parameters import archive_in, flag
-from paperwasp.configserver.server import ConfigServer, Prepared
-from paperwasp.configserver.sessions import ApplicationId, Session, State
-from paperwasp.configserver.worker import Worker
+from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.parameters import archive_in, check_version, flag, seconds, upload_in
+from paperwasp.configserver.server import (
+    ACTIVATE_SECONDS,
+    PREPARE_SECONDS,
+    Activation,
+    ConfigServer,
+    Prepared,
+    PrepareOptions,
+)
+from paperwasp.configserver.sessions import Session, State
+from paperwasp.configserver.worker import Workers
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
 
-_NO_ACTIONS: Final[Mapping[str, list[object]]] = {"restart": [], "refeed": [], "reindex": []}
-"""No change that is let through needs anything to be done: those that would are refused."""
-
 
 class DeployApi:
-    """Handlers of `…/session` and `…/prepareandactivate`. What blocks runs on the worker."""
+    """Handlers of `…/session` and `…/prepareandactivate`. What blocks runs on the workers."""
 
-    def __init__(self, server: ConfigServer, worker: Worker, environment: Environment) -> None:
+    def __init__(self, server: ConfigServer, workers: Workers, environment: Environment) -> None:
         self._server = server
-        self._worker = worker
+        self._workers = workers
         self._environment = environment
 
     def bind(self, router: Router) -> None:
-        router.add("POST", ROOT + "/session", self.create)
+        for path in (TENANT + "/session", TENANT + "/session/"):
+            router.add("POST", path, self.create)
         router.add("PUT", SESSION + "/prepared", self.prepare)
         router.add("GET", SESSION + "/prepared", self.get_prepared)
         router.add("PUT", SESSION + "/active", self.activate)
-        router.add("POST", ROOT + "/prepareandactivate", self.prepare_and_activate)
+        router.add("POST", TENANT + "/prepareandactivate", self.prepare_and_activate)
 
     async def create(self, request: Request, names: Mapping[str, str]) -> Response:
-        """A session from an uploaded archive."""
-        check_tenant(names)
-        if "from" in request.parameters():
-            raise InvalidInput("Creating a session from an active application ('from') is not supported yet")
-        session = await self._worker.run(self._server.create, archive_in(request))
-        url = session_url(request, session.id)
+        """A session from an uploaded archive, or from an application that is active."""
+        tenant, parameters = names["tenant"], request.parameters()
+        self._server.check_tenant(tenant)
+        deadline = self._deadline(parameters, PREPARE_SECONDS)
+        if "from" in parameters:
+            source = application_in_url(tenant, parameters["from"])
+            session = await self._workers.deploy(tenant, deadline, lambda: self._server.create_from(source))
+        else:
+            archive, application = archive_in(request), ApplicationId(tenant)
+            session = await self._workers.deploy(tenant, deadline, lambda: self._server.create(archive, application))
+        url = session_url(request, tenant, session.id)
         return json_response(
             200,
             {
                 "log": [],
-                "tenant": session.application.tenant,
+                "tenant": tenant,
                 "session-id": str(session.id),
                 "prepared": f"{url}/prepared",
                 "content": f"{url}/content/",
-                "message": f"Session {session.id} for tenant 'default' created.",
+                "message": f"Session {session.id} for tenant '{tenant}' created.",
             },
         )
 
     async def prepare(self, request: Request, names: Mapping[str, str]) -> Response:
-        session_id = session_in_path(names)
-        parameters = request.parameters()
-        application = _named_application(parameters)
-        prepared = await self._worker.run(
-            self._server.prepare, session_id, application, flag(parameters, "dryRun", "dryrun")
+        tenant, session_id, parameters = names["tenant"], session_in_path(names), request.parameters()
+        self._server.check_tenant(tenant)
+        named = "applicationName" in parameters or "instance" in parameters
+        application = application_in_parameters(tenant, parameters) if named else None
+        options, deadline = _options(parameters, application), self._deadline(parameters, PREPARE_SECONDS)
+        prepared = await self._workers.deploy(
+            tenant, deadline, lambda: self._server.prepare(tenant, session_id, options, deadline)
         )
         return self._prepared(request, prepared)
 
     async def get_prepared(self, request: Request, names: Mapping[str, str]) -> Response:
-        session = await self._worker.run(self._server.session, session_in_path(names))
+        tenant, session_id = names["tenant"], session_in_path(names)
+        self._server.check_tenant(tenant)
+        session = await self._workers.read(self._server.session, tenant, session_id)
         if session.state is not State.PREPARED:
             what = "active" if session.state is State.ACTIVE else "not prepared"
             raise InvalidInput(f"Session is {what}: {session.id}")
-        return self._prepared(request, Prepared(session, ()))
+        return self._prepared(request, Prepared(session))
 
     def _prepared(self, request: Request, prepared: Prepared) -> Response:
         session = prepared.session
+        tenant = session.application.tenant
         return json_response(
             200,
             {
-                "log": self._log(prepared.notes),
-                "tenant": session.application.tenant,
+                "log": self._log(prepared),
+                "tenant": tenant,
                 "session-id": str(session.id),
-                "activate": f"{session_url(request, session.id)}/active",
-                "message": f"Session {session.id} for tenant 'default' prepared.",
-                "configChangeActions": _NO_ACTIONS,
+                "activate": f"{session_url(request, tenant, session.id)}/active",
+                "message": f"Session {session.id} for tenant '{tenant}' prepared.",
+                "configChangeActions": told_as_json(prepared.changes) if prepared.changes.actions else NO_ACTIONS,
             },
         )
 
     async def activate(self, request: Request, names: Mapping[str, str]) -> Response:
-        session_id = session_in_path(names)
-        force = flag(request.parameters(), "ignoreSessionStaleFailure", "force")
-        session = await self._worker.run(self._server.activate, session_id, force)
-        message = f"Session {session.id} for tenant 'default' activated."
-        return json_response(200, self._activated(request, session, message))
-
-    def _activated(self, request: Request, session: Session, message: str) -> dict[str, Any]:
-        return {
-            "deploy": {"from": "unknown", "timestamp": session.activated_ms},
-            "tenant": session.application.tenant,
-            "application": session.application.application,
-            "instance": session.application.instance,
-            "session-id": str(session.id),
-            "message": message,
-            "url": application_url(request, session.application),
-        }
+        tenant, session_id, parameters = names["tenant"], session_in_path(names), request.parameters()
+        self._server.check_tenant(tenant)
+        force = flag(parameters, "ignoreSessionStaleFailure", "force")
+        deadline = self._deadline(parameters, ACTIVATE_SECONDS)
+        session, activation = await self._workers.deploy(
+            tenant, deadline, lambda: self._server.activate(tenant, session_id, force, deadline)
+        )
+        return json_response(200, _activated(request, session, activation))
 
     async def prepare_and_activate(self, request: Request, names: Mapping[str, str]) -> Response:
         """Upload, prepare and activate. Still 200 where only the activation failed: the message says why."""
-        check_tenant(names)
-        parameters = request.parameters()
-        application = application_in_parameters(parameters)
-        dry_run = flag(parameters, "dryRun", "dryrun")
-        prepared, error = await self._worker.run(
-            self._server.prepare_and_activate, archive_in(request), application, dry_run
+        tenant = names["tenant"]
+        self._server.check_tenant(tenant)
+        upload = upload_in(request)
+        options = _options(upload.parameters, application_in_parameters(tenant, upload.parameters))
+        deadline = self._deadline(upload.parameters, PREPARE_SECONDS)
+        prepared, error = await self._workers.deploy(
+            tenant, deadline, lambda: self._server.prepare_and_activate(upload.archive, options, deadline)
         )
         session = prepared.session
         activated = session.state is State.ACTIVE
@@ -130,22 +141,50 @@ class DeployApi:
         return json_response(
             200,
             {
-                "log": self._log(prepared.notes),
-                "message": f"Session {session.id} for tenant 'default' {done}",
+                "log": self._log(prepared),
+                "message": f"Session {session.id} for tenant '{tenant}' {done}",
                 "session-id": str(session.id),
                 "activated": activated,
-                "tenant": session.application.tenant,
+                "tenant": tenant,
                 "url": application_url(request, session.application),
-                "configChangeActions": _NO_ACTIONS,
+                "configChangeActions": told_as_json(prepared.changes) if prepared.changes.actions else NO_ACTIONS,
             },
         )
 
-    def _log(self, notes: tuple[Note, ...]) -> list[dict[str, Any]]:
+    def _log(self, prepared: Prepared) -> list[dict[str, Any]]:
+        """All that is to be told of the package, and why anything is to be done after the change."""
         now_ms = self._environment.time_ns() // 1_000_000
-        return [{"time": now_ms, "level": note.level, "message": note.message} for note in notes]
+        told = [(finding.level, str(finding)) for finding in prepared.findings]
+        told += [("WARNING", message) for message in told_actions(prepared.changes)]
+        return [
+            {"time": now_ms, "level": level, "message": message, "applicationPackage": True} for level, message in told
+        ]
+
+    def _deadline(self, parameters: Mapping[str, str], default_seconds: float) -> Deadline:
+        return Deadline(seconds(parameters, default_seconds), self._environment)
 
 
-def _named_application(parameters: Mapping[str, str]) -> ApplicationId | None:
-    """The application that the parameters name; None where they name none, and the session keeps its own."""
-    named = "applicationName" in parameters or "instance" in parameters
-    return application_in_parameters(parameters) if named else None
+def _options(parameters: Mapping[str, str], application: ApplicationId | None) -> PrepareOptions:
+    check_version(parameters)
+    return PrepareOptions(
+        application,
+        dry_run=flag(parameters, "dryRun", "dryrun"),
+        ignore_validation_errors=flag(parameters, "ignoreValidationErrors"),
+        force=flag(parameters, "ignoreSessionStaleFailure", "force"),
+    )
+
+
+def _activated(request: Request, session: Session, activation: Activation) -> dict[str, Any]:
+    application = session.application
+    return {
+        "deploy": {"from": "unknown", "timestamp": session.activated_ms},
+        "tenant": application.tenant,
+        "application": application.application,
+        "instance": application.instance,
+        "session-id": str(session.id),
+        "generation": activation.generation,
+        "previousActiveGeneration": activation.previous_generation,
+        "checksum": activation.model.checksum,
+        "message": f"Session {session.id} for tenant '{application.tenant}' activated.",
+        "url": application_url(request, application),
+    }

@@ -2,30 +2,125 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
 
 from paperwasp import limits
-from paperwasp.errors import InvalidInput, TooLarge
+from paperwasp.errors import InvalidInput, TooLarge, UnknownVersion
 from paperwasp.http.messages import Request
+from paperwasp.http.multipart import Part, parse_multipart
+from paperwasp.version import VESPA_VERSION
 
-ARCHIVE_TYPES: Final = ("application/zip", "application/x-gzip")
+ZIP: Final = "application/zip"
+ARCHIVE_TYPES: Final = (ZIP, "application/x-gzip", "application/gzip")
+MULTIPART: Final = "multipart/form-data"
+_SUPPORTED: Final = ", ".join(ARCHIVE_TYPES[:2])
+_DURATION: Final = re.compile(r"\s*(\d{1,12}(?:\.\d{0,9})?)\s*(ms|s|m|min|h)?\s*", re.ASCII | re.IGNORECASE)
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_VERSION: Final = re.compile(r"\d{1,4}(\.\d{1,6}){0,2}([.-][\w.-]{1,40})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An uploaded archive, and the parameters that came with it or in the address."""
+
+    archive: bytes
+    parameters: Mapping[str, str]
 
 
 def archive_in(request: Request) -> bytes:
     """The body of an upload. Errors: InvalidInput where it is missing or of another type; TooLarge."""
+    _check_body(request)
+    if request.content_type not in ARCHIVE_TYPES:
+        raise InvalidInput(f"Content-Type '{request.content_type}' is not supported, supported are: {_SUPPORTED}")
+    return _limited(request.body)
+
+
+def upload_in(request: Request) -> Upload:
+    """An archive as the body, or as the part `applicationPackage` of a form whose part `prepareParams` has parameters.
+
+    Errors: InvalidInput, TooLarge.
+    """
+    if request.content_type != MULTIPART:
+        if request.body and request.content_type and request.content_type not in ARCHIVE_TYPES:
+            supported = f"{_SUPPORTED}, {MULTIPART}"
+            raise InvalidInput(f"Content-Type '{request.content_type}' is not supported, supported are: {supported}")
+        return Upload(archive_in(request), request.parameters())
+    _check_body(request)
+    parts = parse_multipart(request.header("content-type"), request.body)
+    if "applicationPackage" not in parts:
+        raise InvalidInput("The form has no part 'applicationPackage'")
+    archive = _limited(parts["applicationPackage"].content)
+    if not archive:
+        raise InvalidInput("The part 'applicationPackage' contains no data")
+    return Upload(archive, {**request.parameters(), **_parameters_in(parts.get("prepareParams"))})
+
+
+def _check_body(request: Request) -> None:
     if not request.body:
         raise InvalidInput("Request contains no data")
     if not request.content_type:
         raise InvalidInput("Request contains no Content-Type header")
-    if request.content_type not in ARCHIVE_TYPES:
-        supported = ", ".join(ARCHIVE_TYPES)
-        raise InvalidInput(f"Content-Type '{request.content_type}' is not supported, supported are: {supported}")
-    if len(request.body) > limits.HTTP_PACKAGE_BODY_BYTES:
+
+
+def _limited(archive: bytes) -> bytes:
+    if len(archive) > limits.HTTP_PACKAGE_BODY_BYTES:
         raise TooLarge(f"An application package has at most {limits.HTTP_PACKAGE_BODY_BYTES} bytes")
-    return request.body
+    return archive
+
+
+def _parameters_in(part: Part | None) -> dict[str, str]:
+    """The JSON object of parameters, each as it would stand in an address."""
+    if part is None:
+        return {}
+    try:
+        found = orjson.loads(part.content or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise InvalidInput(f"The part 'prepareParams' is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput("The part 'prepareParams' is not a JSON object")
+    return {name: _text(value) for name, value in found.items() if isinstance(value, str | bool | int | float)}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def flag(parameters: Mapping[str, str], *names: str) -> bool:
     """Whether one of the parameters is `true`. A parameter without a value is; what else it may be is `false`."""
     return any(parameters.get(name, "false").lower() in ("true", "") for name in names)
+
+
+def seconds(parameters: Mapping[str, str], default: float, name: str = "timeout") -> float:
+    """A time: a number of seconds, or a number with a unit (`500ms`, `60s`, `2m`). Errors: InvalidInput."""
+    text = parameters.get(name)
+    if text is None:
+        return default
+    found = _DURATION.fullmatch(text)
+    value = float(found[1]) * _UNITS[(found[2] or "s").lower()] if found else math.inf
+    if value > limits.DEPLOY_TIMEOUT_SECONDS:
+        raise InvalidInput(
+            f"Illegal value '{text}' of '{name}': it is a number of seconds, or a number and ms, s, m or h"
+        )
+    return value
+
+
+def check_version(parameters: Mapping[str, str]) -> None:
+    """Whether the version of Vespa that is asked for can be had. Errors: UnknownVersion for another major one."""
+    version = wanted_version(parameters)
+    if version is None:
+        return
+    if not _VERSION.fullmatch(version):
+        raise InvalidInput(f"Illegal version '{version}'")
+    if version.partition(".")[0] != VESPA_VERSION.partition(".")[0]:
+        raise UnknownVersion(f"Unknown Vespa version '{version}': this is version {VESPA_VERSION}")
+
+
+def wanted_version(parameters: Mapping[str, str]) -> str | None:
+    """By Vespa's name or that of the interface specification."""
+    return parameters.get("vespaVersion") or parameters.get("serviceVersion") or None

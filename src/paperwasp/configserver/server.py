@@ -1,37 +1,48 @@
-"""The config server: takes packages, makes them sessions, and says which application the service runs.
+"""The config server: takes packages, makes them sessions, and says which applications the service runs.
 
-Nothing here knows HTTP. One deployment step runs at a time (a lock); any thread may call. The order of an activation:
-the choice is made durable first, then the service is reconfigured; if that fails, the choice is taken back. A crash in
-between is finished by `restore` at the next start.
+Nothing here knows HTTP. Any thread may call; one step at a time is taken for an application, those of different
+applications do not wait for each other, and reading waits for nobody. The order of an activation: the choice is made
+durable first, then the service is reconfigured; if that fails, the choice is taken back. A crash in between is
+finished by `restore` at the next start.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.application.changes import refused_changes
+from paperwasp.application.changes import Changes, find_changes, told_refusals
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
-from paperwasp.application.services import Note
 from paperwasp.cluster.config_store import ConfigStore
-from paperwasp.configserver.sessions import Active, ApplicationId, Event, Session, SessionRepository, State
+from paperwasp.configserver.deadline import ApplicationLocks, Deadline
+from paperwasp.configserver.editing import Edit
+from paperwasp.configserver.models import BuildModel, Models, Packages
+from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.reindexer import ReindexChunk, Reindexer, no_chunks
+from paperwasp.configserver.reindexing import ApplicationReindexing, ReindexingRepository
+from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.sessions import Active, Event, Session, check_fresh
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import Conflict, InternalError, InvalidPackage, NotFound, PaperwaspError
+from paperwasp.errors import Finding, InternalError, InvalidPackage, LockFailure, NotFound, PaperwaspError
 
 _log = logging.getLogger(__name__)
 
 EMPTY_MODEL: Final = ApplicationModel((), (), MappingProxyType({}), (), "")
 """The application of a service that has none."""
+PREPARE_SECONDS: Final = 60.0
+ACTIVATE_SECONDS: Final = 120.0
+"""How long the steps may take where the caller does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What the service shall be from now on. `model` is EMPTY_MODEL after the application was deleted.
+    """What the service shall be from now on for an application. `model` is EMPTY_MODEL after it was deleted.
 
     The documents of `removed_clusters` are to be deleted. The same activation may be delivered again after a restart.
     """
@@ -40,6 +51,21 @@ class Activation:
     application: ApplicationId
     model: ApplicationModel
     removed_clusters: tuple[str, ...] = ()
+    previous_generation: int = 0
+
+    @property
+    def is_deletion(self) -> bool:
+        return self.model is EMPTY_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareOptions:
+    """What a preparation is asked for. `application` None: the one that the session is of."""
+
+    application: ApplicationId | None = None
+    dry_run: bool = False
+    ignore_validation_errors: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,173 +73,311 @@ class Prepared:
     """The outcome of a preparation."""
 
     session: Session
-    notes: tuple[Note, ...]
+    findings: tuple[Finding, ...] = ()
+    changes: Changes = Changes()  # noqa: RUF009 — frozen
 
 
-BuildModel = Callable[[ApplicationPackage], ApplicationModel]
 Activate = Callable[[Activation], None]
+ReindexingChange = Callable[[ApplicationReindexing, int], ApplicationReindexing]
+"""(the reindexing of an application, the time in milliseconds) → what it shall be."""
 
 
 class ConfigServer:
-    """Sessions, and the active application.
+    """Tenants, sessions, and the active applications.
 
-    `build_model` makes a package a model or raises InvalidPackage. `activate` reconfigures the service in this process;
-    when it returns, the new application is what clients meet, and when it raises, the old one still is.
+    `build_model` makes a package a model or raises InvalidPackage. `activate` reconfigures the service in this
+    process for one application; when it returns, that is what clients meet, and when it raises, what was before still
+    is. `reindex_chunk` has a content cluster index documents anew (see `reindexer`).
     """
 
     def __init__(
-        self, store: ConfigStore, build_model: BuildModel, activate: Activate, environment: Environment = SYSTEM
+        self,
+        store: ConfigStore,
+        build_model: BuildModel,
+        activate: Activate,
+        *,
+        reindex_chunk: ReindexChunk = no_chunks,
+        environment: Environment = SYSTEM,
     ) -> None:
         self._sessions = SessionRepository(store)
-        self._build_model = build_model
+        self._models = Models(build_model, environment)
+        self._packages = Packages()
         self._activate = activate
         self._environment = environment
-        self._lock = threading.RLock()
-        self._running: Activation | None = None
-        self._wanted_generation = 0
+        self._locks = ApplicationLocks()
+        self._memory_lock = threading.Lock()
+        self._running: Mapping[ApplicationId, Activation] = MappingProxyType({})
+        self._wanted: Mapping[ApplicationId, int] = MappingProxyType({})
+        self._reindexing = ReindexingRepository(store)
+        self._reindexer = Reindexer(self._reindexing, self._running_models, reindex_chunk, environment)
 
     # What runs. These read memory only and may be called on any thread at any time.
 
     @property
-    def running(self) -> Activation | None:
-        """What the service is configured with; None before the first activation, and after a deletion."""
-        running = self._running
-        return running if running and running.model is not EMPTY_MODEL else None
+    def running(self) -> Mapping[ApplicationId, Activation]:
+        """What the service is configured with: the applications that it has, by name."""
+        return self._running
 
-    @property
-    def wanted_generation(self) -> int:
-        """The generation that the service is to reach."""
-        return self._wanted_generation
+    def running_of(self, application: ApplicationId) -> Activation:
+        """Errors: NotFound."""
+        running = self._running.get(application)
+        if running is None:
+            raise NotFound(f"Unknown application id '{application}'")
+        return running
 
-    @property
-    def current_generation(self) -> int:
-        """The generation that the service has reached."""
-        return self._running.generation if self._running else 0
+    def wanted_generation(self, application: ApplicationId) -> int:
+        """The generation that the application's services are to reach."""
+        return self._wanted.get(application, 0)
+
+    def current_generation(self, application: ApplicationId) -> int:
+        """The generation that they were configured with last."""
+        running = self._running.get(application)
+        return running.generation if running else 0
+
+    def _running_models(self) -> Mapping[ApplicationId, ApplicationModel]:
+        return {application: activation.model for application, activation in self._running.items()}
+
+    # Starting and stopping
+
+    def restore(self) -> None:
+        """Brings back all that was active before the restart, oldest generation first. Call once, before serving.
+
+        Errors: whatever reading, checking or activating an application raises.
+        """
+        self._sessions.sweep()
+        for active in self._sessions.all_active():
+            if active.session_id is None:
+                self._run(Activation(active.generation, active.application, EMPTY_MODEL, active.removed_clusters))
+                self._forget(active.application)
+                continue
+            session = self._sessions.get(active.application.tenant, active.session_id)
+            model = self._models.of(self.package(session), active.application)
+            previous = active.previous_generation
+            self._run(Activation(active.generation, active.application, model, active.removed_clusters, previous))
+            self._sessions.record_activated(session)
+            self._reindex_ready(active.application)
+
+    def start(self) -> None:
+        """Begins to reindex what is to be."""
+        self._reindexer.start()
+
+    def close(self) -> None:
+        """Ends reindexing, after the chunk that is under way; deployments that wait for their turn give up."""
+        self._locks.close()
+        self._reindexer.stop()
+
+    # Tenants
+
+    def tenants(self) -> list[str]:
+        return self._sessions.tenants()
+
+    def check_tenant(self, tenant: str) -> None:
+        """Errors: NotFound."""
+        self._sessions.check_tenant(tenant)
+
+    def add_tenant(self, tenant: str) -> None:
+        """Errors: InvalidInput for one that there is already, and for a name that it may not have."""
+        self._sessions.add_tenant(tenant)
+
+    def remove_tenant(self, tenant: str) -> None:
+        """Errors: NotFound; InvalidInput while it has applications."""
+        self._sessions.remove_tenant(tenant)
 
     # Deploying
 
-    def restore(self) -> Activation | None:
-        """Brings back what was active before the restart, if anything was. Call once, before serving.
+    def create(self, content: bytes, application: ApplicationId = ApplicationId()) -> Session:  # noqa: B008 — frozen
+        """A new session with the package in that archive. Errors: UnreadablePackage, NotFound for the tenant."""
+        package = read_package(content)
+        self._sessions.check_tenant(application.tenant)
+        session = self._sessions.create(content, application, self._now_ms())
+        self._packages.keep(session.blob, package)
+        return session
 
-        Errors: whatever reading, checking or activating that application raises.
+    def create_from(self, source: ApplicationId) -> Session:
+        """A new session with the package of an active application. Errors: NotFound."""
+        return self._sessions.copy(source, source, self._now_ms())
+
+    def edit(self, tenant: str, session_id: int, edit: Edit, deadline: Deadline | None = None) -> Session:
+        """Changes the files of a session, which has to be prepared anew then.
+
+        Errors: NotFound, Conflict for a session that is or was active, and what the edit raises.
         """
-        with self._lock:
-            self._sessions.sweep()
-            active, _ = self._sessions.active()
-            if active is None:
-                return None
-            self._run(self._activation(active))
-            if active.session_id is not None:
-                self._record_activated(active.session_id)
-            return self.running
+        deadline = deadline or self._deadline(PREPARE_SECONDS)
+        with self._locks.hold(self.session(tenant, session_id).application, deadline):
+            session = self.session(tenant, session_id)
+            edited = session.after(Event.EDIT)
+            package, directories = edit(self.package(session), session.directories)
+            deadline.commit()
+            content = package.to_zip()
+            read_package(content)  # what cannot be read again is not kept
+            return self._sessions.save_package(replace(edited, directories=directories), content)
 
-    def create(self, content: bytes, application: ApplicationId | None = None) -> Session:
-        """A new session with the package in that archive. Errors: UnreadablePackage."""
-        read_package(content)
-        with self._lock:
-            return self._sessions.create(content, application or ApplicationId(), self._now_ms())
-
-    def prepare(self, session_id: int, application: ApplicationId | None = None, dry_run: bool = False) -> Prepared:
+    def prepare(
+        self,
+        tenant: str,
+        session_id: int,
+        options: PrepareOptions = PrepareOptions(),
+        deadline: Deadline | None = None,
+    ) -> Prepared:
         """Checks the package of the session, by itself and against what is active.
 
-        Errors: NotFound, Conflict for a session that is or was active, InvalidPackage with everything that is wrong.
+        Errors: NotFound, Conflict for a session that is or was active, LockFailure, DeployTimeout, InvalidPackage
+        with everything that is wrong.
         """
-        with self._lock:
-            session = self._sessions.get(session_id)
-            prepared = replace(session.after(Event.PREPARE), application=application or session.application)
-            self._check_alone(prepared)
-            model = self._build_model(self.package(session))
-            self._check_change(model)
-            if not dry_run:
-                self._sessions.save(prepared)
-            return Prepared(prepared, model.notes)
+        deadline = deadline or self._deadline(PREPARE_SECONDS)
+        application = options.application or self.session(tenant, session_id).application
+        with self._locks.hold(application, deadline):
+            session = self.session(tenant, session_id)
+            return self._prepare(replace(session, application=application), options, deadline)
 
-    def activate(self, session_id: int, force: bool = False) -> Session:
-        """Makes the session's application the active one.
+    def activate(
+        self, tenant: str, session_id: int, force: bool = False, deadline: Deadline | None = None
+    ) -> tuple[Session, Activation]:
+        """Makes the session's package the active one of its application.
 
         Errors: NotFound; InvalidInput where it is not prepared; Conflict where something else was activated since it
-        was created (unless `force`), where a younger one is active, or where it is active itself.
+        was created (unless `force`), where a younger one is active, or where it is active itself; LockFailure;
+        DeployTimeout.
         """
-        with self._lock:
-            session = self._sessions.get(session_id)
-            activated = replace(session.after(Event.ACTIVATE), activated_ms=self._now_ms())
-            active, revision = self._sessions.active()
-            self._check_alone(session)
-            _check_fresh(session, active, force)
-            model = self._build_model(self.package(session))
-            self._check_change(model)
-            previous = active.generation if active else 0
-            chosen = Active(session.id, session.id, session.application, previous)
-            self._switch(chosen, revision, active, Activation(session.id, session.application, model))
-            self._sessions.save(activated)
-            return activated
+        deadline = deadline or self._deadline(ACTIVATE_SECONDS)
+        application = self.session(tenant, session_id).application
+        with self._locks.hold(application, deadline):
+            session = self.session(tenant, session_id)
+            if session.application != application:
+                raise LockFailure(f"Session {session.id} is being processed by another request")
+            return self._activate_session(session, force, deadline)
 
     def prepare_and_activate(
-        self, content: bytes, application: ApplicationId | None = None, dry_run: bool = False
+        self,
+        content: bytes,
+        options: PrepareOptions = PrepareOptions(application=ApplicationId()),  # noqa: B008 — frozen
+        deadline: Deadline | None = None,
     ) -> tuple[Prepared, PaperwaspError | None]:
-        """Creates, prepares and activates in one step that no other deployment gets into.
+        """Creates, prepares and activates in one step that no other deployment of the application gets into.
 
         The error is that of an activation that failed after a preparation that did not.
         Errors: as `create` and `prepare`.
         """
-        with self._lock:
+        deadline = deadline or self._deadline(PREPARE_SECONDS)
+        application = options.application or ApplicationId()
+        with self._locks.hold(application, deadline):
             session = self.create(content, application)
-            prepared = self.prepare(session.id, dry_run=dry_run)
-            if dry_run:
+            prepared = self._prepare(session, options, deadline)
+            if options.dry_run:
                 return prepared, None
             try:
-                return Prepared(self.activate(session.id), prepared.notes), None
+                activated, _ = self._activate_session(prepared.session, options.force, deadline)
             except PaperwaspError as error:
                 return prepared, error
+            return replace(prepared, session=activated), None
 
-    def delete_application(self, application: ApplicationId) -> None:
-        """Stops serving the application and deletes its documents. Errors: NotFound."""
-        with self._lock:
-            active, revision = self._sessions.active()
-            if active is None or active.session_id is None or active.application != application:
+    def delete_application(self, application: ApplicationId, deadline: Deadline | None = None) -> None:
+        """Stops serving the application and deletes its documents. Errors: NotFound, LockFailure."""
+        deadline = deadline or self._deadline(ACTIVATE_SECONDS)
+        if application not in self._running:
+            raise NotFound(f"Unable to delete {application}: Not found")
+        with self._locks.hold(application, deadline):
+            active, revision = self._sessions.active(application)
+            if active is None or active.session_id is None:
                 raise NotFound(f"Unable to delete {application}: Not found")
-            generation = self._sessions.next_generation()
-            clusters = tuple(c.id for c in self._running.model.content_clusters) if self._running else ()
-            chosen = Active(generation, None, application, active.generation, clusters)
-            self._switch(chosen, revision, active, Activation(generation, application, EMPTY_MODEL, clusters))
-            self._sessions.delete(self._sessions.get(active.session_id))
+            clusters = tuple(cluster.id for cluster in self._running[application].model.content_clusters)
+            deadline.commit()
+            number = self._sessions.next_number()
+            chosen = Active(number, None, application, number, active.generation, clusters)
+            self._switch(chosen, revision, active, Activation(number, application, EMPTY_MODEL, clusters))
+            self._forget(application)
+            self._sessions.delete(self.session(application.tenant, active.session_id))
             self._sessions.sweep()
 
     # Reading
 
-    def session(self, session_id: int) -> Session:
+    def session(self, tenant: str, session_id: int) -> Session:
         """Errors: NotFound."""
-        return self._sessions.get(session_id)
+        return self._sessions.get(tenant, session_id)
+
+    def sessions_of(self, tenant: str) -> list[int]:
+        """The sessions that there are."""
+        return self._sessions.ids(tenant)
 
     def package(self, session: Session) -> ApplicationPackage:
         """The files of a session. Errors: NotFound, Corruption."""
-        return read_package(self._sessions.package(session))
+        return self._packages.of(session.blob, lambda: read_package(self._sessions.package(session)))
 
     def active_session(self, application: ApplicationId) -> Session:
         """The session of an application that runs. Errors: NotFound."""
-        active, _ = self._sessions.active()
-        if active is None or active.session_id is None or active.application != application:
-            raise NotFound(f"Unknown application id '{application}'")
-        return self._sessions.get(active.session_id)
+        return self._sessions.active_session(application)
 
-    # The steps of an activation
+    # Reindexing
 
-    def _check_change(self, model: ApplicationModel) -> None:
-        refused = refused_changes(self._running.model, model) if self._running else []
+    def reindexing(self, application: ApplicationId) -> ApplicationReindexing:
+        """Errors: NotFound for an application that does not run."""
+        self.running_of(application)
+        return self._reindexing.get(application)
+
+    def change_reindexing(self, application: ApplicationId, change: ReindexingChange) -> None:
+        """Makes a change, and sees to what follows from it. Errors: NotFound."""
+        self.running_of(application)
+        self._reindexing.update(application, lambda reindexing: change(reindexing, self._now_ms()))
+        self._reindexer.wake()
+
+    def _reindex_ready(self, application: ApplicationId) -> None:
+        """What waited for the generation that is active now may begin."""
+        running = self._running[application]
+        self.change_reindexing(
+            application, lambda found, now: found.with_active(running.generation, running.model, now)
+        )
+
+    # The steps, with the application's lock held
+
+    def _prepare(self, session: Session, options: PrepareOptions, deadline: Deadline) -> Prepared:
+        ignore = options.ignore_validation_errors
+        prepared = replace(session.after(Event.PREPARE), ignore_validation_errors=ignore)
+        self._sessions.check_tenant(session.application.tenant)
+        package = self.package(session)
+        deadline.check()
+        model = self._models.of(package, session.application)
+        deadline.check()
+        changes = self._checked_changes(prepared, model)
+        deadline.check()
+        if not options.dry_run:
+            prepared = self._sessions.save(prepared)
+        return Prepared(prepared, model.findings, changes)
+
+    def _checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
+        """What the change from the active application needs. Errors: InvalidPackage for one that nothing allows."""
+        running = self._running.get(session.application)
+        if running is None or running.model is model:
+            return Changes()
+        changes = find_changes(running.model, model)
+        refused = changes.refused(model.overrides, self._today(), session.ignore_validation_errors)
         if refused:
-            listed = "\n".join(refused)
-            raise InvalidPackage(
-                "Invalid application package: these changes of the active application are not supported yet; "
-                f"delete the application first, its documents with it, or take them back:\n{listed}"
-            )
+            raise InvalidPackage(f"Invalid application package: {told_refusals(refused)}")
+        return changes
 
-    def _check_alone(self, session: Session) -> None:
-        running = self.running
-        if running and running.application != session.application:
-            raise Conflict(
-                f"The application '{running.application}' is active, and only one at a time is supported yet: "
-                f"delete it before deploying '{session.application}'"
-            )
+    def _activate_session(self, session: Session, force: bool, deadline: Deadline) -> tuple[Session, Activation]:
+        activated = replace(session.after(Event.ACTIVATE), activated_ms=self._now_ms())
+        application = session.application
+        active, revision = self._sessions.active(application)
+        check_fresh(session, active, force)
+        model = self._models.of(self.package(session), application)
+        changes = self._checked_changes(session, model)
+        previous, removed = active.generation if active else 0, self._removed_clusters(application, model)
+        activation = Activation(session.id, application, model, removed, previous)
+        deadline.commit()
+        causes = {(a.cluster, a.document_type): "; ".join(a.messages) for a in changes.of_kind("reindex")}
+        if causes:
+            self._reindexing.update(application, lambda found: found.with_scheduled(causes, session.id))
+        chosen = Active(session.id, session.id, application, self._sessions.last_number(), previous, removed)
+        self._switch(chosen, revision, active, activation)
+        self._sessions.record_activated(activated)
+        self._reindex_ready(application)
+        return activated, activation
+
+    def _removed_clusters(self, application: ApplicationId, model: ApplicationModel) -> tuple[str, ...]:
+        running = self._running.get(application)
+        kept = {cluster.id for cluster in model.content_clusters}
+        before = running.model.content_clusters if running else ()
+        return tuple(cluster.id for cluster in before if cluster.id not in kept)
 
     def _switch(self, chosen: Active, revision: int, before: Active | None, activation: Activation) -> None:
         """Makes the choice durable, then real; takes it back where that fails."""
@@ -221,47 +385,46 @@ class ConfigServer:
         try:
             self._run(activation)
         except Exception as error:
-            self._undo(before, new_revision)
+            self._undo(chosen, before, new_revision)
             if isinstance(error, PaperwaspError):
                 raise
-            _log.exception("Activating generation %d failed", activation.generation)
+            _log.exception("Activating generation %d of %s failed", activation.generation, activation.application)
             raise InternalError(f"Activating generation {activation.generation} failed: {error}") from error
 
-    def _undo(self, before: Active | None, revision: int) -> None:
+    def _undo(self, chosen: Active, before: Active | None, revision: int) -> None:
         if before is None:
-            self._sessions.clear_active()
-            self._wanted_generation = 0
+            self._sessions.clear_active(chosen.application)
         else:
             self._sessions.set_active(before, revision)
-            self._wanted_generation = before.generation
+        self._want(chosen.application, before.generation if before else 0)
+        self._reindexing.update(chosen.application, lambda found: replace(found, scheduled={}))
 
     def _run(self, activation: Activation) -> None:
-        self._wanted_generation = activation.generation
+        self._want(activation.application, activation.generation)
         self._activate(activation)
-        self._running = activation
+        if activation.is_deletion:
+            self._want(activation.application, 0)
+        with self._memory_lock:
+            running = {**self._running, activation.application: activation}
+            if activation.is_deletion:
+                del running[activation.application]
+            self._running = MappingProxyType(running)
 
-    def _activation(self, active: Active) -> Activation:
-        if active.session_id is None:
-            return Activation(active.generation, active.application, EMPTY_MODEL, active.removed_clusters)
-        model = self._build_model(self.package(self._sessions.get(active.session_id)))
-        return Activation(active.generation, active.application, model)
+    def _want(self, application: ApplicationId, generation: int) -> None:
+        with self._memory_lock:
+            wanted = {**self._wanted, application: generation}
+            self._wanted = MappingProxyType({name: number for name, number in wanted.items() if number})
 
-    def _record_activated(self, session_id: int) -> None:
-        """Finishes what a crash between choice and record left undone; changes nothing otherwise."""
-        self._sessions.save(replace(self._sessions.get(session_id), state=State.ACTIVE))
+    def _forget(self, application: ApplicationId) -> None:
+        """Nothing is left of an application whose documents are gone."""
+        self._reindexing.delete(application)
+        self._sessions.clear_active(application)
+
+    def _deadline(self, seconds: float) -> Deadline:
+        return Deadline(seconds, self._environment)
 
     def _now_ms(self) -> int:
         return self._environment.time_ns() // 1_000_000
 
-
-def _check_fresh(session: Session, active: Active | None, force: bool) -> None:
-    """Errors: Conflict where the session is older than what is active, or was made on the base of something else."""
-    if active is None:
-        return
-    if active.generation > session.id:
-        raise Conflict(f"Session {session.id} is older than the active session ({active.generation})")
-    if active.generation != session.base_generation and not force:
-        raise Conflict(
-            f"Cannot activate session {session.id} because the active session ({active.generation}) is not the one "
-            f"that was active when it was created ({session.base_generation})"
-        )
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self._environment.now_seconds(), UTC).date()

@@ -1,22 +1,32 @@
-"""How the config server is doing: what health checks and clients ask before they deploy."""
+"""How the config server is doing: what health checks and clients ask before they deploy.
+
+Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
+from paperwasp.configserver.metrics import Metric, RequestMetrics, gauge, prometheus_text
+from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.server import Activation, ConfigServer
 from paperwasp.env import Environment
-from paperwasp.errors import NotFound
+from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.routing import Router
 from paperwasp.version import VESPA_VERSION
+
+_PROMETHEUS: Final = "text/plain; version=0.0.4"
+_RESOURCES: Final = ("metrics", "config", "health", "version")
 
 
 class StateApi:
     """Handlers of the status pages and of `/state/v1`. Nothing here waits."""
 
-    def __init__(self, server: ConfigServer, environment: Environment) -> None:
+    def __init__(self, server: ConfigServer, metrics: RequestMetrics, environment: Environment) -> None:
         self._server = server
+        self._metrics = metrics
         self._environment = environment
 
     def bind(self, router: Router) -> None:
@@ -27,14 +37,18 @@ class StateApi:
         for path in ("/state/v1", "/state/v1/"):
             router.add("GET", path, self.resources)
         router.add("GET", "/state/v1/health", self.health)
+        router.add("GET", "/state/v1/metrics", self.metrics)
         router.add("GET", "/state/v1/version", self.version)
         router.add("GET", "/state/v1/config", self.config)
         router.add("GET", "/state/v1/{rest...}", self.unknown)
 
     async def root(self, request: Request, names: Mapping[str, str]) -> Response:
         handlers = [
-            _handler(request, "ApplicationApiHandler", "/application/v2/tenant/*"),
-            _handler(request, "StateHandler", "/state/v1/*"),
+            _handler("TenantHandler", "/application/v2/tenant/", "/application/v2/tenant/*"),
+            _handler("ApplicationHandler", "/application/v2/tenant/*/application/*"),
+            _handler("SessionCreateHandler", "/application/v2/tenant/*/session"),
+            _handler("ApplicationApiHandler", "/application/v2/tenant/*/prepareandactivate"),
+            _handler("StateHandler", "/state/v1", "/state/v1/*"),
         ]
         return json_response(200, {"handlers": handlers})
 
@@ -45,33 +59,61 @@ class StateApi:
         return text_response(200, "<title>OK</title>\n", HTML)
 
     async def application_status(self, request: Request, names: Mapping[str, str]) -> Response:
-        meta = _meta(self._server.running)
-        return json_response(200, {"application": {"vespa": {"version": VESPA_VERSION}, "meta": meta}})
+        application = {"vespa": {"version": VESPA_VERSION}, "meta": _meta(self._first())}
+        return json_response(200, {"application": application})
 
     async def resources(self, request: Request, names: Mapping[str, str]) -> Response:
         url = request.url.removesuffix("/")
-        return json_response(200, {"resources": [{"url": f"{url}/{name}"} for name in ("config", "health", "version")]})
+        return json_response(200, {"resources": [{"url": f"{url}/{name}"} for name in _RESOURCES]})
 
     async def health(self, request: Request, names: Mapping[str, str]) -> Response:
-        now_ms = self._environment.time_ns() // 1_000_000
-        return json_response(200, {"time": now_ms, "status": {"code": "up"}, "metrics": {}})
+        return self._state(self._metrics.health())
+
+    async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
+        values = [*self._metrics.all(), *self._gauges()]
+        wanted = request.parameters().get("format", "json")
+        if wanted == "prometheus":
+            return text_response(200, prometheus_text(values, self._now_ms()), _PROMETHEUS)
+        if wanted != "json":
+            raise InvalidInput(f"Illegal value '{wanted}' of 'format': it is json or prometheus")
+        return self._state(values)
 
     async def version(self, request: Request, names: Mapping[str, str]) -> Response:
         return json_response(200, {"version": VESPA_VERSION})
 
     async def config(self, request: Request, names: Mapping[str, str]) -> Response:
-        generations = {
-            "generation": self._server.current_generation,
-            "wantedGeneration": self._server.wanted_generation,
-        }
-        return json_response(200, {"config": generations})
+        """The youngest generation of any application."""
+        running = self._server.running
+        current = max((activation.generation for activation in running.values()), default=0)
+        wanted = max((self._server.wanted_generation(application) for application in running), default=0)
+        return json_response(200, {"config": {"generation": current, "wantedGeneration": wanted}})
 
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
 
+    def _state(self, values: list[Metric]) -> Response:
+        metrics = self._metrics.snapshot(values)
+        return json_response(200, {"time": self._now_ms(), "status": {"code": "up"}, "metrics": metrics})
 
-def _handler(request: Request, name: str, binding: str) -> dict[str, object]:
-    return {"id": name, "class": name, "bundle": "paperwasp", "serverBindings": [f"http://*{binding}"]}
+    def _gauges(self) -> list[Metric]:
+        applications = [
+            gauge("configserver.generation", activation.generation, applicationId=str(application))
+            for application, activation in sorted(self._server.running.items())
+        ]
+        return [gauge("configserver.activeApplications", len(applications)), *applications]
+
+    def _first(self) -> Activation | None:
+        """The application that is meant where none is named: the default one, or else the first by name."""
+        running = self._server.running
+        return running.get(ApplicationId()) or next((running[name] for name in sorted(running)), None)
+
+    def _now_ms(self) -> int:
+        return self._environment.time_ns() // 1_000_000
+
+
+def _handler(name: str, *bindings: str) -> dict[str, object]:
+    shown = [f"http://*{binding}" for binding in bindings]
+    return {"id": name, "class": name, "bundle": "paperwasp", "serverBindings": shown}
 
 
 def _meta(running: Activation | None) -> dict[str, object]:

@@ -1,0 +1,82 @@
+"""Changing the files of a session before it is activated: each edit is a function from a package to a package.
+
+An archive has no empty folders, so those that a client made are kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from paperwasp import limits
+from paperwasp.application.archive import safe_path
+from paperwasp.application.package import ApplicationPackage
+from paperwasp.errors import InvalidInput, NotFound, TooLarge
+
+Directories = tuple[str, ...]
+Edit = Callable[[ApplicationPackage, Directories], tuple[ApplicationPackage, Directories]]
+
+
+def put_file(path: str, content: bytes) -> Edit:
+    """Writes a file, in folders that need not be there. Errors: UnreadablePackage for a path that leads outside."""
+
+    def edit(package: ApplicationPackage, directories: Directories) -> tuple[ApplicationPackage, Directories]:
+        name = safe_path(path)
+        if is_directory(package, directories, name):
+            raise InvalidInput(f"'{name}' is a directory")
+        _check_folders(package, name)
+        return _checked({**package.files, name: content}, directories)
+
+    return edit
+
+
+def put_directory(path: str) -> Edit:
+    """Makes a folder; one that is there is no error."""
+
+    def edit(package: ApplicationPackage, directories: Directories) -> tuple[ApplicationPackage, Directories]:
+        name = safe_path(path)
+        _check_folders(package, name + "/")
+        return _checked(package.files, tuple(sorted({*directories, name})))
+
+    return edit
+
+
+def delete(path: str) -> Edit:
+    """Removes a file, or a folder in which there is nothing. Errors: NotFound, InvalidInput if there is something."""
+
+    def edit(package: ApplicationPackage, directories: Directories) -> tuple[ApplicationPackage, Directories]:
+        name = path.removesuffix("/")
+        if name in package.files and not path.endswith("/"):
+            files = {other: content for other, content in package.files.items() if other != name}
+            folder = str(PurePosixPath(name).parent)
+            kept = directories if folder == "." else tuple(sorted({*directories, folder}))
+            return _checked(files, kept)
+        if not is_directory(package, directories, name):
+            raise NotFound(f"The session does not contain a file at '{path}'")
+        below = (other for other in (*package.files, *directories) if other.startswith(name + "/"))
+        if not name or any(below):
+            raise InvalidInput(f"File '{path}' is not an empty directory")
+        return package, tuple(other for other in directories if other != name)
+
+    return edit
+
+
+def is_directory(package: ApplicationPackage, directories: Directories, name: str) -> bool:
+    """Whether there is a folder of that name; the package itself is one, without a name."""
+    return not name or name in directories or any(f.startswith(name + "/") for f in (*package.files, *directories))
+
+
+def _check_folders(package: ApplicationPackage, path: str) -> None:
+    """Errors: InvalidInput where a folder of the path is a file."""
+    for folder in (path.removesuffix("/") if path.endswith("/") else "", *map(str, PurePosixPath(path).parents)):
+        if folder in package.files:
+            raise InvalidInput(f"'{folder}' is a file")
+
+
+def _checked(files: Mapping[str, bytes], directories: Directories) -> tuple[ApplicationPackage, Directories]:
+    size_bytes = sum(map(len, files.values()))
+    if len(files) + len(directories) > limits.PACKAGE_FILES or size_bytes > limits.PACKAGE_UNPACKED_BYTES:
+        most = f"{limits.PACKAGE_FILES} files of {limits.PACKAGE_UNPACKED_BYTES} bytes together"
+        raise TooLarge(f"An application package has at most {most}")
+    return ApplicationPackage(MappingProxyType(dict(files))), directories

@@ -1,0 +1,139 @@
+"""The log of this process as `vespa log` reads it: lines in a few files, which together never grow beyond a bound.
+
+    epoch.seconds <tab> host <tab> process/thread <tab> service <tab> component <tab> level <tab> message
+
+A tab, a line's end or a backslash in the message is written with a backslash. The file that is written has the
+highest number; when it is full the next one is begun, and the oldest removed. What a crash cuts off is the end of the
+last line.
+
+Vespa: https://docs.vespa.ai/en/reference/logs.html
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from paperwasp import limits
+
+_LEVELS: Final = ((logging.ERROR, "error"), (logging.WARNING, "warning"), (logging.INFO, "info"))
+_LOWEST: Final = "debug"
+_SERVICES: Final = ("container", "configserver", "content", "client")
+"""The packages that are services; all others log for the process as a whole."""
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+
+
+class ServiceLog(logging.Handler):
+    """Writes what is logged into files below `directory`. Any thread."""
+
+    def __init__(self, directory: Path, host: str = "localhost") -> None:
+        super().__init__(logging.INFO)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._host = host
+        self._file = self._open(max(self._numbers(), default=1))
+
+    # Writing. `handle` holds the handler's lock around `emit`.
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self._line(record).encode("utf-8", "replace")
+            if self._file.tell() + len(line) > limits.SERVICE_LOG_FILE_BYTES and self._file.tell():
+                self._rotate()
+            self._file.write(line)
+            self._file.flush()
+        except (OSError, ValueError):  # the disk is full, or the log is closed: never the business of who logs
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 — the name is logging's
+        """Drops the line: to say so would need a log."""
+
+    def _line(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        if record.exc_info:
+            message = f"{message}\n{logging.Formatter().formatException(record.exc_info)}"
+        level = next((name for least, name in _LEVELS if record.levelno >= least), _LOWEST)
+        package = [*record.name.split("."), ""][1]
+        service = package if package in _SERVICES else "paperwasp"
+        process = f"{record.process}/{(record.thread or 0) % 100_000}"
+        told = message[: limits.SERVICE_LOG_MESSAGE_LENGTH].translate(_ESCAPES)
+        fields = (f"{record.created:.6f}", self._host, process, service, record.name, level, told)
+        return "\t".join(fields) + "\n"
+
+    def _rotate(self) -> None:
+        self._file.close()
+        numbers = sorted(self._numbers())
+        self._file = self._open(numbers[-1] + 1 if numbers else 1)
+        for number in numbers[: max(0, len(numbers) + 1 - limits.SERVICE_LOG_FILES)]:
+            self._path(number).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self.acquire()
+        try:
+            self._file.close()
+        finally:
+            self.release()
+        super().close()
+
+    # Reading. Takes no lock: files are only appended to, and whole ones removed.
+
+    def lines(self, start_ms: int, end_ms: int) -> Iterator[bytes]:
+        """The lines from `start_ms` up to, without, `end_ms`, oldest first, each with its end."""
+        for number in sorted(self._numbers()):
+            path = self._path(number)
+            try:
+                if path.stat().st_mtime_ns // 1_000_000 < start_ms:
+                    continue  # its last line is older
+                with path.open("rb") as file:
+                    yield from _between(file, start_ms, end_ms)
+            except FileNotFoundError:
+                continue
+
+    def text(self, start_ms: int, end_ms: int) -> bytes:
+        """These lines as one text: the youngest of them, where they are more than an answer has room for."""
+        kept: deque[bytes] = deque()
+        size_bytes = 0
+        for line in self.lines(start_ms, end_ms):
+            kept.append(line)
+            size_bytes += len(line)
+            while size_bytes > limits.SERVICE_LOG_ANSWER_BYTES:
+                size_bytes -= len(kept.popleft())
+        return b"".join(kept)
+
+    # Files
+
+    def _numbers(self) -> list[int]:
+        names = (path.name.removeprefix("vespa.log.") for path in self._directory.glob("vespa.log.*"))
+        return [int(name) for name in names if name.isascii() and name.isdigit()]
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"vespa.log.{number}"
+
+    def _open(self, number: int) -> IO[bytes]:
+        """The file, to be appended to, from the beginning of a line on."""
+        file = self._path(number).open("ab+")
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        return file
+
+
+def _between(file: IO[bytes], start_ms: int, end_ms: int) -> Iterator[bytes]:
+    for line in file:
+        time_ms = _time_ms(line)
+        if time_ms is not None and start_ms <= time_ms < end_ms and line.endswith(b"\n"):
+            yield line
+
+
+def _time_ms(line: bytes) -> int | None:
+    """When it was written; None for what is no line of a log."""
+    head, tab, _ = line.partition(b"\t")
+    try:
+        return int(float(head) * 1000) if tab else None
+    except (ValueError, OverflowError):
+        return None

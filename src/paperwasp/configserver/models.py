@@ -1,0 +1,83 @@
+"""Packages that were unpacked and models that were built a moment ago: the next step needs them again.
+
+A package is prepared, then activated, then often deployed again unchanged. Both caches are small and forget the eldest.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+from paperwasp import limits
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage
+from paperwasp.configserver.names import ApplicationId
+from paperwasp.env import Environment
+
+BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
+"""Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""
+
+V = TypeVar("V")
+_DAY_NS: Final = 24 * 3600 * 10**9
+_PACKAGES_KEPT: Final = 2
+
+
+class _Latest(Generic[V]):
+    """The values last used, up to `count` of them. Any thread."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Hashable, value: V) -> None:
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._count:
+                self._values.popitem(last=False)
+
+
+class Models:
+    """Builds a model once for an application, a package's files, and a day: what a package may do can end by date."""
+
+    def __init__(self, build: BuildModel, environment: Environment) -> None:
+        self._build = build
+        self._environment = environment
+        self._latest: _Latest[ApplicationModel] = _Latest(limits.MODELS_KEPT)
+
+    def of(self, package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
+        """The model. Errors: InvalidPackage."""
+        key = (application, package.checksum, self._environment.time_ns() // _DAY_NS)
+        model = self._latest.get(key)
+        if model is None:
+            model = self._build(package, application)
+            self._latest.put(key, model)
+        return model
+
+
+class Packages:
+    """Unpacks a blob of the config store once for the requests that follow each other."""
+
+    def __init__(self) -> None:
+        self._latest: _Latest[ApplicationPackage] = _Latest(_PACKAGES_KEPT)
+
+    def of(self, blob: str, read: Callable[[], ApplicationPackage]) -> ApplicationPackage:
+        """The package in that blob; `read` is called where it is not known."""
+        package = self._latest.get(blob)
+        if package is None:
+            package = read()
+            self.keep(blob, package)
+        return package
+
+    def keep(self, blob: str, package: ApplicationPackage) -> None:
+        if sum(map(len, package.files.values())) <= limits.PACKAGE_KEPT_BYTES:
+            self._latest.put(blob, package)

@@ -1,0 +1,163 @@
+"""Which document types are being indexed anew, how far that is, and how the config store keeps it.
+
+    (nothing) ──schedule──▶ for a generation ──that generation is active──▶ pending ──▶ running ──▶ successful
+                                                     ▲   ▲                     │ │          ▲
+                                                     │   └──speed 0, disabled──┘ └▶ failed ─┘ (after a pause)
+                                                     └── asked for (again)
+
+One record an application, `reindexing/<tenant>/<application>/<instance>`. A run has a number: what is told of an
+earlier run of the same type is too late and changes nothing. The place up to which a run has come is a token of the
+content cluster's, so that a run goes on after a restart where it was.
+
+Vespa: https://docs.vespa.ai/en/operations/reindexing.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Literal
+
+import orjson
+
+from paperwasp.application.model import ApplicationModel
+from paperwasp.cluster.config_store import ConfigStore
+from paperwasp.configserver.names import ApplicationId
+from paperwasp.errors import Conflict
+
+RunState = Literal["pending", "running", "successful", "failed"]
+Target = tuple[str, str]
+"""Content cluster and document type."""
+_PREFIX: Final = "reindexing/"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The latest reindexing of one document type."""
+
+    number: int
+    ready_ms: int
+    """When it was allowed to begin."""
+    speed: float = 1.0
+    """The share of the time that it takes is speed / (1 + speed); 0 halts it."""
+    cause: str = ""
+    state: RunState = "pending"
+    started_ms: int = 0
+    ended_ms: int = 0
+    progress: float = 0.0
+    message: str = ""
+    """Why it failed."""
+    token: bytes = b""
+    """The place up to which documents are indexed anew; empty: the beginning."""
+
+    def halted(self) -> Run:
+        return replace(self, state="pending") if self.state == "running" else self
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A reindexing that waits for a generation to be active."""
+
+    generation: int
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationReindexing:
+    """All reindexing of an application."""
+
+    enabled: bool = True
+    scheduled: Mapping[Target, Scheduled] = field(default_factory=dict)
+    runs: Mapping[Target, Run] = field(default_factory=dict)
+
+    def with_ready(self, targets: Iterable[Target], now_ms: int, speed: float, cause: str) -> ApplicationReindexing:
+        """New runs of these types, from the beginning."""
+        runs = dict(self.runs)
+        for target in targets:
+            number = runs[target].number + 1 if target in runs else 1
+            runs[target] = Run(number, now_ms, speed, cause)
+        return replace(self, runs=runs)
+
+    def with_speed(self, targets: Iterable[Target], speed: float) -> ApplicationReindexing:
+        """The same runs at another speed."""
+        runs = dict(self.runs)
+        for target in targets:
+            if target in runs:
+                run = replace(runs[target], speed=speed)
+                runs[target] = run if speed else run.halted()
+        return replace(self, runs=runs)
+
+    def with_enabled(self, enabled: bool) -> ApplicationReindexing:
+        runs = self.runs if enabled else {target: run.halted() for target, run in self.runs.items()}
+        return replace(self, enabled=enabled, runs=runs)
+
+    def with_scheduled(self, causes: Mapping[Target, str], generation: int) -> ApplicationReindexing:
+        """These types are reindexed once that generation is active."""
+        new = {target: Scheduled(generation, cause) for target, cause in causes.items()}
+        return replace(self, scheduled={**self.scheduled, **new})
+
+    def with_active(self, generation: int, model: ApplicationModel, now_ms: int) -> ApplicationReindexing:
+        """That generation is active: what waited for it is ready, and what is of no type of it is forgotten."""
+        known = set(targets_of(model))
+        ready = {t: s for t, s in self.scheduled.items() if s.generation <= generation and t in known}
+        kept = replace(self, scheduled={}, runs={t: run for t, run in self.runs.items() if t in known})
+        for target, scheduled in ready.items():
+            kept = kept.with_ready([target], now_ms, 1.0, scheduled.cause)
+        return kept
+
+    def with_run(self, target: Target, run: Run) -> ApplicationReindexing:
+        """What became of a run; nothing, if there is a later one."""
+        if target not in self.runs or self.runs[target].number != run.number:
+            return self
+        return replace(self, runs={**self.runs, target: run})
+
+
+def targets_of(model: ApplicationModel) -> tuple[Target, ...]:
+    """Every document type of every content cluster."""
+    return tuple((cluster.id, name) for cluster in model.content_clusters for name in cluster.document_types)
+
+
+class ReindexingRepository:
+    """The reindexing of all applications in a config store. Any thread may call; a change is made whole."""
+
+    def __init__(self, store: ConfigStore) -> None:
+        self._store = store
+
+    def get(self, application: ApplicationId) -> ApplicationReindexing:
+        entry = self._store.get(_PREFIX + application.key)
+        return _decode(orjson.loads(entry.value)) if entry else ApplicationReindexing()
+
+    def update(
+        self, application: ApplicationId, change: Callable[[ApplicationReindexing], ApplicationReindexing]
+    ) -> ApplicationReindexing:
+        """Makes the change on what is kept, again if somebody else was first; returns what is kept then."""
+        key = _PREFIX + application.key
+        while True:
+            entry = self._store.get(key)
+            before = _decode(orjson.loads(entry.value)) if entry else ApplicationReindexing()
+            after = change(before)
+            if after == before:
+                return after
+            try:
+                if entry:
+                    self._store.compare_and_set(key, _encode(after), entry.revision)
+                else:
+                    self._store.create(key, _encode(after))
+            except Conflict:
+                continue
+            return after
+
+    def delete(self, application: ApplicationId) -> None:
+        self._store.delete(_PREFIX + application.key)
+
+
+def _encode(reindexing: ApplicationReindexing) -> bytes:
+    runs = [[*target, {**asdict(run), "token": run.token.hex()}] for target, run in reindexing.runs.items()]
+    scheduled = [[*target, asdict(waiting)] for target, waiting in reindexing.scheduled.items()]
+    return orjson.dumps({"enabled": reindexing.enabled, "scheduled": scheduled, "runs": runs})
+
+
+def _decode(value: dict[str, Any]) -> ApplicationReindexing:
+    runs = {(c, t): Run(**{**run, "token": bytes.fromhex(run["token"])}) for c, t, run in value["runs"]}
+    scheduled = {(c, t): Scheduled(**waiting) for c, t, waiting in value["scheduled"]}
+    return ApplicationReindexing(value["enabled"], scheduled, runs)

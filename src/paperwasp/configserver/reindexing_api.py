@@ -1,0 +1,159 @@
+"""The Deploy API's reindexing: how far it is, asking for it, its speed, and turning it off and on.
+
+Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html#reindex
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from paperwasp.application.model import ApplicationModel, ContentCluster
+from paperwasp.configserver.addresses import APPLICATION, application_in_path
+from paperwasp.configserver.parameters import flag
+from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Target
+from paperwasp.configserver.server import Activation, ConfigServer, ReindexingChange
+from paperwasp.configserver.worker import Workers
+from paperwasp.errors import InvalidInput
+from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.routing import Router
+
+_FASTEST: Final = 100.0
+
+
+class ReindexingApi:
+    """Handlers of `…/reindex` and `…/reindexing`."""
+
+    def __init__(self, server: ConfigServer, workers: Workers) -> None:
+        self._server = server
+        self._workers = workers
+
+    def bind(self, router: Router) -> None:
+        router.add("POST", APPLICATION + "/reindex", self.reindex)
+        router.add("PUT", APPLICATION + "/reindex", self.set_speed)
+        router.add("GET", APPLICATION + "/reindexing", self.status)
+        router.add("POST", APPLICATION + "/reindexing", self.enable)
+        router.add("DELETE", APPLICATION + "/reindexing", self.disable)
+
+    async def reindex(self, request: Request, names: Mapping[str, str]) -> Response:
+        """New runs of the types that the parameters name, from the beginning."""
+        running, parameters = self._running(names), request.parameters()
+        targets = _targets(running.model, parameters)
+        speed, cause = _speed(parameters, 1.0), parameters.get("cause") or "asked for by a request"
+        await self._change(running, lambda found, now_ms: found.with_ready(targets, now_ms, speed, cause))
+        if not targets:
+            return _message(f"Not reindexing any document types of application {running.application}")
+        return _message(f"Reindexing document types {_told(targets)} of application {running.application}")
+
+    async def set_speed(self, request: Request, names: Mapping[str, str]) -> Response:
+        """The speed of the runs of the types that the parameters name."""
+        running, parameters = self._running(names), request.parameters()
+        targets = _targets(running.model, parameters)
+        speed = _speed(parameters, None)
+        await self._change(running, lambda found, _: found.with_speed(targets, speed))
+        if not targets:
+            return _message(f"Not changing reindexing of any document types of application {running.application}")
+        of_types = f"document types {_told(targets)} of application {running.application}"
+        return _message(f"Set reindexing speed to '{speed}' for {of_types}")
+
+    async def enable(self, request: Request, names: Mapping[str, str]) -> Response:
+        await self._change(self._running(names), lambda found, _: found.with_enabled(True))
+        return _message("Reindexing enabled")
+
+    async def disable(self, request: Request, names: Mapping[str, str]) -> Response:
+        """What runs is halted where it is."""
+        await self._change(self._running(names), lambda found, _: found.with_enabled(False))
+        return _message("Reindexing disabled")
+
+    async def status(self, request: Request, names: Mapping[str, str]) -> Response:
+        running = self._running(names)
+        found = await self._workers.read(self._server.reindexing, running.application)
+        clusters = {cluster.id: _cluster(cluster, found) for cluster in running.model.content_clusters}
+        return json_response(200, {"enabled": found.enabled, "clusters": clusters})
+
+    def _running(self, names: Mapping[str, str]) -> Activation:
+        return self._server.running_of(application_in_path(names))
+
+    async def _change(self, running: Activation, change: ReindexingChange) -> None:
+        await self._workers.read(self._server.change_reindexing, running.application, change)
+
+
+def _targets(model: ApplicationModel, parameters: Mapping[str, str]) -> list[Target]:
+    """The types that `clusterId`, `documentType` (lists with commas) and `indexedOnly` leave. Errors: InvalidInput."""
+    clusters, types = _names(parameters, "clusterId"), _names(parameters, "documentType")
+    if types and not clusters:
+        raise InvalidInput("'clusterId' must be given where 'documentType' is")
+    by_id = {cluster.id: cluster for cluster in model.content_clusters}
+    indexed_only = flag(parameters, "indexedOnly")
+    found: list[Target] = []
+    for cluster_id in clusters or sorted(by_id):
+        if cluster_id not in by_id:
+            only = ", ".join(sorted(by_id))
+            raise InvalidInput(f"No content cluster '{cluster_id}' in application — only: {only}")
+        cluster = by_id[cluster_id]
+        for name in types or sorted(cluster.document_types):
+            if name not in cluster.document_types:
+                only = ", ".join(sorted(cluster.document_types))
+                raise InvalidInput(f"No document type '{name}' in cluster '{cluster_id}' — only: {only}")
+            if not indexed_only or _is_indexed(cluster, name):
+                found.append((cluster_id, name))
+    return found
+
+
+def _is_indexed(cluster: ContentCluster, document_type: str) -> bool:
+    return any(declared.type == document_type and declared.mode == "index" for declared in cluster.declared.documents)
+
+
+def _names(parameters: Mapping[str, str], name: str) -> list[str]:
+    parts = (part.strip() for part in parameters.get(name, "").split(","))
+    return sorted({part for part in parts if part})
+
+
+def _speed(parameters: Mapping[str, str], default: float | None) -> float:
+    text = parameters.get("speed", "")
+    if not text:
+        if default is None:
+            raise InvalidInput("'speed' must be given")
+        return default
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = math.nan
+    if not 0 <= speed <= _FASTEST:
+        raise InvalidInput(f"Illegal value '{text}' of 'speed': it is a number from 0 to {_FASTEST:g}")
+    return speed
+
+
+def _told(targets: list[Target]) -> str:
+    by_cluster: dict[str, list[str]] = {}
+    for cluster, document_type in targets:
+        by_cluster.setdefault(cluster, []).append(document_type)
+    return ", ".join(f"[{', '.join(types)}] in '{cluster}'" for cluster, types in by_cluster.items())
+
+
+def _cluster(cluster: ContentCluster, found: ApplicationReindexing) -> dict[str, Any]:
+    types = sorted(cluster.document_types)
+    return {
+        "pending": [name for name in types if (cluster.id, name) in found.scheduled],
+        "ready": {name: _run(found.runs.get((cluster.id, name))) for name in types},
+    }
+
+
+def _run(run: Run | None) -> dict[str, Any]:
+    """A run as clients see it; nothing of a type that was never reindexed."""
+    if run is None:
+        return {}
+    shown: dict[str, Any] = {"readyMillis": run.ready_ms, "speed": run.speed, "cause": run.cause, "state": run.state}
+    if run.started_ms:
+        shown["startedMillis"] = run.started_ms
+    if run.ended_ms:
+        shown["endedMillis"] = run.ended_ms
+    shown["progress"] = run.progress
+    if run.message:
+        shown["message"] = run.message
+    return shown
+
+
+def _message(text: str) -> Response:
+    return json_response(200, {"message": text})
