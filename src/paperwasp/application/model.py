@@ -26,6 +26,7 @@ from paperwasp.application.references import check_references
 from paperwasp.application.services import SERVICES_FILE, parse_services
 from paperwasp.application.services_model import Container, Content, Services
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
+from paperwasp.ranking import ProfileError
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 
@@ -163,6 +164,8 @@ def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> Mapping[str
 def _findings_of(error: PaperwaspError) -> Sequence[Finding]:
     if isinstance(error, InvalidPackage) and error.findings:
         return error.findings
+    if isinstance(error, ProfileError):
+        return [finding for problem in error.problems for finding in _findings_of(problem)]
     if isinstance(error, LanguageError):
         return (Finding(error.bare_message, error.position, "ERROR"),)
     return [Finding(line, level="ERROR") for line in error.message.splitlines()]
