@@ -52,7 +52,7 @@ def _read_zip(archive: zipfile.ZipFile, archive_bytes: int) -> dict[str, bytes]:
     _check_size(sum(entry.file_size for entry in entries), archive_bytes)
     files = _Files()
     for entry in entries:
-        path = safe_path(entry.orig_filename)
+        path = safe_path(_without_dots(entry.orig_filename))
         _check_zip_entry(entry, path)
         if not entry.is_dir():
             files.add(path, archive.read(entry))
@@ -82,7 +82,10 @@ def read_tar_gz(content: bytes) -> dict[str, bytes]:
 def _read_tar(archive: tarfile.TarFile) -> dict[str, bytes]:
     files = _Files()
     for entry in archive:
-        path = safe_path(entry.name.removeprefix("./")) if entry.name not in (".", "./") else ""
+        name = _without_dots(entry.name)
+        if entry.isdir() and not name:
+            continue
+        path = safe_path(name)
         if entry.isdir():
             continue
         if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
@@ -129,6 +132,11 @@ class _Files:
         self.contents[path] = content
         if len(self.contents) > limits.PACKAGE_FILES:
             raise _too_many()
+
+
+def _without_dots(name: str) -> str:
+    """The name of an entry without the segments `.`, which archives of a folder have and Vespa takes."""
+    return "/".join(segment for segment in name.split("/") if segment != ".")
 
 
 def safe_path(name: str) -> str:

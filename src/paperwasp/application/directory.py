@@ -7,17 +7,14 @@ first, and without what `.vespaignore` names.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.archive import safe_path
+from paperwasp.application.ignore import IGNORE_FILE, Ignored, parse_ignored
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.errors import UnreadablePackage
-
-_IGNORE_FILE: Final = ".vespaignore"
 
 
 def load_package(path: Path) -> ApplicationPackage:
@@ -44,10 +41,10 @@ def find_package(path: Path) -> Path:
 
 def read_directory(folder: Path) -> ApplicationPackage:
     """Every file below `folder` that is not ignored. Links are followed only to files."""
-    patterns = _patterns(folder)
+    ignored = _ignored(folder)
     files: dict[str, bytes] = {}
     total_bytes = 0
-    for path in _walk(folder, folder, patterns):
+    for path in _walk(folder, folder, ignored):
         name = safe_path(path.relative_to(folder).as_posix())
         total_bytes += path.stat().st_size
         if len(files) >= limits.PACKAGE_FILES or total_bytes > limits.PACKAGE_UNPACKED_BYTES:
@@ -59,29 +56,16 @@ def read_directory(folder: Path) -> ApplicationPackage:
     return ApplicationPackage(MappingProxyType(files))
 
 
-def _walk(root: Path, folder: Path, patterns: list[str]) -> Iterator[Path]:
+def _walk(root: Path, folder: Path, ignored: Ignored) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
-        name = path.relative_to(root).as_posix()
-        if _ignored(name, patterns) or path.name == ".DS_Store":
+        if path.relative_to(root).as_posix() in ignored or path.name == ".DS_Store":
             continue
         if path.is_dir() and not path.is_symlink():
-            yield from _walk(root, path, patterns)
+            yield from _walk(root, path, ignored)
         elif path.is_file():
             yield path
 
 
-def _patterns(folder: Path) -> list[str]:
-    """The lines of the ignore file that are neither empty nor comments."""
-    path = folder / _IGNORE_FILE
-    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
-    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _ignored(name: str, patterns: list[str]) -> bool:
-    """A pattern fits the whole path, `*` stopping at a slash; one that ends in `/` fits all that is below it."""
-    return any(_fits(name, pattern) or (pattern.endswith("/") and name.startswith(pattern)) for pattern in patterns)
-
-
-def _fits(name: str, pattern: str) -> bool:
-    segments, wanted = name.split("/"), pattern.split("/")
-    return len(segments) == len(wanted) and all(map(fnmatchcase, segments, wanted))
+def _ignored(folder: Path) -> Ignored:
+    path = folder / IGNORE_FILE
+    return parse_ignored(path.read_text(errors="replace") if path.is_file() else "")

@@ -50,7 +50,7 @@ class ApplicationPackage:
 
 
 def read_package(content: bytes) -> ApplicationPackage:
-    """The package in a zip or tar.gz archive, told apart by their first bytes.
+    """The package in a zip or tar.gz archive, told apart by their first bytes; it may be in a folder of its own.
 
     Errors: UnreadablePackage for anything else, for damage, and for an archive that is not safe to unpack.
     """
@@ -60,4 +60,15 @@ def read_package(content: bytes) -> ApplicationPackage:
         files = read_tar_gz(content)
     else:
         raise UnreadablePackage("The application package is neither a zip nor a gzipped tar archive")
-    return ApplicationPackage(MappingProxyType(files))
+    return ApplicationPackage(MappingProxyType(_at_the_root(files)))
+
+
+def _at_the_root(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The files of a package that was archived together with its folder, without that folder, as in Vespa."""
+    folders = {path.partition("/")[0] for path in files}
+    if len(folders) != 1:
+        return files
+    prefix = f"{folders.pop()}/"
+    if f"{prefix}services.xml" not in files:
+        return files
+    return {path.removeprefix(prefix): content for path, content in files.items()}

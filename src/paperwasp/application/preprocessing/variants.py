@@ -45,7 +45,9 @@ _NAMES: Final = ("instance", "environment", "region", "cloud", "tags")
 
 def variant(root: Element, properties: DeployProperties, findings: Findings) -> Element:
     """The tree for one deployment, without directives."""
-    return _Chooser(properties, findings).chosen(root, _NONE)
+    chooser = _Chooser(properties, findings)
+    chooser.check_directives(root)
+    return chooser.chosen(root, _NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,7 @@ class _Chooser:
     findings: Findings
 
     def chosen(self, element: Element, around: _Directives) -> Element:
-        own = self._directives(element)
-        context = {**own, **around}
+        context = {**_said(element), **around}
         groups: dict[tuple[str, ...], list[Element]] = {}
         for child in element.children:
             identity = (child.tag, child.attributes.get("id", ""), child.attributes.get("idref", ""))
@@ -66,6 +67,8 @@ class _Chooser:
         return replace(element, attributes=attributes, children=children)
 
     def _of_group(self, group: list[Element], context: _Directives) -> list[Element]:
+        for child in group:
+            self.check_directives(child)
         directives = [_said(child) for child in group]
         if not any(directives):
             return group
@@ -95,18 +98,16 @@ class _Chooser:
                 message = f'deploy:{name}="{said}" of \'{child.tag}\' is not within the "{outer}" around it'
                 self.findings.error(message, child.position)
 
-    def _directives(self, element: Element) -> _Directives:
-        """The directives of the element. Tells what is wrong with them."""
-        own = _said(element)
+    def check_directives(self, element: Element) -> None:
+        """Tells what is no directive, and what no environment."""
         for name in element.attributes:
             known = name.removeprefix(_PREFIX)
             if name.startswith(_PREFIX) and known not in _NAMES:
                 message = f"attribute '{name}' not allowed here, in '{element.tag}'{nearest(known, _NAMES)}"
                 self.findings.error(message, element.position)
-        for environment in sorted(own.get("environment", frozenset()) - set(_ENVIRONMENTS)):
+        for environment in sorted(_said(element).get("environment", frozenset()) - set(_ENVIRONMENTS)):
             hint = nearest(environment, _ENVIRONMENTS)
             self.findings.error(f"'{environment}' is no environment{hint}", element.position)
-        return own
 
 
 def _said(element: Element) -> _Directives:
