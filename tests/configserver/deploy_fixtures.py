@@ -6,16 +6,26 @@ import asyncio
 import io
 import tarfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from paperwasp.application.model import ApplicationModel, build_model
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
-from paperwasp.configserver import Activation, ConfigServer, ConfigServerApp
+from paperwasp.configserver import (
+    Activation,
+    ApplicationId,
+    ConfigServer,
+    ConfigServerApp,
+    PrepareOptions,
+    ReindexedChunk,
+    ServiceAddress,
+    ServiceLog,
+)
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 
-CLOCK = Environment(time_ns=lambda: 1_763_633_000_123_000_000)
+CLOCK = Environment(time_ns=lambda: 1_763_633_000_123_000_000, monotonic_ns=lambda: 0)
 
 SERVICES = """\
 <services version="1.0">
@@ -26,6 +36,27 @@ SERVICES = """\
     <nodes><node distribution-key="0" hostalias="node1"/></nodes>
   </content>
 </services>
+"""
+
+
+TWO_CLUSTERS = SERVICES.replace(
+    "</services>",
+    """\
+  <content id="books" version="1.0">
+    <redundancy>1</redundancy>
+    <documents><document type="book" mode="store-only"/><document type="music" mode="index"/></documents>
+  </content>
+</services>
+""",
+)
+FEED_CONTAINER = """\
+<container id="feed" version="1.0"><document-api/><http><server id="f" port="8081"/></http></container>
+"""
+EXACT = "field title type string { indexing: index | summary\n match: exact }"
+OVERRIDES = """\
+<validation-overrides>
+  <allow until="2025-12-01">indexing-change</allow>
+</validation-overrides>
 """
 
 
@@ -41,7 +72,13 @@ def package(**changes: str | None) -> ApplicationPackage:
     return ApplicationPackage({path: text.encode() for path, text in files.items() if text is not None})
 
 
-_PATHS = {"services": "services.xml", "music": "schemas/music.sd", "readme": "doc/a b/read me.txt"}
+_PATHS = {
+    "services": "services.xml",
+    "music": "schemas/music.sd",
+    "book": "schemas/book.sd",
+    "readme": "doc/a b/read me.txt",
+    "overrides": "validation-overrides.xml",
+}
 
 
 def tar_gz(files: Mapping[str, bytes]) -> bytes:
@@ -69,31 +106,89 @@ PACKAGES: dict[str, bytes] = {
         music="schema music {\n  document music {\n    feild title type string {}\n  }\n}\n"
     ).to_zip(),
     "no-schema": package(music=None).to_zip(),
+    "title-matched": package(music=schema(title=EXACT)).to_zip(),
+    "allowed": package(music=schema(title=EXACT), overrides=OVERRIDES).to_zip(),
+    "two-clusters": package(services=TWO_CLUSTERS, book="schema book { document book {} }").to_zip(),
+    "two-containers": package(services=SERVICES.replace("<content", FEED_CONTAINER + "<content")).to_zip(),
     "noted": package(services=SERVICES.replace("<nodes>", "<nodes count='2'>")).to_zip(),
     "garbage": b"PK\x03\x04 this is no zip archive",
 }
 
 
-class Service:
-    """The service that is configured: remembers what it was told, and fails when asked to."""
+@dataclass
+class Chunk:
+    """A content cluster's answer to a chunk of reindexing."""
 
-    def __init__(self) -> None:
+    token: bytes | None
+    progress: float
+
+
+class Service:
+    """The service that is configured: remembers what it was told, and fails when asked to.
+
+    Its content clusters have `chunks` chunks to reindex in each type; its containers lag `lag` generations behind.
+    """
+
+    def __init__(self, chunks: int = 1) -> None:
         self.activations: list[Activation] = []
+        self.restarts: list[tuple[str, str | None, str | None, str | None]] = []
+        self.reindexed: list[tuple[str, str, str, bytes]] = []
         self.error: Exception | None = None
+        self.chunk_error: Exception | None = None
+        self.chunks = chunks
+        self.lag = 0
 
     def activate(self, activation: Activation) -> None:
         if self.error is not None:
             raise self.error
         self.activations.append(activation)
 
+    def restart(
+        self, application: ApplicationId, host: str | None, cluster: str | None, cluster_type: str | None
+    ) -> None:
+        self.restarts.append((str(application), host, cluster, cluster_type))
 
-def build(found: ApplicationPackage) -> ApplicationModel:
+    def reindex_chunk(
+        self, application: ApplicationId, cluster: str, document_type: str, token: bytes, documents: int
+    ) -> ReindexedChunk:
+        if self.chunk_error is not None:
+            raise self.chunk_error
+        self.reindexed.append((str(application), cluster, document_type, token))
+        done = int(token or b"0") + 1
+        return Chunk(None if done >= self.chunks else str(done).encode(), done / self.chunks)
+
+    def services_of(self, application: ApplicationId) -> list[ServiceAddress]:
+        """The containers of what was activated last, at ports from 8080 on."""
+        running = [a for a in self.activations if a.application == application][-1]
+        return [
+            ServiceAddress(container.id, "container", "localhost", 8080 + index, running.generation - self.lag)
+            for index, container in enumerate(running.model.containers)
+        ]
+
+
+def build(found: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
     return build_model(found, lambda _: None)
 
 
-def config_server(store: ConfigStore | Path, service: Service | None = None) -> ConfigServer:
+def config_server(
+    store: ConfigStore | Path, service: Service | None = None, environment: Environment = CLOCK
+) -> ConfigServer:
     store = FileConfigStore(store) if isinstance(store, Path) else store
-    return ConfigServer(store, build, (service or Service()).activate, CLOCK)
+    service = service or Service()
+    return ConfigServer(store, build, service.activate, reindex_chunk=service.reindex_chunk, environment=environment)
+
+
+def deploy(server: ConfigServer, name: str, application: ApplicationId = ApplicationId(), **options: bool) -> int:  # noqa: B008 — frozen
+    """Deploys a package; returns its generation."""
+    prepared, error = server.prepare_and_activate(PACKAGES[name], PrepareOptions(application, **options))
+    assert error is None
+    return prepared.session.id
+
+
+def config_app(server: ConfigServer, service: Service, logs: ServiceLog | None = None) -> ConfigServerApp:
+    return ConfigServerApp(
+        server, services_of=service.services_of, restart=service.restart, logs=logs, environment=CLOCK
+    )
 
 
 def ask(app: ConfigServerApp, request: Request) -> Response:
