@@ -111,17 +111,19 @@ def check(
 ) -> None:
     """Check an application package without a service, as a compiler does.
 
-    Every problem is shown with file, line and column, the line, and a caret below the place:
+    Every problem is shown with file, line, column and a caret below the place:
 
-        schemas/music.sd:4:20: error: unknown type 'strin'; did you mean 'string'?
+        schemas/music.sd:4:9: error: unknown type 'strin'; did you mean 'string'?
 
-    An [bold]error[/bold] keeps the package from being deployed. A [bold]warning[/bold] says what is not executed yet, a
-    [bold]note[/bold] what has no effect here.
+    [bold]error[/bold]: the package cannot be deployed.
+    [bold]warning[/bold]: something of it is not executed yet.
+    [bold]note[/bold]: something of it has no effect here.
 
-    With [bold]--against[/bold] it also says what must be done when ACTIVE is running: restart, reindex, feed again, or
-    allow a change in validation-overrides.xml. Documents are neither needed nor touched.
+    With [bold]--against[/bold] it also says what is due where ACTIVE is running:
+    restart, reindex, feed again, or allow it in validation-overrides.xml.
+    No documents are needed, and none are touched.
 
-    The exit status is 1 if there is an error, or a change that nothing allows, and else 0.
+    The exit status is 1 if there is an error or a change that is not allowed.
     """
     from paperwasp.client.check import check_application
     from paperwasp.features.compile import compile_profiles
