@@ -18,7 +18,8 @@ from paperwasp.schema.model import Field, IndexSettings, Schema
 
 _OUTPUTS: Final = ("index", "attribute", "summary")
 _OUTPUT: Final = re.compile(
-    r'"(?:\\.|[^"\\])*+"| ?\|\s*(?:index|attribute|summary)\b(?:\s+[A-Za-z_][\w.]*)?', re.DOTALL | re.ASCII
+    r""""(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'| ?\|\s*(?:index|attribute|summary)\b(?:\s+[A-Za-z_][\w.-]*)?""",
+    re.DOTALL | re.ASCII,
 )
 """A string, which stays, or an output of a statement."""
 _MODES: Final = ("text", "word", "exact", "gram")
@@ -114,7 +115,7 @@ def _values(field: Field) -> str:
     if script is None or script.is_plain:
         text = f"input {field.name}"
     else:
-        text = _OUTPUT.sub(lambda found: found[0] if found[0].startswith('"') else "", script.text)
+        text = _OUTPUT.sub(lambda found: found[0] if found[0][0] in "\"'" else "", script.text)
     if field.type == PREDICATE and field.index is not None:
         index = field.index
         bounds = {"arity": index.arity, "lower_bound": index.lower_bound, "upper_bound": index.upper_bound}
