@@ -22,6 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("operators", "features", "client"),
     ("content",),
     ("container", "configserver"),
+    ("service",),
     ("app", "cli", "__main__"),
 )
 """From the ground up. The single modules of the ground and the top floor may use their neighbours."""
@@ -29,7 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 FLOOR_OF = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
 SINGLE_MODULES = frozenset(package for package in FLOOR_OF if (ROOT / "paperwasp" / f"{package}.py").is_file())
 DOORS = ("cluster",)
-DOOR_USERS = ("app", "configserver", "container", "content")
+DOOR_USERS = ("app", "configserver", "container", "content", "service")
 """Nothing else may know that there is a log, a config store or a messenger."""
 
 

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.application import Container
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.services import Container
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, body_limit_bytes, error_response
 from paperwasp.container.state import Running
@@ -22,8 +22,8 @@ DOCUMENT = "/document/v1/ns/music/docid/1"
 BOTH = Container("default", search=True, document_api=True)
 
 
-def running(*containers: Container) -> Running:
-    return Running(7, ApplicationModel(containers, (), MappingProxyType({}), (), "abc"), "shop")
+def running(container: Container) -> Running:
+    return Running(7, ApplicationModel((container,), (), MappingProxyType({}), (), "abc"), container, "shop")
 
 
 def ask(app: ContainerApp, path: str, method: str = "GET") -> tuple[int, Any]:

@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
+from paperwasp.application.services_model import Content
 from paperwasp.container.document_v1 import DocumentApi
 from paperwasp.content.messages import ApplyRequest, GetRequest, GetResponse
 from paperwasp.document.operations import Outcome, Put, Remove, Update
@@ -30,7 +31,7 @@ def schema(document: DocumentType) -> Schema:
 def model() -> ApplicationModel:
     music, loose = schema(MUSIC), schema(DocumentType("loose", {}))
     return ApplicationModel(
-        (), (ContentCluster("records", {"music": music}),), {"music": music, "loose": loose}, (), ""
+        (), (ContentCluster(Content("records"), {"music": music}),), {"music": music, "loose": loose}, (), ""
     )
 
 

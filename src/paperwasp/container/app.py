@@ -1,13 +1,15 @@
-"""The container's face: a request in, a response out, whichever of its interfaces it is for.
+"""A container's face: a request in, a response out, whichever of its interfaces it is for.
 
 A server shell adds the sockets and nothing else. Everything here runs on the event loop.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.application.query_profiles import NO_QUERY_PROFILES
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document_request import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document_v1 import DocumentApi
@@ -16,6 +18,7 @@ from paperwasp.container.metrics import HttpMetrics
 from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search_rendering import SearchError, SearchResult, respond
 from paperwasp.container.state import Running, StateApi
+from paperwasp.content.service import address_of
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Request, Response, json_response
@@ -25,15 +28,21 @@ _SEARCH_ROOT: Final = "/search"
 
 
 class ContainerApp:
-    """Answers every request to the container port."""
+    """Answers every request to one container cluster of an application; without an application, that there is none."""
 
-    def __init__(self, messenger: Messenger, environment: Environment = SYSTEM) -> None:
+    def __init__(self, messenger: Messenger, application: str = "", environment: Environment = SYSTEM) -> None:
         self.metrics = HttpMetrics()
-        self._documents = DocumentApi(messenger)
-        self._search = SearchHandler(messenger, environment=environment)
+        address = partial(address_of, application)
+        self._documents = DocumentApi(messenger, address)
+        self._search = SearchHandler(messenger, environment=environment, address_of=address)
         self._state = StateApi(self.metrics, environment)
         self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
         self._state.bind(self._router)
+
+    @property
+    def running(self) -> Running | None:
+        """What is served; None: there is no application."""
+        return self._state.running
 
     def configure(self, running: Running | None) -> None:
         """Serves another application from now on; requests under way end as they began. None: there is none.
@@ -42,20 +51,21 @@ class ContainerApp:
         """
         model = running.model if running else None
         clusters = [ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters] if model else []
-        self._documents.configure(model)
-        self._search.configure(SearchConfig(tuple(clusters)))
+        profiles = model.query_profiles if model else NO_QUERY_PROFILES
+        self._documents.configure(model, running.container if running else None)
+        self._search.configure(SearchConfig(tuple(clusters), profiles))
         self._state.running = running
 
     async def handle(self, request: Request) -> Response:
         """The answer. Errors: what is wrong with a request that is for no interface."""
         path, running = request.raw_path, self._state.running
         if path.startswith(DOCUMENT_ROOT):
-            if running is None or running.has_document_api:
+            if running is None or running.container.document_api:
                 return await self._documents.handle(request)
         elif _is_search(path):
             if running is None:
                 return json_response(503, {"message": "No application is active yet: deploy one"})
-            if running.has_search:
+            if running.container.search:
                 return await self._search.handle(request)
         return await self._router.handle(request)
 

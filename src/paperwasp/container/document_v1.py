@@ -11,19 +11,19 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
-from paperwasp.application.model import ApplicationModel
+from paperwasp.application import ApplicationModel, Container
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document_request import ROOT, Options, read_options, read_path
+from paperwasp.container.document_routes import Route, Routes
 from paperwasp.content.messages import ApplyRequest, GetRequest, GetResponse
-from paperwasp.content.service import address_of
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.json_format import DocumentReader, read_body
+from paperwasp.document.json_format import read_body
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.errors import InvalidInput, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
@@ -32,17 +32,8 @@ _JSON: Final = "application/json; charset=UTF-8"
 _METHODS: Final = ("GET", "POST", "PUT", "DELETE")
 _WHOLE_DOCUMENT: Final = ("[document]", "[all]")
 _ID_ONLY: Final = ("[id]", "[none]")
+_IGNORED_FIELDS: Final = {"X-Vespa-Ignored-Fields": "true"}
 _TICK_SECONDS: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class _Route:
-    """Where the documents of one type are, and how their JSON is read."""
-
-    cluster: str
-    address: str
-    reader: DocumentReader
-    fields: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +41,26 @@ class _Call:
     """A request that is right: what to send, where to, and what the answer needs."""
 
     id: DocumentId
-    route: _Route
+    route: Route
     message: ApplyRequest | GetRequest
     options: Options
-
-
-@dataclass(frozen=True, slots=True)
-class _Config:
-    """Where documents go. Swapped as a whole."""
-
-    routes: Mapping[str, _Route]
-    """By document type; also of types that are in no cluster."""
-    clusters: tuple[str, ...]
+    ignored_fields: bool = False
+    """Whether fields were left out that the document type does not have."""
 
 
 class DocumentApi:
     """Answers `/document/v1/`. `configure` may be called at any time from any thread."""
 
-    def __init__(self, messenger: Messenger) -> None:
+    def __init__(self, messenger: Messenger, address_of: Callable[[str], str] = "content/{}".format) -> None:
+        """`address_of` says where a content cluster of the application is served."""
         self._messenger = messenger
-        self._config: _Config | None = None
+        self._address_of = address_of
+        self._routes: Routes | None = None
         self._deadlines = _Deadlines()
 
-    def configure(self, model: ApplicationModel | None) -> None:
-        """Serves the documents of `model` from now on; None: there is no application."""
-        self._config = None if model is None else _config(model)
+    def configure(self, model: ApplicationModel | None, container: Container | None = None) -> None:
+        """Serves the documents of `model` from now on, as the container says; None: there is no application."""
+        self._routes = None if model is None else Routes(model, self._address_of, container)
 
     async def handle(self, request: Request) -> Response:
         """The answer to any request below /document/v1/. Raises only defects."""
@@ -96,89 +82,81 @@ class DocumentApi:
             return _other_method(request)
         options = read_options(request.query)
         if document_id is None:
-            _check_cluster(self._config, options)  # `vespa visit` asks for '*' to be told what clusters there are
+            if self._routes is not None:
+                self._routes.check_cluster(options.cluster)  # `vespa visit` asks for '*' to be told what there is
             raise InvalidInput(
                 f"Visiting, and changing many documents at once, are not supported yet: {request.method}"
             )
         if options.dry_run and request.method != "GET" and not request.body:
             return _response(200, request, document_id)  # how the feed clients shake hands, before any deployment too
-        if self._config is None:
+        routes = self._routes
+        if routes is None:
             return _failure(503, request, "No application is active yet: deploy one")
-        route = _route(self._config, document_id, options)
+        route = routes.route(document_id.document_type, options.cluster)
         if options.condition is not None:
             raise InvalidInput("Test-and-set conditions are not supported yet")
-        message = _MESSAGES[request.method](request, document_id, route, options)
-        if options.dry_run:
-            return _response(200, request, document_id)
-        return _Call(document_id, route, message, options)
+        call = _READERS[request.method](request, document_id, route, options, routes)
+        return _response(200, request, document_id) if options.dry_run else call
 
     async def _ask(self, call: _Call) -> Any:
-        reply = asyncio.ensure_future(self._messenger.request(call.route.address, call.message))
+        addresses = list(call.route.addresses.values())
+        if len(addresses) == 1:
+            return await self._ask_one(addresses[0], call)
+        if isinstance(call.message, ApplyRequest):
+            return (await asyncio.gather(*(self._ask_one(address, call) for address in addresses)))[0]
+        return await self._ask_in_turn(addresses, call)
+
+    async def _ask_in_turn(self, addresses: Sequence[str], call: _Call) -> Any:
+        """The document of the first cluster that has it."""
+        for address in addresses:
+            answer = await self._ask_one(address, call)
+            if answer.fields is not None:
+                break
+        return answer
+
+    async def _ask_one(self, address: str, call: _Call) -> Any:
+        reply = asyncio.ensure_future(self._messenger.request(address, call.message))
         if not reply.done():
             self._deadlines.add(reply, call.options.timeout_ms)
         return await reply
 
 
-def _config(model: ApplicationModel) -> _Config:
-    routes: dict[str, _Route] = {}
-    for schema in model.schemas.values():
-        document = schema.document
-        cluster = model.cluster_of(document.name)
-        name = cluster.id if cluster else ""
-        reader, fields = DocumentReader(document), frozenset(document.fields)
-        routes[document.name] = _Route(name, address_of(name), reader, fields)
-    return _Config(routes, tuple(cluster.id for cluster in model.content_clusters))
-
-
-def _check_cluster(config: _Config | None, options: Options) -> None:
-    if config is not None and options.cluster is not None and options.cluster not in config.clusters:
-        known = ", ".join(f"'{cluster}'" for cluster in config.clusters)
-        raise InvalidInput(f"Your Vespa deployment has no content cluster '{options.cluster}', only {known}")
-
-
-def _route(config: _Config, document_id: DocumentId, options: Options) -> _Route:
-    _check_cluster(config, options)
-    document_type = document_id.document_type
-    route = config.routes.get(document_type)
-    if route is None:
-        raise InvalidInput(f"Document type {document_type} does not exist")
-    if not route.cluster:
-        raise InvalidInput(f"No route to documents of type '{document_type}': no content cluster has it")
-    return route
-
-
-def _get(request: Request, document_id: DocumentId, route: _Route, options: Options) -> GetRequest:
+def _get(request: Request, document_id: DocumentId, route: Route, options: Options, _: Routes) -> _Call:
     if options.dry_run:
         raise InvalidInput(f"May not specify 'dryRun' at '{request.raw_path}'")
     _shown_fields(options.field_set, document_id.document_type, route)
-    return GetRequest(document_id)
+    return _Call(document_id, route, GetRequest(document_id), options)
 
 
-def _put(request: Request, document_id: DocumentId, route: _Route, options: Options) -> ApplyRequest:
+def _put(request: Request, document_id: DocumentId, route: Route, options: Options, routes: Routes) -> _Call:
+    routes.check_size(len(request.body))
     body = read_body(request.body)
     _refuse_condition(body.condition)
     if options.create if options.create is not None else body.create:
         raise InvalidInput(
             "'create' on a put is not supported yet: a put without it creates the document or replaces it"
         )
-    put = Put(document_id, route.reader.read_put(body.fields, document_id.text))
-    return ApplyRequest(put, len(request.body))
+    fields, ignored = routes.defined(body.fields, route)
+    put = Put(document_id, route.reader.read_put(fields, document_id.text))
+    return _Call(document_id, route, ApplyRequest(put, len(request.body)), options, ignored)
 
 
-def _update(request: Request, document_id: DocumentId, route: _Route, options: Options) -> ApplyRequest:
+def _update(request: Request, document_id: DocumentId, route: Route, options: Options, routes: Routes) -> _Call:
+    routes.check_size(len(request.body))
     body = read_body(request.body)
     _refuse_condition(body.condition)
     create = options.create if options.create is not None else body.create
-    update = Update(document_id, route.reader.read_update(body.fields, document_id.text), bool(create))
-    return ApplyRequest(update, len(request.body))
+    fields, ignored = routes.defined(body.fields, route)
+    update = Update(document_id, route.reader.read_update(fields, document_id.text), bool(create))
+    return _Call(document_id, route, ApplyRequest(update, len(request.body)), options, ignored)
 
 
-def _remove(_: Request, document_id: DocumentId, __: _Route, ___: Options) -> ApplyRequest:
-    return ApplyRequest(Remove(document_id))
+def _remove(_: Request, document_id: DocumentId, route: Route, options: Options, __: Routes) -> _Call:
+    return _Call(document_id, route, ApplyRequest(Remove(document_id)), options)
 
 
-_Read = Callable[[Request, DocumentId, _Route, Options], ApplyRequest | GetRequest]
-_MESSAGES: Final[Mapping[str, _Read]] = {"GET": _get, "POST": _put, "PUT": _update, "DELETE": _remove}
+_Read = Callable[[Request, DocumentId, Route, Options, Routes], _Call]
+_READERS: Final[Mapping[str, _Read]] = {"GET": _get, "POST": _put, "PUT": _update, "DELETE": _remove}
 
 
 def _refuse_condition(condition: str | None) -> None:
@@ -186,7 +164,7 @@ def _refuse_condition(condition: str | None) -> None:
         raise InvalidInput("Test-and-set conditions are not supported yet")
 
 
-def _shown_fields(field_set: str | None, document_type: str, route: _Route) -> frozenset[str] | None:
+def _shown_fields(field_set: str | None, document_type: str, route: Route) -> frozenset[str] | None:
     """The fields that a fieldSet names; None: all of them. `type:` before it may be left out. Errors: InvalidInput."""
     if field_set is None:
         return None
@@ -220,10 +198,11 @@ def _response(
 ) -> Response:
     """`{"pathId","id"}` and more members, already JSON: stored documents are shown without being parsed."""
     if call is not None and call.options.trace_level > 0:
-        message = f"Sent {type(call.message).__name__} to content cluster '{call.route.cluster}'"
+        message = f"Sent {type(call.message).__name__} to content cluster {call.route.clusters}"
         members += b',"trace":' + orjson.dumps([{"message": message}])
     head = orjson.dumps({"pathId": request.raw_path, "id": document_id.text})
-    return Response(status, head[:-1] + members + b"}", _JSON)
+    headers = _IGNORED_FIELDS if call is not None and call.ignored_fields else {}
+    return Response(status, head[:-1] + members + b"}", _JSON, headers)
 
 
 def error_response(request: Request, error: PaperwaspError, document_id: DocumentId | None = None) -> Response:

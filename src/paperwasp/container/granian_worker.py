@@ -64,7 +64,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class Worker:
-    """Serves one listening socket with one application until it is stopped. The socket stays open: its owner closes it."""
+    """Serves one listening socket with one application until it is stopped. The socket is its owner's to close."""
 
     def __init__(self, application: Application, listener: socket.socket) -> None:
         self._application = application

@@ -62,9 +62,10 @@ class HttpServer:
         self._worker: granian_worker.Worker | None = None
 
     def start(self) -> None:
-        """Accepts connections from now on. Call it in the event loop."""
-        self._worker = granian_worker.Worker(self._serve, self._listener)
-        self._worker.start()
+        """Accepts connections from now on. Call it in the event loop. Errors: PortTaken."""
+        worker = granian_worker.Worker(self._serve, self._listener)
+        worker.start()
+        self._worker = worker
 
     async def restart(self) -> None:
         """Lets requests in flight finish and goes on with a new worker; who connects meanwhile waits for it."""

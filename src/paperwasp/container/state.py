@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from paperwasp.application.model import ApplicationModel
+from paperwasp.application.services_model import Container
 from paperwasp.container.metrics import HttpMetrics
 from paperwasp.env import Environment
 from paperwasp.errors import NotFound
@@ -21,19 +22,13 @@ from paperwasp.version import VERSION, VESPA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The application that a container serves."""
+    """What a container serves: an application, as far as its own cluster says."""
 
     generation: int
     model: ApplicationModel
+    container: Container
     name: str = "default"
-
-    @property
-    def has_search(self) -> bool:
-        return any(container.search for container in self.model.containers)
-
-    @property
-    def has_document_api(self) -> bool:
-        return any(container.document_api for container in self.model.containers)
+    """Of the application."""
 
 
 DOCUMENT_HANDLER: Final = (
@@ -122,9 +117,9 @@ class StateApi:
 
     def _handlers(self) -> list[dict[str, Any]]:
         handlers = list(_STATE_HANDLERS)
-        if self.running is not None and self.running.has_search:
+        if self.running is not None and self.running.container.search:
             handlers.insert(0, SEARCH_HANDLER)
-        if self.running is not None and self.running.has_document_api:
+        if self.running is not None and self.running.container.document_api:
             handlers.insert(0, DOCUMENT_HANDLER)
         return [_handler(*handler) for handler in handlers]
 

@@ -1,0 +1,230 @@
+"""The containers of all applications, each with a port of its own, and how they change so that no request fails.
+
+A change is prepared, then committed or abandoned. To prepare is to bind the ports that are new, so that one that is
+taken is known before anything has changed. To commit is to listen on them and to swap, in each container that stays,
+one reference. A container that goes lets its requests end.
+
+The port of the command line, the front, is bound from the beginning. While no container has it, an empty one answers
+there that no application is active.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from paperwasp import limits
+from paperwasp.application.model import ApplicationModel
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.app import ContainerApp
+from paperwasp.container.state import Running
+from paperwasp.errors import Conflict
+from paperwasp.service.listener import Listener
+from paperwasp.service.ports import PortRecord, Taken, assign
+
+_LOG: Final = logging.getLogger("paperwasp.service")
+_Role = tuple[str, str]
+"""Application and container cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerChange:
+    """A change that is prepared: the listener of every container, which of them are new, and the record before it."""
+
+    application: str
+    listeners: Mapping[str, Listener]
+    opened: Sequence[Listener]
+    recorded: Mapping[str, int]
+
+
+class Containers:
+    """The containers of this process.
+
+    Threads: `start` and `stop` run in the event loop, which never waits here; changes and restarts on any other thread.
+    """
+
+    def __init__(self, messenger: Messenger, host: str, port: int) -> None:
+        """Binds the front. Errors: PortTaken, Conflict."""
+        self._messenger = messenger
+        self._host = host
+        self._nobody = ContainerApp(messenger)
+        self._front = Listener(host, port, self._nobody)
+        self._places: dict[_Role, Listener] = {}
+        self._claims: dict[int, tuple[Listener, _Role]] = {}
+        """By port, also of changes that are not committed yet: no two of them can want the same port."""
+        self._reserved: Mapping[int, str] = {}
+        self._record: PortRecord | None = None
+        self._lock = threading.RLock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def front_port(self) -> int:
+        """The port of the command line, as it is bound."""
+        return self._front.port
+
+    def configure_ports(self, record: PortRecord, reserved: Mapping[int, str]) -> None:
+        """Where ports are kept over restarts, and which ones are never to be given, with who has them."""
+        self._record = record
+        self._reserved = reserved
+
+    def serving(self) -> dict[_Role, tuple[int, int]]:
+        """Of each container: its port, and the generation that it serves. Any thread; never waits."""
+        places = list(self._places.items())
+        return {role: (place.port, place.app.running.generation if place.app.running else 0) for role, place in places}
+
+    # Changes
+
+    def prepare(self, application: str, model: ApplicationModel) -> ContainerChange:
+        """Has all ports of the application's containers. Errors: Conflict, PortTaken; then nothing has changed."""
+        opened: dict[int, Listener] = {}
+        with self._lock:
+            try:
+                change = self._prepared(application, model, opened)
+                if self._record:
+                    ports = {cluster: listener.port for cluster, listener in change.listeners.items()}
+                    self._record.put(application, ports, self.front_port)
+            except BaseException:
+                self._reclaim(application)
+                for listener in opened.values():
+                    listener.server.close()
+                raise
+        return change
+
+    def _prepared(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> ContainerChange:
+        others = {port: _shown(role) for port, (_, role) in self._claims.items() if role[0] != application}
+        recorded = self._recorded(application)
+        taken = Taken({**self._reserved, **others}, self.front_port)
+        given = assign(model.containers, recorded, taken, partial(self._can_open, application, opened))
+        listeners = {cluster: self._opened(application, opened, port) for cluster, port in given.items()}
+        for cluster, listener in listeners.items():
+            self._claims[listener.port] = (listener, (application, cluster))
+        return ContainerChange(application, listeners, tuple(opened.values()), recorded)
+
+    def _recorded(self, application: str) -> dict[str, int]:
+        running = {cluster: place.port for (owner, cluster), place in self._places.items() if owner == application}
+        return {**(self._record.get(application) if self._record else {}), **running}
+
+    def _opened(self, application: str, opened: dict[int, Listener], port: int) -> Listener:
+        """The listener on that port, bound now where the application has none there. Errors: PortTaken, Conflict."""
+        listener, (owner, _) = self._claims.get(port, (None, ("", "")))
+        if listener is not None and owner == application:
+            return listener
+        if port == self.front_port:
+            return self._front
+        if port not in opened:
+            opened[port] = Listener(self._host, port, self._nobody)
+        return opened[port]
+
+    def _can_open(self, application: str, opened: dict[int, Listener], port: int) -> bool:
+        try:
+            self._opened(application, opened, port)
+        except Conflict:
+            return False
+        return True
+
+    def _reclaim(self, application: str) -> None:
+        """The application has the ports that its containers serve on, and no others."""
+        others = {port: claim for port, claim in self._claims.items() if claim[1][0] != application}
+        own = {place.port: (place, role) for role, place in self._places.items() if role[0] == application}
+        self._claims = {**others, **own}
+
+    def abandon(self, change: ContainerChange) -> None:
+        """Gives up what was prepared; all is as before."""
+        with self._lock:
+            self._reclaim(change.application)
+            if self._record:
+                self._record.put(change.application, change.recorded, self.front_port)
+        for listener in change.opened:
+            self._close(listener)
+
+    def commit(self, change: ContainerChange, generation: int, name: str, model: ApplicationModel) -> None:
+        """Serves the application by all its containers. Errors: PortTaken; then the change is to be abandoned."""
+        with self._lock:
+            apps = {container.id: self._app_of(change.application, container.id) for container in model.containers}
+            for listener in change.opened:
+                self._start(listener)
+            for container in model.containers:
+                app, listener = apps[container.id], change.listeners[container.id]
+                app.configure(Running(generation, model, container, name))
+                listener.app = app
+            before = {role: place for role, place in self._places.items() if role[0] == change.application}
+            others = {role: place for role, place in self._places.items() if role[0] != change.application}
+            own = {(change.application, cluster): listener for cluster, listener in change.listeners.items()}
+            self._places = {**others, **own}
+            self._reclaim(change.application)
+        needed = {listener.port for listener in change.listeners.values()}
+        for place in before.values():
+            if place.port not in needed:
+                self._give_up(place)
+
+    def _app_of(self, application: str, cluster: str) -> ContainerApp:
+        place = self._places.get((application, cluster))
+        return place.app if place else ContainerApp(self._messenger, application)
+
+    def _give_up(self, listener: Listener) -> None:
+        if listener is self._front:
+            listener.app = self._nobody
+        else:
+            self._close(listener)
+
+    def restart(self, application: str, cluster: str) -> None:
+        """Makes the container and its server anew on the same port; who connects meanwhile waits."""
+        with self._lock:
+            place = self._places[application, cluster]
+            app = ContainerApp(self._messenger, application)
+            app.configure(place.app.running)
+            place.app = app
+        if self._loop is not None:
+            _wait(self._loop, place.server.restart())
+
+    # The servers, which live in the event loop
+
+    def start(self) -> None:
+        """Listens on all ports. Call it in the event loop."""
+        self._loop = asyncio.get_running_loop()
+        for listener in self._all():
+            listener.server.start()
+
+    async def stop(self) -> None:
+        """Lets requests end, and closes all ports. No change may come afterwards."""
+        self._loop = None
+        await asyncio.gather(*(listener.server.stop() for listener in self._all()))
+
+    def close(self) -> None:
+        """Gives up the ports of servers that were never started, or that have stopped."""
+        for listener in self._all():
+            listener.server.close()
+
+    def _all(self) -> list[Listener]:
+        return [self._front, *(place for place in self._places.values() if place is not self._front)]
+
+    def _start(self, listener: Listener) -> None:
+        async def start() -> None:
+            listener.server.start()
+
+        if self._loop is not None:
+            _wait(self._loop, start())
+
+    def _close(self, listener: Listener) -> None:
+        """Ends a server after its requests; one that takes too long for that goes on ending by itself."""
+        if self._loop is None:
+            listener.server.close()
+            return
+        try:
+            _wait(self._loop, listener.server.stop())
+        except TimeoutError:
+            _LOG.warning("Requests on port %d are still under way", listener.port)
+
+
+def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
+    """Errors: those of the work; TimeoutError."""
+    asyncio.run_coroutine_threadsafe(work, loop).result(limits.STOP_SECONDS)
+
+
+def _shown(role: _Role) -> str:
+    return f"container cluster '{role[1]}' of application '{role[0]}'"

@@ -1,0 +1,127 @@
+"""One content cluster of this process: its operation log, its node, its address, and the threads of its queries.
+
+Threads: every method is called by one thread at a time; messages come from anywhere.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from paperwasp import limits
+from paperwasp.application.model import ContentCluster
+from paperwasp.cluster.messenger import Messenger, Reply
+from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.node import ContentNode
+from paperwasp.content.search import Profiles, search
+from paperwasp.content.service import ContentService, address_of
+from paperwasp.errors import InternalError, Overload, PaperwaspError
+
+
+class RunningCluster:
+    """A content cluster that answers at its address, from when it is made until it is stopped.
+
+    It has query threads of its own: when they have ended, nothing reads the node any more.
+    """
+
+    def __init__(
+        self, directory: Path, application: str, cluster_id: str, messenger: Messenger, repair: bool = False
+    ) -> None:
+        """Recovers; may take a while. Errors: Corruption, …"""
+        self.directory: Final = directory
+        self._address = address_of(application, cluster_id)
+        self._messenger = messenger
+        self._open(repair)
+        messenger.serve(self._address, self._service.handle)
+
+    def _open(self, repair: bool) -> None:
+        self._profiles = Profiles()
+        self._log = FileOperationLog(self.directory / "log", repair=repair)
+        try:
+            self._node = ContentNode(self.directory / "node", self._log, repair=repair)
+        except BaseException:
+            self._log.close()
+            raise
+        self._pool = WorkerPool("query")
+        self._service = ContentService(self._node, self._pool, partial(search, profiles=self._profiles))
+
+    def check(self, generation: int, cluster: ContentCluster) -> None:
+        """Errors: what `configure` would refuse. Changes nothing."""
+        self._node.check(generation, cluster.schemas, _modes(cluster))
+
+    def configure(self, generation: int, cluster: ContentCluster) -> None:
+        """Serves these schemas when it returns. The documents of types that are not among them are gone."""
+        self._node.configure(generation, cluster.schemas, _modes(cluster))
+        self._profiles.keep_only(cluster.schemas)
+
+    def restart(self, generation: int, cluster: ContentCluster) -> None:
+        """Stops the node and opens it again; messages wait for it. Errors: those of opening; then it serves no more."""
+        waiting = _Waiting()
+        self._messenger.replace(self._address, waiting.handle)
+        try:
+            self._close()
+            self._open(repair=False)
+            self.configure(generation, cluster)
+        except Exception as error:
+            waiting.refuse(InternalError(f"The content cluster could not be opened again: {error}"))
+            raise
+        self._messenger.replace(self._address, self._service.handle)
+        waiting.release(self._service.handle)
+
+    def stop(self) -> None:
+        """Takes no more messages, answers those that it has, writes a checkpoint."""
+        self._messenger.withdraw(self._address)
+        self._close()
+
+    def _close(self) -> None:
+        self._pool.close()
+        self._node.stop()
+        self._log.close()
+
+
+class _Waiting:
+    """Keeps messages until there is somebody to serve them. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._messages: list[tuple[Any, Reply]] = []
+        self._handler: Any = None
+
+    def handle(self, message: Any, reply: Reply) -> None:
+        """Errors: Overload where too many wait."""
+        with self._lock:
+            if self._handler is None:
+                if len(self._messages) >= limits.RESTART_WAITING_MESSAGES:
+                    raise Overload("the content cluster is being restarted, and too many requests wait for it already")
+                self._messages.append((message, reply))
+                return
+        self._handler(message, reply)
+
+    def release(self, handler: Any) -> None:
+        """Hands on what waits, in its order, and whatever still comes."""
+        with self._lock:
+            for message, reply in self._messages:
+                _deliver(handler, message, reply)
+            self._handler = handler
+
+    def refuse(self, error: PaperwaspError) -> None:
+        """Answers all that waits, and all that comes, with an error."""
+
+        def refuse(_: Any, reply: Reply) -> None:
+            reply(error)
+
+        self.release(refuse)
+
+
+def _deliver(handler: Any, message: Any, reply: Reply) -> None:
+    try:
+        handler(message, reply)
+    except Exception as error:
+        reply(error)
+
+
+def _modes(cluster: ContentCluster) -> dict[str, str]:
+    return {document.type: document.mode for document in cluster.declared.documents}

@@ -1,0 +1,134 @@
+"""The content clusters of all applications, and how they change with their application without a moment of absence.
+
+A change has two steps, with the swap of the containers between them:
+
+    extend   new clusters open; all take what is new beside what goes: document types that are removed are still served
+    settle   what goes is gone: document types and clusters that the application has no more, with their documents
+
+So whoever asks by the old configuration finds all of it until the containers have the new one.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from paperwasp.application.model import ContentCluster
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.errors import PaperwaspError
+from paperwasp.service.content_cluster import RunningCluster
+
+_LOG: Final = logging.getLogger("paperwasp.service")
+
+
+class ContentClusters:
+    """The content clusters of this process. Any threads, but one at a time for an application."""
+
+    def __init__(self, directory: Path, messenger: Messenger, repair: bool = False) -> None:
+        self._directory = directory
+        self._messenger = messenger
+        self._repair = repair
+        self._lock = threading.Lock()
+        self._running: dict[tuple[str, str], RunningCluster] = {}
+        self._settled: dict[str, tuple[int, Mapping[str, ContentCluster]]] = {}
+
+    def extend(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
+        """All of `clusters` serve their schemas, and still what they served. On an error, all serve what they did."""
+        _, before = self._settled.get(application, (0, {}))
+        extended = [_extended(before.get(cluster.id), cluster) for cluster in clusters]
+        try:
+            for cluster in extended:
+                self._opened(application, cluster.id).check(generation, cluster)
+            for cluster in extended:
+                self._opened(application, cluster.id).configure(generation, cluster)
+        except BaseException:
+            self.revert(application)
+            raise
+
+    def revert(self, application: str) -> None:
+        """All serve again what was settled last. Clusters that are new stop; nothing is deleted."""
+        generation, settled = self._settled.get(application, (0, {}))
+        for cluster_id in self._ids(application):
+            if cluster_id in settled:
+                self._opened(application, cluster_id).configure(generation, settled[cluster_id])
+            else:
+                self._stop(application, cluster_id)
+
+    def settle(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
+        """The application has these clusters with these document types; all others go, with their documents.
+
+        What cannot go now goes with the next change or start: that is no reason to take the change back.
+        """
+        _, before = self._settled.get(application, (0, {}))
+        for cluster in clusters:
+            if _extended(before.get(cluster.id), cluster) is not cluster:
+                self._drop_types(application, generation, cluster)
+        self._settled[application] = (generation, MappingProxyType({cluster.id: cluster for cluster in clusters}))
+        self._drop_clusters(application, {cluster.id for cluster in clusters})
+        if not clusters:
+            del self._settled[application]
+
+    def restart(self, application: str, cluster_id: str) -> None:
+        """Stops the cluster's node and opens it again; requests wait. Errors: those of opening it."""
+        generation, settled = self._settled[application]
+        self._running[application, cluster_id].restart(generation, settled[cluster_id])
+
+    def stop(self) -> None:
+        """Ends all: what waits is applied, and checkpoints are written."""
+        for cluster in self._running.values():
+            cluster.stop()
+
+    def _opened(self, application: str, cluster_id: str) -> RunningCluster:
+        with self._lock:
+            running = self._running.get((application, cluster_id))
+        if running is None:
+            directory = self._directory / application / cluster_id
+            running = RunningCluster(directory, application, cluster_id, self._messenger, self._repair)
+            with self._lock:
+                self._running[application, cluster_id] = running
+        return running
+
+    def _ids(self, application: str) -> list[str]:
+        with self._lock:
+            return [cluster_id for owner, cluster_id in self._running if owner == application]
+
+    def _stop(self, application: str, cluster_id: str) -> None:
+        with self._lock:
+            running = self._running.pop((application, cluster_id))
+        running.stop()
+
+    def _drop_types(self, application: str, generation: int, cluster: ContentCluster) -> None:
+        try:
+            self._opened(application, cluster.id).configure(generation, cluster)
+        except PaperwaspError:
+            _LOG.exception(
+                "Content cluster '%s' of %s still has document types that it should not", cluster.id, application
+            )
+
+    def _drop_clusters(self, application: str, kept: set[str]) -> None:
+        for cluster_id in self._ids(application):
+            if cluster_id not in kept:
+                self._stop(application, cluster_id)
+        folder = self._directory / application
+        for directory in folder.iterdir() if folder.is_dir() else ():
+            if directory.name not in kept:
+                shutil.rmtree(directory, ignore_errors=True)
+        if not kept:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _extended(before: ContentCluster | None, after: ContentCluster) -> ContentCluster:
+    """`after` with the document types that only `before` has; `after` itself where there are none."""
+    if before is None or before.schemas.keys() <= after.schemas.keys():
+        return after
+    kept = tuple(document for document in before.declared.documents if document.type not in after.schemas)
+    declared = replace(after.declared, documents=(*after.declared.documents, *kept))
+    return replace(after, declared=declared, schemas=MappingProxyType({**before.schemas, **after.schemas}))

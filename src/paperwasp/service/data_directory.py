@@ -1,0 +1,53 @@
+"""The data directory: what is where in it, and the lock that says whose it is.
+
+config/                                              the config store: sessions, packages, what is active
+content/<tenant>.<application>.<instance>/<cluster>/ `log` (operations) and `node` (checkpoints) of a content cluster
+logs/                                                what `vespa log` shows
+lock                                                 held, with its number in it, by the process that serves
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from paperwasp.errors import Conflict
+
+
+class DataLocked(Conflict):
+    """Another process serves the data directory."""
+
+
+class DataDirectory:
+    """The data directory, owned by this process while it is open."""
+
+    def __init__(self, path: Path) -> None:
+        """Errors: DataLocked, naming the process that has it."""
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(self._lock, 20).decode(errors="replace").strip() or "unknown"
+            os.close(self._lock)
+            hint = "stop it, or use another data directory"
+            raise DataLocked(f"The data directory '{path}' is in use by process {owner}: {hint}") from None
+        os.ftruncate(self._lock, 0)
+        os.write(self._lock, f"{os.getpid()}\n".encode())
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config"
+
+    @property
+    def content(self) -> Path:
+        return self.path / "content"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    def close(self) -> None:
+        os.close(self._lock)

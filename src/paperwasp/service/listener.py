@@ -1,0 +1,33 @@
+"""A port of a container: its server, and whichever container answers there at the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from paperwasp.container.app import ContainerApp, body_limit_bytes, error_response
+from paperwasp.container.server import HttpServer
+from paperwasp.http.messages import Request, Response
+
+
+class Listener:
+    """Serves what `app` answers. `app` may be replaced at any time; requests under way end where they began."""
+
+    def __init__(self, host: str, port: int, app: ContainerApp) -> None:
+        """Binds; `server.start()` listens. Errors: PortTaken, Conflict."""
+        self.app = app
+        self.server: Final = HttpServer(
+            self._handle,
+            host,
+            port,
+            error_response=error_response,
+            body_limit_bytes=body_limit_bytes,
+            observe=self._observe,
+        )
+        self.port: Final = self.server.port
+
+    def _handle(self, request: Request) -> Coroutine[Any, Any, Response]:
+        return self.app.handle(request)
+
+    def _observe(self, request: Request, status: int, elapsed_ns: int) -> None:
+        self.app.metrics.observe(request, status, elapsed_ns)
