@@ -4,7 +4,6 @@ from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Action, Changes, Refusal, Service
 from paperwasp.application.changes.overrides import ValidationOverrides, parse_overrides
 from paperwasp.application.changes.told import told_actions, told_refusals
-from paperwasp.application.changes.unsupported import refused_changes
 
 __all__ = [
     "Action",
@@ -14,7 +13,6 @@ __all__ = [
     "ValidationOverrides",
     "find_changes",
     "parse_overrides",
-    "refused_changes",
     "told_actions",
     "told_refusals",
 ]
