@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paperwasp.application.query_profiles.declarations import declared_at
+from paperwasp.application.query_profiles.native import native_types
 from paperwasp.container.search import SearchConfig, SearchHandler
 from paperwasp.container.search_parameters import PARAMETERS, timeout_ms
 from paperwasp.content.messages import SearchRequest, SearchResponse
@@ -136,3 +138,11 @@ def test_what_is_asked_is_not_shared_between_requests() -> None:
 def test_every_parameter_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "search-api.md").read_text()
     assert [names[0] for names, _ in PARAMETERS if f"`{names[0]}`" not in page] == []
+
+
+def test_every_parameter_of_a_group_is_declared_in_the_built_in_types() -> None:
+    """Else a strict type that inherits `native` would refuse what is executed."""
+    types = native_types()
+    names = [names[0] for names, _ in PARAMETERS if names[0].partition(".")[0] in types]
+    problems = [declared_at(types[group], rest).problem for group, _, rest in (name.partition(".") for name in names)]
+    assert [problem for problem in problems if problem] == []

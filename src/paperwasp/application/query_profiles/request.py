@@ -86,11 +86,10 @@ def _put_reference(
 def _check_complete(
     profile: ResolvedProfile, values: Mapping[str, object], referred: Mapping[str, ResolvedProfile]
 ) -> None:
-    needed = [(name, profile) for name in profile.mandatory]
-    needed += [(f"{prefix}.{name}", profile) for prefix, target in referred.items() for name in target.mandatory]
-    for name, of in needed:
-        if name not in values and name not in of.groups and name not in referred:
-            raise IllegalQuery(f"Incomplete query: Parameter '{name}' is mandatory in {of} but is not set")
+    by_reference = (f"{prefix}.{name}" for prefix, target in referred.items() for name in target.mandatory)
+    for name in (*profile.mandatory, *by_reference):
+        if name not in values and name not in profile.groups and name not in referred:
+            raise IllegalQuery(f"Incomplete query: Parameter '{name}' is mandatory in {profile} but is not set")
 
 
 class _Substitution:
