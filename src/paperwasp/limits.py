@@ -120,7 +120,7 @@ QUERY_PROFILES_RESOLVED: Final = 1024
 """Variants of query profiles that are kept ready."""
 SUBSTITUTED_VALUES: Final = 10_000
 """Values of query profiles that one request has put into others."""
-XML_ELEMENTS: Final = 100_000
+XML_ELEMENTS: Final = 50_000
 XML_ATTRIBUTES: Final = 100
 """Of one element."""
 XML_INCLUDE_DEPTH: Final = 16
@@ -137,8 +137,15 @@ TENSOR_FILE_BYTES: Final = 1 << 28
 TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
 
 # Ranking
+MODEL_FILE_BYTES: Final = 2**31 - 1
+"""What a protocol buffer can hold."""
+MODEL_NAME_BYTES: Final = 1024
+MODEL_VALUES: Final = 1000
+"""Inputs and outputs of one model."""
 RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
+RANK_INFERENCE_NODES: Final = 500_000
+"""Nodes whose types are found out for one rank profile, each call of a function with other arguments anew."""
 RANK_PROGRAM_OPERATIONS: Final = 1_000_000
 """Nodes worked while one rank expression is compiled, each call of a function anew."""
 
