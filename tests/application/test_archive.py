@@ -67,11 +67,30 @@ def tarred_files(files: dict[str, bytes], prefix: str = "") -> bytes:
         zipped({"schemas/": b"", **FILES}),
         tarred_files(FILES),
         tarred_files(FILES, "./"),
+        zipped({f"./{path}": content for path, content in FILES.items()}),
+        zipped({path.replace("/", "/./"): content for path, content in FILES.items()}),
+        zipped({f"application/{path}": content for path, content in FILES.items()}),
+        tarred_files(FILES, "my-app/"),
     ],
-    ids=["deflated", "stored", "with a folder", "tar.gz", "tar.gz of ."],
+    ids=[
+        "deflated",
+        "stored",
+        "with a folder",
+        "tar.gz",
+        "tar.gz of .",
+        "dots",
+        "more dots",
+        "in a folder",
+        "tar of it",
+    ],
 )
 def test_files_come_out_as_they_went_in(archive: bytes) -> None:
     assert dict(read_package(archive).files) == FILES
+
+
+def test_only_the_folder_of_a_package_is_left_out() -> None:
+    for files in ({"schemas/a.sd": b""}, {"a/services.xml": b"", "b/x": b""}, {"a/b/services.xml": b""}):
+        assert dict(read_package(zipped(files)).files) == files
 
 
 def test_the_checksum_is_of_the_files_not_of_the_archive() -> None:
@@ -86,7 +105,7 @@ def test_a_package_zips_itself_always_the_same() -> None:
     assert dict(read_package(package.to_zip()).files) == FILES
 
 
-UNSAFE = ["/etc/passwd", "../up", "a/../../up", "a/./b", "a//b", "..", "C:/x", "a\\b", "a\nb", "x" * 2000]
+UNSAFE = ["/etc/passwd", "../up", "a/../../up", "a//b", "a/./../b", "..", "C:/x", "a\\b", "a\nb", "x" * 2000]
 
 
 @pytest.mark.parametrize("path", UNSAFE)
@@ -118,7 +137,9 @@ def test_links_and_devices_in_a_tar_are_refused(kind: bytes) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("paths", [("a", "a"), ("a", "a/b"), ("a/b", "a"), ("a/b/c", "a/b")])
+@pytest.mark.parametrize(
+    "paths", [("a", "a"), ("a", "./a"), ("a/b", "a/./b"), ("a", "a/b"), ("a/b", "a"), ("a/b/c", "a/b")]
+)
 def test_two_entries_that_exclude_each_other_are_refused(paths: tuple[str, str]) -> None:
     with pytest.raises(UnreadablePackage, match="more than once"):
         read_package(zip_of(*((zipfile.ZipInfo(path), b"") for path in paths)))

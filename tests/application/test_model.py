@@ -1,33 +1,41 @@
-"""From a package to a model: what is collected, what is refused, what may replace what."""
+"""From a package to a model: what is collected, what is told, what is refused."""
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from paperwasp import limits
-from paperwasp.application import ApplicationModel, ApplicationPackage, build_model, load_package, refused_changes
-from paperwasp.errors import InvalidPackage, LanguageError, Position, UnreadablePackage
+from paperwasp.application import ApplicationModel, ApplicationPackage, build_model, load_package
+from paperwasp.application.preprocessing import DeployProperties
+from paperwasp.errors import Finding, InvalidPackage, LanguageError, Position, UnreadablePackage
 from paperwasp.schema import Schema
 
 SERVICES = """<services version="1.0">
-  <container id="default" version="1.0"><search/><document-api/></container>
-  <content id="music" version="1.0"><documents>{documents}</documents></content>
+  <container id="default" version="1.0"><search/><document-api/>{components}</container>
+  <content id="music" version="1.0"><redundancy>1</redundancy><documents>{documents}</documents></content>
 </services>"""
 FIELDS = "field title type string { indexing: index | summary } field year type int { indexing: attribute | summary }"
 
 
 def app(
-    fields: str = FIELDS, documents: tuple[str, ...] = ("music",), rest: str = "", **files: str
+    fields: str = FIELDS,
+    documents: tuple[str, ...] = ("music",),
+    rest: str = "",
+    components: str = "",
+    **files: str | bytes,
 ) -> ApplicationPackage:
     elements = "".join(f'<document type="{name}" mode="index"/>' for name in documents)
     texts = {
-        "services.xml": SERVICES.format(documents=elements),
+        "services.xml": SERVICES.format(documents=elements, components=components),
         "schemas/music.sd": f"schema music {{ document music {{ {fields} }} {rest} }}",
         **files,
     }
-    return ApplicationPackage({path: text.encode() for path, text in texts.items()})
+    return ApplicationPackage(
+        {path: text if isinstance(text, bytes) else text.encode() for path, text in texts.items()}
+    )
 
 
 def model_of(package: ApplicationPackage) -> ApplicationModel:
@@ -43,12 +51,13 @@ def problems_of(package: ApplicationPackage) -> str:
 def test_a_model_has_clusters_with_the_schemas_of_their_types() -> None:
     model = model_of(app(**{"schemas/artist.sd": "schema artist { document artist { } }"}))
     (cluster,) = model.content_clusters
+    assert cluster.id == cluster.declared.id == "music"
     assert cluster.document_types == ("music",)
     assert cluster.schemas["music"] is model.schemas["music"]
     assert model.cluster_of("music") is cluster
     assert model.cluster_of("artist") is None
     assert model.has_search and model.has_document_api
-    assert [note.message for note in model.notes] == ["Schema 'artist' is in no content cluster"]
+    assert [finding.message for finding in model.findings] == ["Schema 'artist' is in no content cluster"]
     assert model.checksum == app(**{"schemas/artist.sd": "schema artist { document artist { } }"}).checksum
 
 
@@ -56,17 +65,37 @@ def test_all_problems_are_told_at_once() -> None:
     def check(schema: Schema) -> None:
         raise LanguageError("no such feature", Position(schema.source, 1, 2))
 
-    package = app(documents=("music", "artist"), **{"search/chains/x.xml": "<x/>", "hosts.xml": "<hosts>"})
+    overrides = "<validation-overrides><allow>x</allow></validation-overrides>"
+    files = {
+        "search/chains/x.xml": "<x/>",
+        "hosts.xml": "<hosts>",
+        "validation-overrides.xml": overrides,
+        "search/query-profiles/default.xml": "<query-profile id='other'/>",
+    }
     with pytest.raises(InvalidPackage) as caught:
-        build_model(package, check)
-    assert caught.value.message.splitlines() == [
-        "Invalid application package: 4 problems:",
-        "schemas/music.sd, line 1, column 2: no such feature",
-        "search/chains/x.xml: search chains are not supported yet",
+        build_model(app(documents=("music", "artist"), **files), check)
+    told = caught.value.message.splitlines()
+    assert told[0] == f"Invalid application package: {len(told) - 1} problems:"
+    for part in (
         "hosts.xml, line 1, column 8: no element found",
-        "services.xml, line 3, column 3: no schema for document type 'artist' in content cluster 'music'",
-    ]
+        "search/chains/x.xml, line 1, column 1: element 'x' not allowed here; expected element 'search'",
+        "schemas/music.sd, line 1, column 2: no such feature",
+        "services.xml, line 3, column 110: no schema for document type 'artist' in content cluster 'music'",
+        "validation-overrides.xml, line 1, column 23: element 'allow' missing required attribute 'until'",
+        "search/query-profiles/default.xml, line 1, column 1",
+    ):
+        assert any(line.startswith(part) for line in told), part
     assert (caught.value.http_status, caught.value.deploy_code) == (412, "INVALID_APPLICATION_PACKAGE")
+    assert [str(finding) for finding in caught.value.findings] == told[1:]
+    assert {finding.level for finding in caught.value.findings} == {"ERROR"}
+    assert Finding("no such feature", Position("schemas/music.sd", 1, 2), "ERROR") in caught.value.findings
+
+
+def test_one_problem_is_one_line() -> None:
+    assert problems_of(app(documents=("musik",))) == (
+        "Invalid application package: services.xml, line 3, column 74: no schema for document type 'musik' in content "
+        "cluster 'music'; did you mean 'music'?"
+    )
 
 
 def test_very_many_problems_are_counted() -> None:
@@ -74,6 +103,22 @@ def test_very_many_problems_are_counted() -> None:
     told = problems_of(app(documents=documents)).splitlines()
     assert len(told) == limits.PACKAGE_PROBLEMS + 2
     assert told[-1] == "and 10 more"
+
+
+def test_more_problems_than_are_kept_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PACKAGE_FINDINGS", 60)
+    documents = tuple(f"type{number}" for number in range(100))
+    told = problems_of(app(documents=documents)).splitlines()
+    assert told[0] == "Invalid application package: 100 problems:"
+    assert told[-1] == "and 50 more"
+
+
+def test_more_notes_than_are_kept_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PACKAGE_FINDINGS", 3)
+    configs = "".join(f"\n<config name='a{number}'/>" for number in range(10))
+    findings = model_of(app(components=configs)).findings
+    assert len(findings) == 4
+    assert findings[-1] == Finding("and 7 more", level="INFO")
 
 
 def test_services_xml_must_be_at_the_root() -> None:
@@ -86,87 +131,29 @@ def test_a_schema_that_is_not_text_is_a_problem() -> None:
     assert "schemas/music.sd: not UTF-8 at byte 7" in problems_of(package)
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("hosts.xml", "<hosts><host name='localhost'><alias>node1</alias></host></hosts>"),
-        (
-            "validation-overrides.xml",
-            "<validation-overrides><allow until='2030-01-01'>x</allow></validation-overrides>",
-        ),
-        ("search/query-profiles/default.xml", "<query-profile id='default' type='root'/>"),
-        ("search/query-profiles/types/root.xml", "<query-profile-type id='root' inherits='native'/>"),
-    ],
-)
-def test_files_without_effect_are_noted(path: str, text: str) -> None:
-    (note,) = model_of(app(**{path: text})).notes
-    assert path in note.message
+def test_a_model_is_of_one_deployment() -> None:
+    services = SERVICES.replace("<search/>", '<search deploy:instance="beta"/>').replace(
+        'version="1.0">', 'version="1.0" xmlns:deploy="vespa">', 1
+    )
+    text = services.format(components="", documents='<document type="music" mode="index"/>')
+    package = app(**{"services.xml": text})
+    assert not model_of(package).has_search
+    assert build_model(package, lambda _: None, properties=DeployProperties(instance="beta")).has_search
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "problem"),
-    [
-        (
-            "search/query-profiles/default.xml",
-            "<query-profile id='a'><field name='hits'>5</field></query-profile>",
-            "'field'",
-        ),
-        ("search/query-profiles/default.xml", "<other/>", "expected a query profile"),
-        ("search/query-profiles/default.xml", "<query-profile", "not closed|unclosed"),
-        ("components/x.jar", "", "Java components are not supported yet"),
-        ("rules/en.sr", "", "query rules are not supported yet"),
-    ],
-)
-def test_files_that_would_be_missed_are_refused(path: str, text: str, problem: str) -> None:
-    with pytest.raises(InvalidPackage, match=problem):
-        model_of(app(**{path: text}))
+def test_overrides_are_checked_for_a_day() -> None:
+    text = "<validation-overrides><allow until='2026-12-01'>schema-removal</allow></validation-overrides>"
+    package = app(**{"validation-overrides.xml": text})
+    model = build_model(package, lambda _: None, date(2026, 11, 20))
+    assert model.overrides.allows("schema-removal", date(2026, 11, 20))
+    with pytest.raises(InvalidPackage, match="too far in the future"):
+        build_model(package, lambda _: None, date(2026, 1, 1))
 
 
-@pytest.mark.parametrize(
-    "after",
-    [
-        app(),
-        app(FIELDS + "field added type long { indexing: attribute }"),
-        app(FIELDS.replace("}", "\nindex: enable-bm25 }", 1)),
-        app(rest="rank-profile best { first-phase { expression: attribute(year) } }"),
-        app(rest="fieldset default { fields: title }"),
-        app(documents=("music", "artist"), **{"schemas/artist.sd": "schema artist { document artist { } }"}),
-    ],
-    ids=["nothing", "field", "bm25", "rank profile", "fieldset", "document type"],
-)
-def test_what_may_be_added(after: ApplicationPackage) -> None:
-    assert refused_changes(model_of(app()), model_of(after)) == []
-
-
-TITLE, YEAR = FIELDS.split("} ", 1)[0] + "}", FIELDS.split("} ", 1)[1]
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        (TITLE, "Field 'year' of schema 'music' is removed"),
-        (FIELDS.replace("type int", "type long"), "Field 'year' of schema 'music': the type changes from int to long"),
-        (FIELDS.replace("attribute | ", ""), "Field 'year' of schema 'music': its attribute is removed"),
-        (FIELDS.replace("index | ", "index | attribute | "), "Field 'title' of schema 'music': its attribute is added"),
-        (
-            TITLE.replace("}", "\nstemming: none }") + YEAR,
-            "Field 'title' of schema 'music': the settings of its index change",
-        ),
-    ],
-)
-def test_what_content_nodes_cannot_change(fields: str, problem: str) -> None:
-    (told,) = refused_changes(model_of(app()), model_of(app(fields)))
-    assert told.startswith(problem)
-
-
-def test_documents_are_not_dropped_in_passing() -> None:
-    both = app(documents=("music", "artist"), **{"schemas/artist.sd": "schema artist { document artist { } }"})
-    (told,) = refused_changes(model_of(both), model_of(app()))
-    assert told == "Document type 'artist' is removed from content cluster 'music', with all its documents"
-    renamed = dict(app().files)
-    renamed["services.xml"] = renamed["services.xml"].replace(b'content id="music"', b'content id="songs"')
-    (told,) = refused_changes(model_of(app()), model_of(ApplicationPackage(renamed)))
-    assert told == "Content cluster 'music' is removed, with all its documents"
+def test_the_files_of_the_package_are_kept_but_for_those_that_are_nobody_s() -> None:
+    model = model_of(app(**{"models/a.bin": "x", "ext/components/a.jar": "y", "ext/schemas/b.sd": "not a schema"}))
+    assert model.files["models/a.bin"] == b"x"
+    assert not any(path.startswith("ext/") for path in model.files)
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

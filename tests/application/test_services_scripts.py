@@ -1,8 +1,8 @@
 """services.xml, read: every file in `scripts/` holds cases of one topic.
 
-A case is a services.xml, `---`, and what it means: one line per container, content cluster and finding. Further files of the
-package follow the services.xml, each after a line `@@ path`. Cases are divided by `===`. A deployment that is not the default
-one is described in a line like `# deploy: instance=beta`.
+A case is a services.xml, `---`, and what it means: one line per container, content cluster and finding. Further files
+of the package follow the services.xml, each after a line `@@ path`. Cases are divided by `===`. A deployment that is
+not the default one is described in a line like `# deploy: instance=beta`.
 To write the answers anew: `PAPERWASP_WRITE_SCRIPTS=1 pytest tests/application`.
 """
 
@@ -19,7 +19,7 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import Hosts, parse_hosts
 from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.application.services import parse_services
-from paperwasp.application.services_model import Container, Content, Services
+from paperwasp.application.services_model import Container, Content
 
 SCRIPTS = Path(__file__).parent / "scripts"
 INTERFACES = ("search", "document_api", "document_processing", "model_evaluation")
@@ -50,16 +50,13 @@ def answer(text: str) -> Iterator[str]:
     files = {path: content.encode() for path, content in zip(others[::2], others[1::2], strict=True)}
     findings = Findings()
     hosts = parse_hosts(files["hosts.xml"], findings) if "hosts.xml" in files else Hosts()
-    yield from (f"hosts: {finding}" for finding in findings.errors)
-    yield from lines(parse_services(services.encode(), files, hosts, properties))
-
-
-def lines(services: Services) -> Iterator[str]:
-    for container in services.containers:
+    files["services.xml"] = services.encode()
+    found = parse_services(files, hosts, properties, findings)
+    for container in found.containers:
         yield from container_lines(container)
-    for content in services.content_clusters:
+    for content in found.content_clusters:
         yield from content_lines(content)
-    yield from (f"{finding.level} {finding}" for finding in services.findings)
+    yield from (f"{finding.level} {finding}" for finding in (*findings.errors, *findings.notes))
 
 
 def container_lines(container: Container) -> Iterator[str]:

@@ -14,19 +14,25 @@ class Findings:
     def __init__(self) -> None:
         self._errors: dict[Finding, None] = {}
         self._notes: dict[Finding, None] = {}
-        self.untold_errors = 0
+        self._untold_errors = 0
         self._untold_notes = 0
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        return tuple(self._errors)
+        """By file and place."""
+        return tuple(sorted(self._errors, key=_place))
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """Warnings and what is for information, the last of them saying how many are left out."""
+        """Warnings and what is for information by file and place; the last may say how many are left out."""
+        told = tuple(sorted(self._notes, key=_place))
         if not self._untold_notes:
-            return tuple(self._notes)
-        return (*self._notes, Finding(f"and {self._untold_notes} notes more", level="INFO"))
+            return told
+        return (*told, Finding(f"and {self._untold_notes} more", level="INFO"))
+
+    @property
+    def error_count(self) -> int:
+        return len(self._errors) + self._untold_errors
 
     @property
     def has_room(self) -> bool:
@@ -54,17 +60,13 @@ class Findings:
         if len(found) < limits.PACKAGE_FINDINGS:
             found[finding] = None
         elif is_error:
-            self.untold_errors += 1
+            self._untold_errors += 1
         else:
             self._untold_notes += 1
 
     def extend(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
             self.add(finding)
-
-    def sorted(self) -> tuple[Finding, ...]:
-        """Errors before notes, both by their places."""
-        return (*sorted(self.errors, key=_place), *sorted(self.notes, key=_place))
 
 
 def _place(finding: Finding) -> tuple[str, int, int]:

@@ -101,7 +101,7 @@ def build_model(
     """
     findings = Findings()
     files = looked_at(package.files)
-    services = _services(files, properties, findings)
+    services = _services(files, properties or DeployProperties(), findings)
     schemas = _schemas(files, check_schema, findings)
     check_files(files, findings)
     profiles, profile_findings = parse_query_profiles(files)
@@ -109,7 +109,7 @@ def build_model(
     overrides = _overrides(files, now, findings)
     if schemas is not None:
         check_references(services, schemas, files, findings)
-    if findings.errors or schemas is None:
+    if findings.error_count or schemas is None:
         raise InvalidPackage(_told(findings), findings.errors)
     return ApplicationModel(
         containers=services.containers,
@@ -123,15 +123,12 @@ def build_model(
     )
 
 
-def _services(files: Mapping[str, bytes], properties: DeployProperties | None, findings: Findings) -> Services:
-    content = files.get(SERVICES_FILE)
-    if content is None:
+def _services(files: Mapping[str, bytes], properties: DeployProperties, findings: Findings) -> Services:
+    if SERVICES_FILE not in files:
         findings.error(f"{SERVICES_FILE} does not exist in application package. There are {len(files)} files in it")
         return Services()
     hosts = parse_hosts(files[HOSTS_FILE], findings) if HOSTS_FILE in files else Hosts()
-    services = parse_services(content, files, hosts, properties)
-    findings.extend(services.findings)
-    return services
+    return parse_services(files, hosts, properties, findings)
 
 
 def _schemas(files: Mapping[str, bytes], check_schema: SchemaCheck, findings: Findings) -> Mapping[str, Schema] | None:
@@ -190,7 +187,7 @@ def _told(findings: Findings) -> str:
     problems = [str(error) for error in findings.errors]
     if len(problems) == 1:
         return f"Invalid application package: {problems[0]}"
-    count = len(problems) + findings.untold_errors
+    count = findings.error_count
     lines = problems[: limits.PACKAGE_PROBLEMS]
     if count > len(lines):
         lines.append(f"and {count - len(lines)} more")

@@ -28,28 +28,24 @@ _INDEXING_CHAINS: Final = ("", "indexing", "default")
 
 
 def parse_services(
-    content: bytes,
-    files: Mapping[str, bytes] | None = None,
-    hosts: Hosts | None = None,
-    properties: DeployProperties | None = None,
+    files: Mapping[str, bytes], hosts: Hosts, properties: DeployProperties, findings: Findings
 ) -> Services:
-    """The services of a package, for a deployment with these properties. `files` are what may be included.
+    """The services of a package with these files, for a deployment with these properties.
 
-    Nothing is raised: all that is wrong is in the findings. Broken XML is one of them.
+    Nothing is raised: all that is wrong is told in the findings. Broken XML is one of them.
     """
-    findings = Findings()
     try:
-        root = parse_xml(content, SERVICES_FILE)
+        root = parse_xml(files[SERVICES_FILE], SERVICES_FILE)
     except LanguageError as error:
         findings.problem(error)
-        return Services(findings=findings.sorted())
-    root = preprocess(root, files or {}, properties or DeployProperties(), findings)
+        return Services()
+    root = preprocess(root, files, properties, findings)
     if root.tag in _ROOTS:
         root = Element("services", {}, root.position, [root])
     if root.tag != "services":
         findings.error(f"element '{root.tag}' not allowed here; expected element 'services'", root.position)
-        return Services(findings=findings.sorted())
-    return _read(root, hosts or Hosts(), findings)
+        return Services()
+    return _read(root, hosts, findings)
 
 
 def _read(root: Element, hosts: Hosts, findings: Findings) -> Services:
@@ -59,8 +55,7 @@ def _read(root: Element, hosts: Hosts, findings: Findings) -> Services:
     clusters = [read_content(element, hosts, findings) for element in root.all("content")]
     _check_ids(containers, clusters, findings)
     _check_references(root, containers, clusters, findings)
-    ported = _with_free_ports(containers, findings)
-    return Services(ported, tuple(clusters), findings.sorted())
+    return Services(_with_free_ports(containers, findings), tuple(clusters))
 
 
 def _check_ids(containers: Sequence[Container], clusters: Sequence[Content], findings: Findings) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from paperwasp.errors import Finding, Position
+from paperwasp.errors import Position
 
 Mode = Literal["index", "streaming", "store-only"]
 
@@ -120,8 +120,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything that services.xml says, and everything that is to be told of it."""
+    """Everything that services.xml says."""
 
     containers: tuple[Container, ...] = ()
     content_clusters: tuple[Content, ...] = ()
-    findings: tuple[Finding, ...] = ()

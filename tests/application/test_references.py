@@ -1,0 +1,91 @@
+"""What the parts of a package say of each other: document types, parents, files of models and constants."""
+
+from __future__ import annotations
+
+import pytest
+
+from paperwasp.application import ApplicationModel, ApplicationPackage, build_model
+from paperwasp.errors import InvalidPackage
+
+CONSTANT = b'{"cells": [{"address": {"x": "0"}, "value": 1.0}, {"address": {"x": "1"}, "value": 2.0}]}'
+COMPONENT = '<component id="e" type="hugging-face-embedder"><transformer-model path="models/e.onnx"/></component>'
+
+
+def package(documents: str, components: str = "", **files: str | bytes) -> ApplicationPackage:
+    services = f"""<services version="1.0">
+      <container id="default" version="1.0"><search/>{components}</container>
+      <content id="music" version="1.0"><redundancy>1</redundancy><documents>{documents}</documents></content>
+    </services>"""
+    texts = {"services.xml": services, **files}
+    return ApplicationPackage(
+        {path: text if isinstance(text, bytes) else text.encode() for path, text in texts.items()}
+    )
+
+
+def model_of(found: ApplicationPackage) -> ApplicationModel:
+    return build_model(found, lambda _: None)
+
+
+def problems_of(found: ApplicationPackage) -> str:
+    with pytest.raises(InvalidPackage) as caught:
+        model_of(found)
+    return caught.value.message
+
+
+MUSIC = '<document type="music" mode="index"/>'
+ARTIST = '<document type="artist" mode="index" global="{is_global}"/>'
+CHILD = """schema music {
+  document music { field artist type reference<artist> { indexing: attribute } }
+  import field artist.name as artist_name { }
+}"""
+PARENT = "schema artist { document artist { field name type string { indexing: attribute } } }"
+
+
+def test_parents_are_global_documents_of_the_same_cluster() -> None:
+    files = {"schemas/music.sd": CHILD, "schemas/artist.sd": PARENT}
+    model = model_of(package(MUSIC + ARTIST.format(is_global="true"), **files))
+    assert model.schemas["music"].fields["artist_name"].imported is not None
+    told = problems_of(package(MUSIC + ARTIST.format(is_global="false"), **files))
+    assert "schemas/music.sd, line 2" in told
+    assert "refers to document type 'artist', which is not global in content cluster 'music'" in told
+    told = problems_of(package(MUSIC, **files))
+    assert "refers to document type 'artist', which is not in content cluster 'music'" in told
+
+
+def schema(rest: str) -> str:
+    return f"schema music {{ document music {{ field a type int {{ indexing: attribute }} }} {rest} }}"
+
+
+def with_constant(**files: bytes) -> ApplicationPackage:
+    rest = "constant c { file: constants/c.json type: tensor<float>(x[2]) }"
+    return package(MUSIC, **{"schemas/music.sd": schema(rest), **files})
+
+
+def test_the_file_of_a_constant_must_hold_its_tensor() -> None:
+    assert model_of(with_constant(**{"constants/c.json": CONSTANT})).schemas["music"].constants
+    told = problems_of(with_constant(**{"constants/d.json": CONSTANT}))
+    assert "constant 'c': file 'constants/c.json' is not in the application package" in told
+    assert "did you mean 'constants/d.json'?" in told
+    assert "constant 'c'" in problems_of(with_constant(**{"constants/c.json": b"{"}))
+    assert "constant 'c'" in problems_of(with_constant(**{"constants/c.json": CONSTANT.replace(b'"x"', b'"y"')}))
+
+
+def test_what_is_in_ext_cannot_be_referred_to() -> None:
+    rest = "constant c { file: ext/c.json type: tensor<float>(x[2]) }"
+    found = package(MUSIC, **{"schemas/music.sd": schema(rest), "ext/c.json": CONSTANT})
+    assert "'ext/c.json' is not in the application package" in problems_of(found)
+
+
+def test_the_file_of_an_onnx_model_must_be_there() -> None:
+    rest = "rank-profile p { onnx-model m { file: models/m.onnx } }"
+    assert "onnx-model 'm': file 'models/m.onnx' is not" in problems_of(
+        package(MUSIC, **{"schemas/music.sd": schema(rest)})
+    )
+    assert model_of(package(MUSIC, **{"schemas/music.sd": schema(rest), "models/m.onnx": b"x"}))
+
+
+def test_the_files_of_embedders_must_be_there() -> None:
+    files = {"schemas/music.sd": schema("")}
+    assert "component 'e': file 'models/e.onnx' is not" in problems_of(package(MUSIC, COMPONENT, **files))
+    model = model_of(package(MUSIC, COMPONENT, **files, **{"models/e.onnx": b""}))
+    assert model.containers[0].components[0].settings["transformer-model@path"] == "models/e.onnx"
