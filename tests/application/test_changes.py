@@ -296,7 +296,9 @@ def test_a_dynamic_summary_needs_tokens_where_there_is_no_index() -> None:
         return find_changes(with_fields(plain), with_fields(plain, shown=[teaser]))
 
     after = '{ input f1 | tokenize normalize stem:"BEST" | summary f1; }'
-    expected = reindexing("summary transform: 'none' -> 'dynamicteaser'", "{ input f1 | summary f1; }", after)
+    expected = reindexing(
+        "summary field 'f1' transform: 'none' -> 'dynamicteaser'", "{ input f1 | summary f1; }", after
+    )
     assert lines(changes()) == [
         line.replace(": summary", ": Document type 'music': Field 'f1' changed: summary", 1) for line in expected
     ]

@@ -22,6 +22,7 @@ _OUTPUT: Final = re.compile(
     re.DOTALL | re.ASCII,
 )
 """A string, which stays, or an output of a statement."""
+_TOLD: Final = {"transform": "summary field '{}' transform"}
 _MODES: Final = ("text", "word", "exact", "gram")
 _LEVELS: Final = {"word": "LOWERCASE", "exact": "LOWERCASE", "gram": "CODEPOINT"}
 """Match mode → what is made of letters, where the mode and not `normalizing` says it."""
@@ -39,6 +40,7 @@ class IndexingChange:
 class _Indexing:
     """How the values of a field are made, and how people are told of it."""
 
+    name: str
     values: str
     """The statement without its outputs, and what indexing adds."""
     outputs: str
@@ -75,7 +77,7 @@ def _changes(before: _Indexing, after: _Indexing) -> Iterator[str]:
     for what in ("matching", "stemming", "normalizing", "transform"):
         old, new = getattr(before, what), getattr(after, what)
         if old != new:
-            yield f"{'summary transform' if what == 'transform' else what}: '{old}' -> '{new}'"
+            yield f"{_TOLD.get(what, what).format(after.name)}: '{old}' -> '{new}'"
     yield f"indexing script: '{before}' -> '{after}'"
 
 
@@ -91,6 +93,7 @@ def _indexing(schema: Schema, field: Field) -> _Indexing:
     mode = _mode(field)
     matched_whole = mode != "text"
     return _Indexing(
+        name=field.name,
         values=" | ".join(filter(None, (_values(field), _step(field, mode, settings, transform)))),
         outputs="".join(f" | {output} {field.name}" for output in _OUTPUTS if _has(field, output)),
         is_indexed=field.index is not None,
