@@ -111,9 +111,9 @@ def _set_under_profile(
     for name, value in values.items():
         if name in named or name in _FULL_NAMES or name.startswith(_OPEN_GROUPS):
             _set(parameters, name, value)
-    parameters.given = {
-        name: value for name, value in request.items() if profile.unalias(full_name(name)) not in profile.fixed
-    } | values
+    if profile.fixed:
+        request = {name: value for name, value in request.items() if not profile.rule(full_name(name)).is_fixed}
+    parameters.given = request | values
 
 
 def full_name(name: str) -> str:

@@ -6,12 +6,12 @@ Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#overrides
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from paperwasp import limits
 from paperwasp.application.query_profiles.checks import beside
 from paperwasp.application.query_profiles.field_types import FieldDescription
-from paperwasp.application.query_profiles.resolved import ResolvedProfile
+from paperwasp.application.query_profiles.resolved import ResolvedProfile, Rule
 from paperwasp.application.query_profiles.substitution import Hole, Template
 from paperwasp.errors import IllegalQuery
 
@@ -32,35 +32,37 @@ def values_of(
     own: dict[str, str] = {}
     referred: dict[str, ResolvedProfile] = {}
     for name, value in given.items():
-        name = profile.unalias(name)
-        if name not in profile.fixed:
-            target = _referred(profile, name, value, find)
+        rule = profile.rule(name)
+        if not rule.is_fixed:
+            target = _referred(rule, value, find)
             if target is None:
-                own[name] = value
+                own[rule.name] = value
             else:
-                referred[name] = target
+                referred[rule.name] = target
     values = dict(profile.values)
     for prefix, target in referred.items():
         _put_reference(values, own, prefix, target)
     by_profiles = dict(values)
     values.update(own)
     _check_complete(profile, values, referred)
-    return _Substitution(values, by_profiles, lambda name: profile.unalias(full_name(name))).all()
+    if not profile.has_templates and not any(target.has_templates for target in referred.values()):
+        return cast(dict[str, str], values)
+    return _Substitution(values, by_profiles, lambda name: profile.rule(full_name(name)).name).all()
 
 
-def _referred(profile: ResolvedProfile, name: str, value: str, find: Find) -> ResolvedProfile | None:
+def _referred(rule: Rule, value: str, find: Find) -> ResolvedProfile | None:
     """The profile that the value refers to; None where it is a plain value. Errors: IllegalQuery."""
-    declared, problem = profile.declared(name)
+    problem = rule.problem
     is_reference = value.startswith(_REFERENCE)
-    if not problem and (is_reference or (declared is not None and declared.type.is_profile)):
+    if not problem and (is_reference or rule.is_profile):
         target = find(value.removeprefix(_REFERENCE))
-        if target is not None and _fits(target, declared):
+        if target is not None and _fits(target, rule.declared):
             return target
         if target is None and is_reference:
             problem = f"Query profile '{value.removeprefix(_REFERENCE)}' is not found"
-    problem = problem or profile.check(name, value)
+    problem = problem or rule.misfit(value)
     if problem:
-        raise IllegalQuery(f"Could not set '{name}' to '{value}': {problem}")
+        raise IllegalQuery(f"Could not set '{rule.name}' to '{value}': {problem}")
     return None
 
 

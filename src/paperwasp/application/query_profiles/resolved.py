@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
 
+from paperwasp import limits
 from paperwasp.application.query_profiles.declarations import undeclared
 from paperwasp.application.query_profiles.field_types import FieldDescription, ProfileType
 from paperwasp.application.query_profiles.model import Layer, QueryProfile
@@ -18,6 +21,27 @@ from paperwasp.application.query_profiles.substitution import Template
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """What a profile says of one name that a request sets."""
+
+    name: str
+    """The name behind the aliases that types declare."""
+    is_fixed: bool
+    """Whether what the request says is passed over."""
+    declared: FieldDescription | None
+    problem: str
+    """Why the name cannot be set; empty: it can."""
+
+    @property
+    def is_profile(self) -> bool:
+        return self.declared is not None and self.declared.type.is_profile
+
+    def misfit(self, value: str) -> str:
+        """Why the name cannot be set to the value; empty: it can."""
+        return self.problem if self.declared is None else self.declared.type.misfit(value)
+
+
+@dataclass(frozen=True)
 class ResolvedProfile:
     """A query profile and its values by full name. Texts with substitutions wait for the rest of a request."""
 
@@ -30,9 +54,24 @@ class ResolvedProfile:
     types: Mapping[str, ProfileType]
     """Group → its type, if it has one."""
     mandatory: tuple[str, ...]
+    _rules: dict[str, Rule] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def has_templates(self) -> bool:
+        return any(isinstance(value, Template) for value in self.values.values())
+
+    def rule(self, name: str) -> Rule:
+        """Kept, as requests set the same names again and again."""
+        found = self._rules.get(name)
+        if found is None:
+            if len(self._rules) >= limits.QUERY_PROFILES_RESOLVED:
+                self._rules.clear()
+            found = self._rule(self.unalias(name))
+            if len(name) <= _KEPT_CHARACTERS:
+                self._rules[name] = found
+        return found
 
     def unalias(self, name: str) -> str:
-        """The name behind the aliases that types declare."""
         if not self.types:
             return name
         parts = name.split(".")
@@ -42,29 +81,25 @@ class ResolvedProfile:
                 parts[index] = type_.unalias(part)
         return ".".join(parts)
 
-    def declared(self, name: str) -> tuple[FieldDescription | None, str]:
-        """What types say of the name, and why it cannot be set, if so."""
+    def _rule(self, name: str) -> Rule:
+        is_fixed = name in self.fixed
         parts = name.split(".")
         by_field: ProfileType | None = None
-        found: FieldDescription | None = None
+        declared: FieldDescription | None = None
         for index, part in enumerate(parts):
             type_ = by_field or self.types.get(".".join(parts[:index]))
-            found = type_.field(part) if type_ is not None else None
-            if type_ is None:
-                continue
-            if found is None and type_.strict:
-                return None, undeclared(part, type_)
-            if found is not None and found.type.is_profile:
-                by_field = found.type.profile_type
-        return found, ""
-
-    def check(self, name: str, value: str) -> str:
-        """Why a request cannot set the name to the value; empty: it can."""
-        declared, problem = self.declared(name)
-        return problem if declared is None else declared.type.misfit(value)
+            declared = type_.field(part) if type_ is not None else None
+            if type_ is not None and declared is None and type_.strict:
+                return Rule(name, is_fixed, None, undeclared(part, type_))
+            if declared is not None and declared.type.is_profile:
+                by_field = declared.type.profile_type
+        return Rule(name, is_fixed, declared, "")
 
     def __str__(self) -> str:
         return str(self.profile)
+
+
+_KEPT_CHARACTERS: Final = 200
 
 
 def resolve(profile: QueryProfile, context: Mapping[str, str]) -> ResolvedProfile:
