@@ -186,7 +186,7 @@ def test_the_command_ends_with_the_status_of_a_compiler(tmp_path: Path) -> None:
     bad = "rank-profile a { first-phase { expression: nosuch(x) } } }"
     status, told = run(os.fspath(write(tmp_path / "bad", SCHEMA.rstrip().removesuffix("}") + bad)))
     assert status == 1
-    assert "schemas/music.sd" in told
+    assert "schemas/music.sd:8:" in told
     assert "nosuch" in told
     assert told.count("error") == 2
 
