@@ -30,7 +30,7 @@ from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp,
 from paperwasp.container.server import HttpServer
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.service import address_of
-from paperwasp.features import compile_profiles
+from paperwasp.features import check_profiles
 from paperwasp.service.applications import Applications
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters
@@ -69,7 +69,11 @@ class Service:
             store = FileConfigStore(data.config)
             self.applications = Applications(content, self.containers, _shown(settings.host))
             self.config = ConfigServer(
-                store, _model_of, self.applications.activate, reindex_chunk=partial(_reindex, messenger)
+                store,
+                _model_of,
+                self.applications.activate,
+                check=self.applications.check,
+                reindex_chunk=partial(_reindex, messenger),
             )
             closing.callback(self.config.close)
             log = ServiceLog(data.logs, _shown(settings.host))
@@ -116,7 +120,7 @@ def _shown(host: str) -> str:
 
 
 def _model_of(package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
-    return build_model(package, compile_profiles)
+    return build_model(package, check_profiles)
 
 
 def _reindex(

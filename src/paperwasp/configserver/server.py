@@ -78,6 +78,7 @@ class Prepared:
 
 
 Activate = Callable[[Activation], None]
+Check = Callable[[ApplicationId, ApplicationModel], None]
 ReindexingChange = Callable[[ApplicationReindexing, int], ApplicationReindexing]
 """(the reindexing of an application, the time in milliseconds) → what it shall be."""
 
@@ -96,9 +97,12 @@ class ConfigServer:
         build_model: BuildModel,
         activate: Activate,
         *,
+        check: Check = lambda application, model: None,
         reindex_chunk: ReindexChunk = no_chunks,
         environment: Environment = SYSTEM,
     ) -> None:
+        """`check` raises where this process could not run that model of the application now; it changes nothing."""
+        self._check = check
         self._sessions = SessionRepository(store)
         self._models = Models(build_model, environment)
         self._packages = Packages()
@@ -338,6 +342,7 @@ class ConfigServer:
         model = self._models.of(package, session.application)
         deadline.check()
         changes = self._checked_changes(prepared, model)
+        self._check(session.application, model)
         deadline.check()
         if not options.dry_run:
             prepared = self._sessions.save(prepared)

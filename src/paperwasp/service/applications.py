@@ -34,6 +34,10 @@ class Applications:
         self._hosts: Final = (host, *_LOCAL, socket.gethostname())
         self._models: dict[str, ApplicationModel] = {}
 
+    def check(self, application: ApplicationId, model: ApplicationModel) -> None:
+        """Errors: Conflict, PortTaken where the application could not have the ports that it asks for."""
+        self._containers.check(str(application), model)
+
     def activate(self, activation: Activation) -> None:
         """The application is what clients meet when it returns. When it raises, the one before is still."""
         name, model = str(activation.application), activation.model

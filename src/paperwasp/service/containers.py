@@ -95,6 +95,17 @@ class Containers:
                 raise
         return change
 
+    def check(self, application: str, model: ApplicationModel) -> None:
+        """Errors: Conflict, PortTaken, as `prepare` would raise them now."""
+        opened: dict[int, Listener] = {}
+        with self._lock:
+            try:
+                self._prepared(application, model, opened)
+            finally:
+                self._reclaim(application)
+                for listener in opened.values():
+                    listener.server.close()
+
     def _prepared(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> ContainerChange:
         others = {port: _shown(role) for port, (_, role) in self._claims.items() if role[0] != application}
         recorded = self._recorded(application)
