@@ -1,0 +1,212 @@
+"""Several applications, containers and content clusters in one process: each has its own documents and ports."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+from in_process import HOST, Deployed, active, deployed_service
+from music import SCHEMA
+
+BOOK = SCHEMA.replace("music", "book")
+HANDLERS = "<search/><document-api/>"
+FIRST, SECOND = "default.default.default", "shop.books.test"
+
+
+def container(id: str = "default", inside: str = HANDLERS, port: int | None = None) -> str:
+    server = f'<http><server id="s" port="{port}"/></http>' if port else ""
+    return f'<container id="{id}" version="1.0">{inside}{server}</container>'
+
+
+def content(id: str = "records", *types: str) -> str:
+    documents = "".join(f'<document type="{name}" mode="index"/>' for name in types or ("music",))
+    nodes = '<nodes><node hostalias="node1" distribution-key="0"/></nodes>'
+    return f'<content id="{id}" version="1.0"><redundancy>1</redundancy><documents>{documents}</documents>{nodes}</content>'
+
+
+def application(*clusters: str) -> dict[str, str]:
+    services = f'<services version="1.0">{"".join(clusters)}</services>'
+    return {"services.xml": services, "schemas/music.sd": SCHEMA, "schemas/book.sd": BOOK}
+
+
+def put(url: str, id: int, title: str, type: str = "music", **options: str) -> httpx.Response:
+    path = f"{url}/document/v1/ns/{type}/docid/{id}"
+    return httpx.post(path, json={"fields": {"title": title}}, params=options, timeout=30)
+
+
+def titles(url: str, source: str = "sources *") -> list[str]:
+    answer = httpx.get(f"{url}/search/", params={"yql": f"select title from {source} where true", "hits": 100})
+    assert answer.status_code == 200, answer.text
+    return sorted(hit["fields"]["title"] for hit in answer.json()["root"].get("children", []))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_closed(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) != 0
+
+
+def create_tenant(service: Deployed, name: str) -> None:
+    answer = httpx.put(f"{service.config_url}/application/v2/tenant/{name}", timeout=30)
+    assert answer.status_code == 200, answer.text
+
+
+def test_applications_do_not_see_each_other(tmp_path: Path) -> None:
+    files = application(container(), content())
+    with deployed_service(tmp_path / "data") as service:
+        create_tenant(service, "shop")
+        active(service.deploy(files, FIRST))
+        active(service.deploy(files, SECOND))
+        first, second = service.container_url(name=FIRST), service.container_url(name=SECOND)
+        assert first == service.url != second
+        assert put(first, 1, "Blue Train").status_code == 200
+        assert put(second, 1, "Giant Steps").status_code == 200
+        assert (titles(first), titles(second)) == (["Blue Train"], ["Giant Steps"])
+    with deployed_service(tmp_path / "data") as service:
+        first, second = service.container_url(name=FIRST), service.container_url(name=SECOND)
+        assert (titles(first), titles(second)) == (["Blue Train"], ["Giant Steps"])
+        port = service.ports(FIRST)["default"]
+        assert httpx.delete(service.application_url(FIRST), timeout=30).status_code == 200
+        assert httpx.get(service.application_url(FIRST)).status_code == 404
+        assert httpx.get(f"http://{HOST}:{port}/ApplicationStatus").status_code == 503
+        assert titles(second) == ["Giant Steps"]
+        assert [folder.name for folder in (tmp_path / "data" / "content").iterdir()] == [SECOND]
+        active(service.deploy(files, FIRST))
+        assert titles(service.container_url(name=FIRST)) == []
+
+
+def test_each_container_has_its_port_and_its_interfaces(tmp_path: Path) -> None:
+    port = free_port()
+    files = (
+        application(
+            container("feed", "<document-api/>", port=8080),
+            container("query", "<search/>"),
+            container("both", port=port),
+        )
+        | {}
+    )
+    files["services.xml"] = files["services.xml"].replace("</services>", content() + "</services>")
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(files))
+        ports = service.ports()
+        assert ports["feed"] == service.service.containers.front_port
+        assert ports["both"] == port
+        assert len(set(ports.values())) == 3
+        assert put(service.container_url("feed"), 1, "Blue Train").status_code == 200
+        assert put(service.container_url("query"), 2, "Blue Train").status_code == 404
+        assert httpx.get(service.container_url("feed") + "/search/", params={"query": "x"}).status_code == 404
+        assert titles(service.container_url("query")) == titles(service.container_url("both")) == ["Blue Train"]
+        for name in ports:
+            status = httpx.get(service.container_url(name) + "/ApplicationStatus").json()
+            handlers = [handler["class"].rpartition(".")[2] for handler in status["handlers"]]
+            assert ("SearchHandler" in handlers) == (name != "feed")
+            assert ("DocumentV1ApiHandler" in handlers) == (name != "query")
+    with deployed_service(tmp_path / "data", ports["feed"]) as service:
+        assert service.ports() == ports
+        removed = application(container("query", "<search/>"), container("both", port=port), content())
+        active(service.deploy(removed))
+        assert service.ports() == {name: ports[name] for name in ("query", "both")}
+        assert httpx.get(service.url + "/ApplicationStatus").status_code == 503
+        active(service.deploy(application(container("query", "<search/>"), content())))
+        assert is_closed(port)
+
+
+def test_a_port_may_change_while_documents_are_kept(tmp_path: Path) -> None:
+    port, other = free_port(), free_port()
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(application(container(port=port), content())))
+        assert put(service.container_url(), 1, "Blue Train").status_code == 200
+        active(service.deploy(application(container(port=other), content())))
+        assert service.ports() == {"default": other}
+        assert is_closed(port)
+        assert titles(service.container_url()) == ["Blue Train"]
+
+
+def test_a_port_that_another_process_has_changes_nothing(tmp_path: Path) -> None:
+    files = application(container(), content())
+    with deployed_service(tmp_path / "data") as service, socket.socket() as other:
+        other.bind((HOST, 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        active(service.deploy(files))
+        assert put(service.url, 1, "Blue Train").status_code == 200
+        answer = service.deploy(application(container(), container("more", port=taken), content(), content("other")))
+        assert answer.status_code == 409, answer.text
+        assert f"Port {taken} on {HOST} is taken by another process" in answer.json()["message"]
+        assert service.ports() == {"default": service.service.containers.front_port}
+        assert titles(service.url) == ["Blue Train"]
+
+
+def test_a_port_that_another_application_has_is_refused_with_its_name(tmp_path: Path) -> None:
+    with deployed_service(tmp_path / "data") as service:
+        create_tenant(service, "shop")
+        active(service.deploy(application(container(port=8080), content()), FIRST))
+        answer = service.deploy(application(container("books", port=8080), content()), SECOND)
+        assert answer.status_code == 409, answer.text
+        assert f"container cluster 'default' of application '{FIRST}' has it" in answer.json()["message"]
+        config_port = service.service.config_server.port
+        answer = service.deploy(application(container("books", port=config_port), content()), SECOND)
+        assert "the config server has it" in answer.json()["message"]
+        assert httpx.get(service.application_url(SECOND)).status_code == 404
+        assert titles(service.url) == []
+
+
+@pytest.mark.parametrize("cluster_type", ["content", "container", None])
+def test_a_restart_loses_nothing(tmp_path: Path, cluster_type: str | None) -> None:
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(application(container(), content(), content("other", "book"))))
+        for number in range(50):
+            assert put(service.url, number, f"Blue Train {number}").status_code == 200
+            assert put(service.url, number, f"Emma {number}", "book").status_code == 200
+        before = titles(service.url)
+        parameters = {"clusterType": cluster_type} if cluster_type else {}
+        answer = httpx.post(service.application_url() + "/restart", params=parameters, timeout=30)
+        assert (answer.status_code, answer.json()) == (200, {"message": "Success"})
+        assert titles(service.url) == before
+        metrics = httpx.get(service.url + "/state/v1/metrics").json()["metrics"]["values"]
+        puts = sum(m["values"]["count"] for m in metrics if m["dimensions"].get("httpMethod") == "POST")
+        assert puts == (100 if cluster_type == "content" else 0)
+        assert httpx.post(service.application_url(SECOND) + "/restart").status_code == 404
+
+
+def test_a_document_type_in_two_clusters(tmp_path: Path) -> None:
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(application(container(), content("one", "music", "book"), content("two", "music"))))
+        assert put(service.url, 1, "In both").status_code == 200
+        assert put(service.url, 2, "In two", cluster="two").status_code == 200
+        assert put(service.url, 1, "Emma", "book").status_code == 200
+        assert titles(service.url, "one") == ["Emma", "In both"]
+        assert titles(service.url, "two") == ["In both", "In two"]
+        path = service.url + "/document/v1/ns/music/docid/2"
+        assert httpx.get(path).json()["fields"] == {"title": "In two"}
+        assert httpx.get(path, params={"cluster": "one"}).status_code == 404
+        refused = put(service.url, 1, "Emma", "book", cluster="two")
+        assert (refused.status_code, "does not have it" in refused.json()["message"]) == (400, True)
+        assert httpx.delete(service.url + "/document/v1/ns/music/docid/1").status_code == 200
+        assert titles(service.url) == ["Emma", "In two"]
+
+
+def test_options_of_the_document_api(tmp_path: Path) -> None:
+    options = "<ignore-undefined-fields>true</ignore-undefined-fields><max-document-size>1kB</max-document-size>"
+    files = application(container("default", f"<search/><document-api>{options}</document-api>"), content())
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(files))
+        path = service.url + "/document/v1/ns/music/docid/1"
+        answer = httpx.post(path, json={"fields": {"title": "Blue Train", "titel": "x"}})
+        assert (answer.status_code, answer.headers.get("X-Vespa-Ignored-Fields")) == (200, "true")
+        answer = httpx.put(path, json={"fields": {"yaer": {"assign": 1}, "year": {"assign": 1957}}})
+        assert (answer.status_code, answer.headers.get("X-Vespa-Ignored-Fields")) == (200, "true")
+        answer = httpx.put(path, json={"fields": {"year": {"assign": 1958}}})
+        assert (answer.status_code, "X-Vespa-Ignored-Fields" in answer.headers) == (200, False)
+        assert httpx.get(path).json()["fields"] == {"title": "Blue Train", "year": 1958}
+        answer = httpx.post(path, json={"fields": {"title": "x" * 2000}})
+        assert answer.status_code == 413
+        assert "limit of 1024 bytes" in answer.json()["message"] or "limit of 1000 bytes" in answer.json()["message"]
