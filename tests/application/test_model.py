@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -38,8 +40,12 @@ def app(
     )
 
 
+def unchecked(*_: object) -> tuple[()]:
+    return ()
+
+
 def model_of(package: ApplicationPackage) -> ApplicationModel:
-    return build_model(package, lambda _: None)
+    return build_model(package, lambda *_: ())
 
 
 def problems_of(package: ApplicationPackage) -> str:
@@ -62,7 +68,7 @@ def test_a_model_has_clusters_with_the_schemas_of_their_types() -> None:
 
 
 def test_all_problems_are_told_at_once() -> None:
-    def check(schema: Schema) -> None:
+    def check(schema: Schema, files: object) -> NoReturn:
         raise LanguageError("no such feature", Position(schema.source, 1, 2))
 
     overrides = "<validation-overrides><allow>x</allow></validation-overrides>"
@@ -138,16 +144,16 @@ def test_a_model_is_of_one_deployment() -> None:
     text = services.format(components="", documents='<document type="music" mode="index"/>')
     package = app(**{"services.xml": text})
     assert not model_of(package).has_search
-    assert build_model(package, lambda _: None, properties=DeployProperties(instance="beta")).has_search
+    assert build_model(package, lambda *_: (), properties=DeployProperties(instance="beta")).has_search
 
 
 def test_overrides_are_checked_for_a_day() -> None:
     text = "<validation-overrides><allow until='2026-12-01'>schema-removal</allow></validation-overrides>"
     package = app(**{"validation-overrides.xml": text})
-    model = build_model(package, lambda _: None, date(2026, 11, 20))
+    model = build_model(package, lambda *_: (), date(2026, 11, 20))
     assert model.overrides.allows("schema-removal", date(2026, 11, 20))
     with pytest.raises(InvalidPackage, match="too far in the future"):
-        build_model(package, lambda _: None, date(2026, 1, 1))
+        build_model(package, lambda *_: (), date(2026, 1, 1))
 
 
 def test_the_files_of_the_package_are_kept_but_for_those_that_are_nobody_s() -> None:

@@ -23,7 +23,7 @@ def package(documents: str, components: str = "", **files: str | bytes) -> Appli
 
 
 def model_of(found: ApplicationPackage) -> ApplicationModel:
-    return build_model(found, lambda _: None)
+    return build_model(found, lambda *_: ())
 
 
 def problems_of(found: ApplicationPackage) -> str:

@@ -59,7 +59,7 @@ class GrammarCheck:
         if kind not in rule.types:
             hint = nearest(kind, rule.types) if self.findings.has_room else ""
             self.findings.error(f"unknown type '{kind}' of '{element.tag}'{hint}", element.position)
-            return Rule(is_open=True, attributes={**rule.attributes, **next(iter(rule.types.values())).attributes})
+            return Rule(is_open=True)
         return rule.types[kind]
 
     def _check_attributes(self, element: Element, rule: Rule, *, quiet: bool) -> None:

@@ -99,7 +99,7 @@ def _unbalanced(selection: str) -> str:
 def _copies(element: Element, searchable: str, groups: int, findings: Findings) -> tuple[int, int]:
     """How many copies there are to be, and how many of them searchable. Here they are one."""
     declared = {tag: element.first(tag) for tag in ("redundancy", "min-redundancy")}
-    copies = [integer(found.text) or 1 for found in declared.values() if found is not None]
+    copies = [max(1, integer(found.text) or 1) for found in declared.values() if found is not None]
     if not copies:
         findings.warning("either 'redundancy' or 'min-redundancy' must be set for Vespa; 1 is taken", element.position)
     redundancy = max(copies, default=1)
