@@ -65,7 +65,9 @@ def describe(schema: Schema) -> Iterator[str]:
         fields = ", ".join(f"{field}: {inner}" for field, inner in getattr(type_, "fields", ()))
         yield f"  struct {name} {{ {fields} }}"
     for field in schema.fields.values():
-        yield " ".join([f"  field {field.name} {field.type}", *_settings(field, skip={"name", "type", "indexing"})])
+        plain = {"script"} if field.script and field.script.is_plain else set()
+        settings = _settings(field, skip={"name", "type", "indexing", *plain})
+        yield " ".join([f"  field {field.name} {field.type}", *settings])
     for name, fieldset in schema.fieldsets.items():
         yield " ".join([f"  fieldset {name}: {', '.join(fieldset.fields)}", *_settings(fieldset, {"name", "fields"})])
     for kind, resources in (("constant", schema.constants), ("onnx-model", schema.onnx_models)):

@@ -1,38 +1,303 @@
-"""Names of field types → data types, and which of the language's types are executed so far."""
+"""Names of field types → data types, with the structs that a schema declares.
+
+A struct's type holds the types of its fields, so a struct within itself has none: cycles are refused. Depth and size of
+a type are limited, as a few structs of structs can make a type that has no end for all who walk it.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field-types
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from difflib import get_close_matches
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from paperwasp.document.types import BOOL, PRIMITIVES, STRING, ArrayType, DataType, NumericType, array_of
-from paperwasp.schema.problems import Problems
+from paperwasp import limits
+from paperwasp.document.types import (
+    BOOL,
+    FLOAT16,
+    POSITION,
+    PREDICATE,
+    PRIMITIVES,
+    RAW,
+    SINGLE_TYPES,
+    STRING,
+    TAG,
+    URI,
+    AnnotationReferenceType,
+    ArrayType,
+    DataType,
+    MapType,
+    NumericType,
+    ReferenceType,
+    StructType,
+    TensorFieldType,
+    WeightedSetType,
+    array_of,
+    map_of,
+    reference_to,
+    struct_of,
+    tensor_field,
+    weighted_set_of,
+)
+from paperwasp.errors import Position
+from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
+from paperwasp.tensor.types import TensorType
 
-LATER: Final = frozenset({"position", "predicate", "raw", "uri", "tag", "struct"})
-"""Named types of the language that wait for their issue."""
-LATER_GENERIC: Final = ("weightedset<", "map<", "reference<", "annotationreference<", "tensor")
+_GENERIC: Final = re.compile(r"(\w+)<(.*)>", re.DOTALL)
+_COLLECTIONS: Final = ("array", "weightedset", "map", "reference", "annotationreference", "tensor")
+_KEYS: Final[frozenset[DataType]] = frozenset({*PRIMITIVES.values(), FLOAT16, URI, RAW})
+"""What the key of a map may be."""
+_SET_KEYS: Final = frozenset({"bool", "byte", "int", "long", "string", "uri"})
+RESERVED_NAMES: Final = frozenset(
+    {"attribute", "case", "documentid", "else", "host", "if", "index", "index_url", "position", "relevancy"}
+    | {"sddocname", "select_input", "split_foreach", "summary", "switch", "tokenize"}
+)
+"""Field names that Vespa refuses, in any case of letters."""
 
 
-def data_type(node: Node, structs: Collection[str], problems: Problems) -> DataType | None:
-    """The type that `node` declares, or None after telling `problems` why there is none."""
-    name = node.type
-    element = name.removeprefix("array<").removesuffix(">") if name.startswith("array<") else name
-    if element in PRIMITIVES:
-        return PRIMITIVES[name] if name == element else array_of(PRIMITIVES[element])
-    if name.startswith(("array<", *LATER_GENERIC)) or name in LATER or name in structs:
-        problems.error(f"the type {name} of {node.describe()} is not supported yet", node.position)
+class TypeScope:
+    """The types that one document and its schema can name: built in, and the structs that are declared or inherited."""
+
+    def __init__(
+        self,
+        structs: Iterable[Node],
+        annotations: Iterable[Node],
+        inherited: Mapping[str, DataType],
+        inherited_annotations: Iterable[str],
+        problems: Problems,
+    ) -> None:
+        self.problems = problems
+        self.declared: dict[str, Node] = {}
+        self.annotations = set(inherited_annotations)
+        self.structs: dict[str, DataType] = dict(inherited)
+        self.failed: set[str] = set()
+        """Structs that have no type; to name them elsewhere is no further problem."""
+        self._path: list[str] = []
+        self._depth = 0
+        self._sizes: dict[str, tuple[int, int]] = {}
+        """Name of a type → the parts within it and its depth."""
+        self._known: dict[str, DataType] = {}
+        for node in structs:
+            self._declare(node)
+        for name in tuple(self.declared):
+            self._struct(name)
+        self._declare_annotations(tuple(annotations))
+
+    def _declare(self, node: Node) -> None:
+        if node.name in self.declared or node.name in self.structs:
+            self.problems.error(f"struct {node.name} is defined twice", node.position)
+        elif node.name in SINGLE_TYPES or node.name in (*_COLLECTIONS, TAG.name):
+            self.problems.error(f"struct {node.name} has the name of a built-in type", node.position)
+        else:
+            self.declared[node.name] = node
+
+    def _declare_annotations(self, nodes: tuple[Node, ...]) -> None:
+        for node in nodes:
+            if node.name in self.annotations:
+                self.problems.error(f"annotation {node.name} is defined twice", node.position)
+            self.annotations.add(node.name)
+        for node in nodes:
+            for parent in node.inherits:
+                if parent not in self.annotations:
+                    message = f"annotation {node.name} inherits {parent!r}, which does not exist"
+                    self.problems.error(message + nearest(parent, self.annotations), node.position)
+            self._fields(node, {})
+
+    # Structs
+
+    def _struct(self, name: str) -> DataType | None:
+        """The type of a struct, made when first asked for; None after telling why there is none."""
+        if name in self.structs or name in self.failed or name not in self.declared:
+            return self.structs.get(name)
+        node = self.declared[name]
+        if name in self._path:
+            cycle = " holds ".join([*self._path[self._path.index(name) :], name])
+            self.problems.error(f"a cycle of structs: {cycle}", node.position)
+            return None
+        if len(self._path) >= limits.DATA_TYPE_DEPTH:
+            self.problems.error(f"structs are nested deeper than {limits.DATA_TYPE_DEPTH}", node.position)
+            return None
+        self._path.append(name)
+        outer, self._depth = self._depth, max(self._depth, len(self._path))
+        fields = self._fields(node, self._inherited_fields(node))
+        self._depth = outer
+        self._path.pop()
+        if fields is None or not self._fits(name, fields.values(), node.position):
+            self.failed.add(name)
+            return None
+        self.structs[name] = struct_of(name, fields)
+        return self.structs[name]
+
+    def _inherited_fields(self, node: Node) -> dict[str, DataType] | None:
+        fields: dict[str, DataType] = {}
+        for parent in node.inherits:
+            type_ = self._struct(parent)
+            if isinstance(type_, StructType):
+                for name, inherited in type_.fields:
+                    if fields.setdefault(name, inherited) != inherited:
+                        message = f"struct {node.name} inherits different fields {name} from its parents"
+                        self.problems.error(message, node.position)
+            elif parent in self.declared or parent in self.failed:
+                return None
+            else:
+                message = f"struct {node.name} inherits {parent!r}, which does not exist"
+                self.problems.error(message + nearest(parent, {*self.structs, *self.declared}), node.position)
+                return None
+        return fields
+
+    def _fields(self, node: Node, inherited: Mapping[str, DataType] | None) -> dict[str, DataType] | None:
+        fields = dict(inherited or {})
+        own: set[str] = set()
+        whole = inherited is not None
+        for child in node.all("field"):
+            if child.name.lower() in RESERVED_NAMES:
+                self.problems.error(f"{child.name!r} is reserved and cannot be the name of a field", child.position)
+            if child.name in fields:
+                how = "defined twice" if child.name in own else "inherited already"
+                self.problems.error(f"field {child.name} of {node.describe()} is {how}", child.position)
+            own.add(child.name)
+            type_ = self.type_of(child)
+            whole = whole and type_ is not None
+            if type_:
+                fields[child.name] = type_
+        return fields if whole else None
+
+    # Types
+
+    def type_of(self, node: Node) -> DataType | None:
+        """The type that `node` declares; None after telling why there is none."""
+        return self._parse(node.type, node)
+
+    def _parse(self, text: str, node: Node) -> DataType | None:
+        known = SINGLE_TYPES.get(text) or self._known.get(text)
+        if known is not None:
+            return known
+        if self._depth >= limits.DATA_TYPE_DEPTH:
+            return self._refuse(f"types are nested deeper than {limits.DATA_TYPE_DEPTH}", node)
+        self._depth += 1
+        found = self._named(text, node)
+        self._depth -= 1
+        if found is None or isinstance(found, StructType):
+            return found
+        if not self._fits(text, found.inner, node.position):
+            return None
+        self._known[text] = found
+        return found
+
+    def _named(self, text: str, node: Node) -> DataType | None:
+        if text.startswith("tensor"):
+            return self._tensor(text, node)
+        if generic := _GENERIC.fullmatch(text):
+            return self._collection(generic[1], generic[2], node)
+        if text == TAG.name:
+            return TAG
+        if text in self.declared or text in self.structs:
+            return self._struct(text)
+        if text not in self.failed:
+            words = [*SINGLE_TYPES, TAG.name, *_COLLECTIONS, *self.structs, *self.declared]
+            self._refuse(f"unknown type {text!r} of {node.describe()}{nearest(text, words)}", node)
         return None
-    nearest = get_close_matches(name, [*PRIMITIVES, *LATER, *structs], n=1)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-    problems.error(f"unknown type {name!r} of {node.describe()}{hint}", node.position)
-    return None
+
+    def _tensor(self, text: str, node: Node) -> DataType | None:
+        try:
+            type_ = TensorType.parse(text)
+        except ValueError as error:
+            return self._refuse(f"the type of {node.describe()}: {error}", node)
+        if any(dimension.size == 0 for dimension in type_.dimensions):
+            return self._refuse(f"{node.describe()} of type {text}: dense tensor dimensions must have a size", node)
+        return tensor_field(type_)
+
+    def _collection(self, name: str, inner: str, node: Node) -> DataType | None:
+        match name:
+            case "array":
+                return self._array(inner, node)
+            case "weightedset":
+                return self._weighted_set(inner, node)
+            case "map":
+                return self._map(*_two(inner), node)
+            case "reference":
+                return reference_to(inner)
+            case "annotationreference":
+                return self._annotation_reference(inner, node)
+        return self._refuse(f"unknown type {name}<…> of {node.describe()}{nearest(name, _COLLECTIONS)}", node)
+
+    def _array(self, inner: str, node: Node) -> DataType | None:
+        element = self._parse(inner, node)
+        if isinstance(element, TensorFieldType) or element == PREDICATE:
+            kind = "predicates" if element == PREDICATE else "tensors"
+            return self._refuse(f"{node.describe()} cannot be a collection of {kind}", node)
+        return array_of(element) if element else None
+
+    def _weighted_set(self, inner: str, node: Node) -> DataType | None:
+        key = self._parse(inner, node)
+        if key is None:
+            return None
+        if inner not in _SET_KEYS:
+            message = f"{node.describe()}: a weightedset of {inner} is not supported, only of "
+            return self._refuse(message + ", ".join(sorted(_SET_KEYS)), node)
+        return weighted_set_of(key)
+
+    def _map(self, key_text: str, value_text: str, node: Node) -> DataType | None:
+        if not value_text:
+            return self._refuse(f"the map of {node.describe()} needs two types, as in map<string,int>", node)
+        key, value = self._parse(key_text, node), self._parse(value_text, node)
+        if key is None or value is None:
+            return None
+        if key not in _KEYS:
+            return self._refuse(f"the key of {node.describe()} must be of a primitive type, and is {key}", node)
+        if isinstance(value, TensorFieldType) or value == PREDICATE:
+            return self._refuse(f"{node.describe()} cannot be a collection of {value}", node)
+        return map_of(key, value)
+
+    def _annotation_reference(self, name: str, node: Node) -> DataType | None:
+        if name not in self.annotations:
+            message = f"unknown annotation {name!r} of {node.describe()}{nearest(name, self.annotations)}"
+            return self._refuse(message, node)
+        return AnnotationReferenceType(f"annotationreference<{name}>", name)
+
+    def _refuse(self, message: str, node: Node) -> DataType | None:
+        self.problems.error(message, node.position)
+        return None
+
+    def _fits(self, name: str, inner: Iterable[DataType], position: Position | None) -> bool:
+        """Whether the type of these parts is within the limits; they are counted from the parts' own counts."""
+        measures = [self._measure(type_) for type_ in inner]
+        parts, depth = 1 + sum(m[0] for m in measures), 1 + max((m[1] for m in measures), default=0)
+        if parts > limits.DATA_TYPE_PARTS or depth > limits.DATA_TYPE_DEPTH:
+            self.problems.error(f"the type {name} is too large or nested too deep", position)
+            return False
+        self._sizes[name] = parts, depth
+        return True
+
+    def _measure(self, type_: DataType) -> tuple[int, int]:
+        known = self._sizes.get(type_.name)
+        if known is None:
+            measures = [self._measure(inner) for inner in type_.inner]
+            known = 1 + sum(m[0] for m in measures), 1 + max((m[1] for m in measures), default=0)
+            self._sizes[type_.name] = known
+        return known
+
+
+def _two(text: str) -> tuple[str, str]:
+    """The two types in `K,V`, where each may hold commas of its own."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character in "<([") - (character in ">)]")
+        if character == "," and not depth:
+            return text[:at], text[at + 1 :]
+    return text, ""
 
 
 def innermost(type_: DataType) -> DataType:
-    """The type of the single values in a field: the element type of an array, or the type itself."""
-    return type_.element if isinstance(type_, ArrayType) else type_
+    """The type of the single values in a field: that of an array's or weighted set's elements, or the type itself."""
+    match type_:
+        case ArrayType():
+            return type_.element
+        case WeightedSetType():
+            return type_.key
+    return type_
 
 
 def is_text(type_: DataType) -> bool:
@@ -42,3 +307,51 @@ def is_text(type_: DataType) -> bool:
 def is_number(type_: DataType) -> bool:
     """Whether Vespa counts it among the numeric types, which bool is not."""
     return isinstance(innermost(type_), NumericType) and innermost(type_) != BOOL
+
+
+def is_position(type_: DataType) -> bool:
+    return type_ == POSITION or (isinstance(type_, ArrayType) and type_.element == POSITION)
+
+
+def holds_struct(type_: DataType) -> bool:
+    """Whether it is a struct or map, or a collection of them."""
+    return any(isinstance(inner, StructType | MapType) for inner in type_.walk())
+
+
+def is_single(type_: DataType) -> bool:
+    return not isinstance(type_, ArrayType | WeightedSetType | MapType | StructType)
+
+
+def part_of(type_: DataType, path: str) -> DataType | None:
+    """The type at `path` within a field: names of structs' fields, `key` and `value` of maps, arrays passed through."""
+    for name in path.split("."):
+        while isinstance(type_, ArrayType):
+            type_ = type_.element
+        match type_:
+            case StructType():
+                found = type_.field(name)
+            case MapType():
+                found = {"key": type_.key, "value": type_.value}.get(name)
+            case _:
+                found = None
+        if found is None:
+            return None
+        type_ = found
+    return type_
+
+
+def parts_of(type_: DataType) -> tuple[str, ...]:
+    """The names that a path into a field of this type may start with."""
+    while isinstance(type_, ArrayType):
+        type_ = type_.element
+    match type_:
+        case StructType():
+            return tuple(name for name, _ in type_.fields)
+        case MapType():
+            return ("key", "value")
+    return ()
+
+
+def referred(type_: DataType) -> str:
+    """The document type that a reference refers to; empty for other types."""
+    return type_.target if isinstance(type_, ReferenceType) else ""

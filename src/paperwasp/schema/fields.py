@@ -1,332 +1,454 @@
-"""A field of a document, from its syntax to its settings.
+"""A field, from its syntax to its settings: what each of its elements says is a line in the table `_SETTINGS`.
 
-`_SETTINGS` is the list of what a field may say and paperwasp executes; what is in neither that table nor
-`_WITHOUT_EFFECT` is refused by name.
+What the settings may be together is checked in `field_checks`.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Final, cast, get_args
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, cast, get_args
 
-from paperwasp.document.types import BOOL, DataType
-from paperwasp.errors import Position
-from paperwasp.schema.data_types import data_type, innermost, is_number, is_text
-from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Match, Stemming
-from paperwasp.schema.problems import Problems
-from paperwasp.schema.tree import Node
-
-RESERVED_NAMES: Final = frozenset(
-    {"attribute", "case", "documentid", "else", "host", "if", "index", "index_url", "position", "relevancy"}
-    | {"sddocname", "select_input", "split_foreach", "summary", "switch", "tokenize"}
+from paperwasp.document.types import BOOL, WeightedSetType, weighted_set_of
+from paperwasp.schema.data_types import RESERVED_NAMES, TypeScope, is_text, part_of, parts_of
+from paperwasp.schema.field_checks import check_field, check_sub_field
+from paperwasp.schema.field_draft import Draft
+from paperwasp.schema.indexing import read_script
+from paperwasp.schema.model import (
+    AttributeSettings,
+    Field,
+    Hnsw,
+    IndexSettings,
+    Linguistics,
+    Match,
+    MatchSettings,
+    Sorting,
+    Stemming,
+    SubField,
 )
-"""Field names that Vespa refuses, in any case of letters."""
+from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.summary_fields import summary_of, values_of
+from paperwasp.schema.tree import Node
+from paperwasp.schema.values import INT_MAX, boolean, integer, number, one_of
 
-_OUTPUTS: Final = ("summary", "index", "attribute")
+DISTANCE_METRICS: Final = (
+    "euclidean", "angular", "dotproduct", "prenormalized-angular", "geodegrees", "hamming", "innerproduct"
+)  # fmt: skip
+RANK_TYPES: Final = ("identity", "about", "tags", "empty")
+NORMALIZINGS: Final = ("none", "codepoint", "lowercase", "accent", "all")
+_LONG_MAX: Final = 2**63 - 1
 
-
-@dataclass(slots=True)
-class _Draft:
-    """A field in the making: what its elements said, before they are checked against each other."""
-
-    node: Node
-    type: DataType
-    stemming: Stemming
-    outputs: frozenset[str] = frozenset()
-    indexing: str = ""
-    match: Match | None = None
-    cased: bool | None = None
-    normalizing: bool = True
-    enable_bm25: bool = False
-    fast_search: bool = False
-    fast_rank: bool = False
-    bolding: bool = False
-    summary: bool = False
-    rank: str = ""
-    weight: int = 100
-    attribute_node: Node | None = None
-    index_node: Node | None = None
-    match_node: Node | None = None
-    rank_node: Node | None = None
-    bolding_node: Node | None = None
-    dictionary_node: Node | None = None
+_Setting = Callable[[Draft, Node, Problems], None]
 
 
-_Setting = Callable[[_Draft, Node, Problems], None]
+def resolve_field(
+    node: Node, scope: TypeScope, stemming: Stemming, indexes: Iterable[Node], problems: Problems, *, in_document: bool
+) -> tuple[Field, Draft] | None:
+    """The field and its draft; None after telling `problems` why it has no type.
 
-
-def resolve_field(node: Node, structs: Collection[str], stemming: Stemming, problems: Problems) -> Field | None:
-    """The field, or None after telling `problems` why it has no type."""
+    `indexes` are the `index` elements outside of fields that have its name.
+    """
     if node.name.lower() in RESERVED_NAMES:
         problems.error(f"{node.name!r} is reserved and cannot be the name of a field", node.position)
-    type_ = data_type(node, structs, problems)
-    draft = _Draft(node, type_ or BOOL, stemming)
-    for child in node.children:
-        _apply(_SETTINGS, draft, child, problems)
+    elif not node.name[0].isalpha():
+        problems.error(f"{node.name!r} cannot be the name of a field: it must start with a letter", node.position)
+    type_ = scope.type_of(node)
+    draft = Draft(node, node.name, type_ or BOOL, stemming, in_document=in_document)
+    _apply_all(_SETTINGS, draft, node, problems)
+    for index in indexes:
+        _SETTINGS["index"](draft, index, problems)
     if type_ is None:
         return None
-    _check(draft, problems)
-    return _field(draft)
+    check_field(draft, problems)
+    return _field(draft), draft
 
 
 def stemming_of(node: Node, problems: Problems) -> Stemming:
     """The stemming that a `stemming:` element names."""
-    if node.text in get_args(Stemming):
-        return cast(Stemming, node.text)
-    problems.error(_unknown_word("stemming", node.text, get_args(Stemming)), node.value_position)
-    return "best"
+    return cast(Stemming, one_of(node, get_args(Stemming), problems, "best"))
 
 
-def _apply(settings: Mapping[str, _Setting], draft: _Draft, node: Node, problems: Problems) -> None:
-    if setting := settings.get(node.keyword):
-        setting(draft, node, problems)
-    elif why := _WITHOUT_EFFECT.get(node.keyword):
-        problems.without_effect(node, why)
-    else:
-        problems.unsupported(node, draft.node.describe())
+def _apply_all(settings: Mapping[str, _Setting], draft: Draft, node: Node, problems: Problems) -> None:
+    for child in node.children:
+        if setting := settings.get(child.keyword):
+            setting(draft, child, problems)
+        else:
+            problems.without_effect(child, _WITHOUT_EFFECT[child.keyword])
 
 
-def _each(settings: Mapping[str, _Setting], remember: str = "") -> _Setting:
-    """A setting that is a block of settings; the block itself is kept in the draft's `remember`."""
+def _each(settings: Mapping[str, _Setting]) -> _Setting:
+    """A setting that is a block of settings."""
 
-    def apply(draft: _Draft, node: Node, problems: Problems) -> None:
-        if node.name not in ("", draft.node.name):
-            problems.error(f"{node.describe()} under another name than the field's is not supported yet", node.position)
-            return
-        if remember:
-            setattr(draft, remember, node)
-        for child in node.children:
-            _apply(settings, draft, child, problems)
+    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+        draft.places.setdefault(node.keyword, node)
+        _apply_all(settings, draft, node, problems)
 
     return apply
 
 
-def _flag(name: str, value: object = True) -> _Setting:
-    def apply(draft: _Draft, node: Node, problems: Problems) -> None:
-        setattr(draft, name, value)
+def _own(settings: Mapping[str, _Setting], what: str) -> _Setting:
+    """As `_each`, for a block that may have a name: under another than the field's, it has no effect any more."""
+    apply = _each(settings)
+
+    def apply_own(draft: Draft, node: Node, problems: Problems) -> None:
+        if node.name in ("", draft.name, draft.name.rpartition(".")[2]):
+            apply(draft, node, problems)
+        else:
+            message = f"{node.describe()} of {draft.described} has no effect: {what} of another name is deprecated"
+            problems.warn(f"{message}, define a field of that name outside the document", node.position)
+
+    return apply_own
+
+
+def _set(group: str, name: str, convert: Callable[[Node, Problems], object]) -> _Setting:
+    """Sets `name` in the draft's group of settings (`attribute`, `index`, …)."""
+
+    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+        getattr(draft, group)[name] = convert(node, problems)
+        draft.places[node.keyword] = node
 
     return apply
 
 
-def _nothing(draft: _Draft, node: Node, problems: Problems) -> None:
+def _true(group: str, name: str) -> _Setting:
+    return _set(group, name, lambda node, problems: True)
+
+
+def _word(group: str, name: str, words: tuple[str, ...]) -> _Setting:
+    return _set(group, name, lambda node, problems: one_of(node, words, problems, words[0]))
+
+
+def _whole(group: str, name: str, least: int = 0, most: int = INT_MAX) -> _Setting:
+    return _set(group, name, lambda node, problems: integer(node, problems, least, most))
+
+
+def _nothing(draft: Draft, node: Node, problems: Problems) -> None:
     """The element says what is so anyway."""
 
 
-# indexing
+# indexing, index, attribute
 
 
-def _indexing(draft: _Draft, node: Node, problems: Problems) -> None:
-    draft.indexing = " ".join(node.text.split())
-    statements = [statement for statement in node.text.strip("{} \n\t\r").split(";") if statement.strip()]
-    if not statements:
-        problems.error(f"the indexing of {draft.node.describe()} is empty", node.value_position)
-    for statement in statements:
-        for expression in statement.split("|"):
-            _output(draft, expression.split(), node.value_position, problems)
+def _indexing(draft: Draft, node: Node, problems: Problems) -> None:
+    if "indexing" in draft.places:
+        problems.error(f"{draft.described} has indexing twice", node.position)
+        return
+    draft.places["indexing"] = node
+    draft.script = read_script(node, draft.name, in_document=draft.in_document, problems=problems)
+    if draft.script:
+        draft.outputs = frozenset(draft.script.outputs)
 
 
-def _output(draft: _Draft, words: list[str], position: Position | None, problems: Problems) -> None:
-    """Takes one output expression into account: `summary`, `index` or `attribute`, with no name or the field's own."""
-    own = draft.node.name
-    if words and words[0] in _OUTPUTS and words[1:] in ([], [own]):
-        draft.outputs |= {words[0]}
-    elif not words:
-        problems.error(f"the indexing of {draft.node.describe()} has nothing beside a '|'", position)
-    else:
-        what = " ".join(words)
-        problems.error(f"the indexing expression {what!r} of {draft.node.describe()} is not supported yet", position)
+def _stemming(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.stemming = stemming_of(node, problems)
 
 
-# match, stemming, normalizing, rank
+def _hnsw(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.places["hnsw"] = node
+    _apply_all(_HNSW, draft, node, problems)
+
+
+def _alias(draft: Draft, node: Node, problems: Problems) -> None:
+    if draft.aliases.setdefault(node.text, node.name or draft.name) != (node.name or draft.name):
+        problems.error(f"{draft.described} has the alias {node.text!r} twice", node.value_position)
+    draft.places["alias"] = node
+
+
+# match, rank, sorting, dictionary
 
 
 def _match(value: Match) -> _Setting:
-    def apply(draft: _Draft, node: Node, problems: Problems) -> None:
+    def apply(draft: Draft, node: Node, problems: Problems) -> None:
         if draft.match not in (None, value):
-            problems.error(f"{draft.node.describe()} cannot match both {draft.match} and {value}", node.position)
+            problems.error(f"{draft.described} cannot match both {draft.match} and {value}", node.position)
         draft.match = value
 
     return apply
 
 
-def _stemming(draft: _Draft, node: Node, problems: Problems) -> None:
-    draft.stemming = stemming_of(node, problems)
+def _cased(value: bool) -> _Setting:
+    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+        draft.cased = value
+
+    return apply
 
 
-def _normalizing(draft: _Draft, node: Node, problems: Problems) -> None:
-    if node.text == "none":
-        draft.normalizing = False
+def _algorithm(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.match_settings["algorithm"] = node.keyword
+    draft.places["algorithm"] = node
+
+
+def _rank(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.rank.add(node.keyword)
+
+
+def _rank_type(draft: Draft, node: Node, problems: Problems) -> None:
+    word = node.text.lower()
+    if word not in RANK_TYPES:
+        message = f"unknown rank-type {node.text!r}{nearest(word, RANK_TYPES)}"
+        problems.error(message, node.value_position)
+    elif node.name not in ("", draft.name):
+        problems.without_effect(node, f"there is no index {node.name!r}")
     else:
-        problems.error(f"normalizing: {node.text} is not supported yet", node.value_position)
+        draft.rank_type = word
 
 
-def _rank_type(draft: _Draft, node: Node, problems: Problems) -> None:
-    if node.text != "about" or node.name not in ("", draft.node.name):
-        problems.unsupported(node, draft.node.describe())
+def _order(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.sorting["order"] = node.keyword if node.keyword != "order" else node.text
 
 
-def _rank_filter(draft: _Draft, node: Node, problems: Problems) -> None:
-    draft.rank = draft.rank or "filter"  # normal wins over filter, in whatever order they come
+def _sorting(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.places["sorting"] = node
+    _apply_all(_SORTING, draft, node, problems)
 
 
-def _weight(draft: _Draft, node: Node, problems: Problems) -> None:
-    draft.weight = int(node.text.rstrip("L"))
-    if draft.weight < 0:
-        problems.error(f"the weight of {draft.node.describe()} is negative", node.value_position)
+def _dictionary(word: str) -> _Setting:
+    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+        draft.dictionary.add(word)
+
+    return apply
+
+
+def _normalizing(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.index["normalizing"] = one_of(node, NORMALIZINGS, problems, "all") in ("accent", "all")
+
+
+def _weight(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.weight = integer(node, problems)
+
+
+def _id(draft: Draft, node: Node, problems: Problems) -> None:
+    value = integer(node, problems, least=1)
+    if 100 <= value <= 127:
+        problems.error(f"the id of {draft.described} must be less than 100 or more than 127", node.value_position)
+    problems.without_effect(node, "numeric field ids are chosen internally")
+
+
+def _query_command(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.query_commands.append(node.text)
+    draft.places["query-command"] = node
+
+
+def _profile(draft: Draft, node: Node, problems: Problems) -> None:
+    if node.values:
+        draft.linguistics = Linguistics(node.text, node.text)
+        return
+    said = {child.keyword: child.text for child in node.children}
+    draft.linguistics = Linguistics(said.get("index", ""), said.get("search", said.get("index", "")))
+
+
+def _weighted_set(draft: Draft, node: Node, problems: Problems) -> None:
+    if not isinstance(draft.type, WeightedSetType):
+        problems.error(f"{draft.described} is no weightedset", node.position)
+        return
+    words = {child.keyword for child in node.children}
+    draft.type = weighted_set_of(
+        draft.type.key,
+        create_if_nonexistent="create-if-nonexistent" in words or draft.type.create_if_nonexistent,
+        remove_if_zero="remove-if-zero" in words or draft.type.remove_if_zero,
+    )
 
 
 # summary and bolding
 
 
-def _bolding(draft: _Draft, node: Node, problems: Problems) -> None:
-    draft.bolding = node.text in ("on", "true")
-    draft.bolding_node = node
+def _bolding(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.bolding = boolean(node)
+    draft.places["bolding"] = node
 
 
-def _summary(draft: _Draft, node: Node, problems: Problems) -> None:
-    if node.type not in ("", draft.node.type):
-        problems.error(f"a summary of another type than {draft.node.describe()} is not supported yet", node.position)
-    _each(_SUMMARY)(draft, node, problems)
-    draft.summary = True
+def _summary(draft: Draft, node: Node, problems: Problems) -> None:
+    name = node.name or draft.name
+    if node.type and node.type != draft.node.type:
+        message = f"the type of {node.describe()} of {draft.described} is ignored: a summary has that of its source"
+        problems.warn(message, node.position)
+    draft.add_summary(summary_of(node, name, draft.name, problems), values_of(node, "to"))
 
 
-def _source(draft: _Draft, node: Node, problems: Problems) -> None:
-    if node.values != (draft.node.name,):
-        problems.unsupported(node, draft.node.describe())
+def _summary_to(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.add_summary(None, node.values, node.name or draft.name)
 
 
-# dictionary
+# struct-field
 
 
-def _dictionary_cased(draft: _Draft, node: Node, problems: Problems) -> None:
-    draft.dictionary_node = node
+def _struct_field(draft: Draft, node: Node, problems: Problems) -> None:
+    type_ = part_of(draft.type, node.name)
+    path = f"{draft.name}.{node.name}"
+    if node.name.rpartition(".")[2].lower() in RESERVED_NAMES:
+        problems.error(f"{node.name!r} is reserved and cannot be the name of a field", node.position)
+    elif path in draft.sub_drafts:
+        problems.error(f"struct-field {node.name} of {draft.described} is defined twice", node.position)
+    elif type_ is None:
+        hint = nearest(node.name, parts_of(draft.type))
+        problems.error(f"{draft.described} of type {draft.type} has no part {node.name!r}{hint}", node.position)
+    else:
+        sub = Draft(node, path, type_, draft.stemming, in_document=draft.in_document)
+        _apply_all(_SETTINGS, sub, node, problems)
+        check_sub_field(draft, sub, problems)
+        draft.sub_drafts[path] = sub
+        draft.sub_drafts |= sub.sub_drafts
 
 
 _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
-    "id": "numeric field ids are chosen internally",
     "header": "it has no meaning any more",
     "body": "it has no meaning any more",
-    "fast-access": "every attribute is in memory on its node",
     "enable-bit-vectors": "posting lists choose their own representation",
-    "btree": "there is one kind of dictionary",
-    "hash": "there is one kind of dictionary",
-    "uncased": "whether an attribute minds case follows from its match setting",
-    "prefix": "attributes can always be searched by prefix, where the query asks for it",
 }
 
 _MATCH: Final[Mapping[str, _Setting]] = {
     "text": _match("text"),
     "word": _match("word"),
     "exact": _match("exact"),
-    "cased": _flag("cased"),
-    "uncased": _flag("cased", False),
+    "gram": _match("gram"),
+    "cased": _cased(True),
+    "uncased": _cased(False),
+    **dict.fromkeys(("prefix", "substring", "suffix"), _algorithm),
+    "gram-size": _whole("match_settings", "gram_size", least=1),
+    "exact-terminator": _set("match_settings", "exact_terminator", lambda node, problems: node.text),
+    "max-length": _whole("match_settings", "max_length", least=1),
+    "max-occurrences": _whole("match_settings", "max_occurrences", least=1),
+    "max-token-length": _whole("match_settings", "max_token_length", least=1),
 }
-_INDEX: Final[Mapping[str, _Setting]] = {"enable-bm25": _flag("enable_bm25"), "stemming": _stemming}
-_ATTRIBUTE: Final[Mapping[str, _Setting]] = {"fast-search": _flag("fast_search"), "fast-rank": _flag("fast_rank")}
-_RANK: Final[Mapping[str, _Setting]] = {"filter": _rank_filter, "normal": _flag("rank", "normal")}
-_SUMMARY: Final[Mapping[str, _Setting]] = {
-    "full": _nothing,
-    "static": _nothing,
-    "bolding": _bolding,
-    "source": _source,
+_INDEX: Final[Mapping[str, _Setting]] = {
+    "enable-bm25": _true("index", "enable_bm25"),
+    "prefix": _true("index", "prefix"),
+    "stemming": _stemming,
+    "alias": _alias,
+    "arity": _whole("index", "arity"),
+    "lower-bound": _whole("index", "lower_bound", -_LONG_MAX - 1, _LONG_MAX),
+    "upper-bound": _whole("index", "upper_bound", -_LONG_MAX - 1, _LONG_MAX),
+    "dense-posting-list-threshold": _set("index", "dense_posting_list_threshold", number),
+    "hnsw": _hnsw,
+}
+_HNSW: Final[Mapping[str, _Setting]] = {
+    "max-links-per-node": _whole("hnsw", "max_links_per_node", least=1),
+    "neighbors-to-explore-at-insert": _whole("hnsw", "neighbors_to_explore_at_insert", least=1),
+    "multi-threaded-indexing": _set("hnsw", "multi_threaded_indexing", lambda node, problems: boolean(node)),
+}
+_SORTING: Final[Mapping[str, _Setting]] = {
+    **dict.fromkeys(("ascending", "descending", "order"), _order),
+    "function": _set("sorting", "function", lambda node, problems: node.text),
+    "strength": _set("sorting", "strength", lambda node, problems: node.text),
+    "locale": _set("sorting", "locale", lambda node, problems: node.text),
+}
+_ATTRIBUTE: Final[Mapping[str, _Setting]] = {
+    "fast-search": _true("attribute", "fast_search"),
+    "fast-rank": _true("attribute", "fast_rank"),
+    "fast-access": _true("attribute", "fast_access"),
+    "paged": _true("attribute", "paged"),
+    "mutable": _true("attribute", "mutable"),
+    "enable-only-bit-vector": _true("attribute", "enable_only_bit_vector"),
+    "distance-metric": _word("attribute", "distance_metric", DISTANCE_METRICS),
+    "sorting": _sorting,
+    "alias": _alias,
 }
 _SETTINGS: Final[Mapping[str, _Setting]] = {
     "indexing": _indexing,
-    "index": _each(_INDEX, "index_node"),
-    "attribute": _each(_ATTRIBUTE, "attribute_node"),
-    "match": _each(_MATCH, "match_node"),
-    "rank": _each(_RANK, "rank_node"),
-    "dictionary": _each({"cased": _dictionary_cased}),
+    "index": _own(_INDEX, "an index"),
+    "attribute": _own(_ATTRIBUTE, "an attribute"),
+    "match": _each(_MATCH),
+    "rank": _each(dict.fromkeys(("filter", "normal", "literal"), _rank)),
+    "dictionary": _each({word: _dictionary(word) for word in ("hash", "btree", "cased", "uncased")}),
+    "sorting": _sorting,
     "stemming": _stemming,
     "normalizing": _normalizing,
     "rank-type": _rank_type,
     "weight": _weight,
     "bolding": _bolding,
     "summary": _summary,
+    "summary-to": _summary_to,
+    "alias": _alias,
+    "query-command": _query_command,
+    "linguistics": _each({"profile": _profile}),
+    "weightedset": _weighted_set,
+    "struct-field": _struct_field,
+    "id": _id,
 }
 
 
-# Checks of one setting against another, and the result
+# The result
 
 
-def _check(draft: _Draft, problems: Problems) -> None:
-    name, position = draft.node.describe(), draft.node.position
-    if "index" in draft.outputs and not is_text(draft.type):
-        _index_of_other_type(draft, problems)
-    if "attribute" in draft.outputs and innermost(draft.type) == BOOL and draft.type != BOOL:
-        problems.error(f"{name} cannot be an attribute: only single bools can", position)
-    if draft.attribute_node and "attribute" not in draft.outputs:
-        problems.error(
-            f"{name} has attribute settings, but its indexing makes no attribute", draft.attribute_node.position
-        )
-    if draft.index_node and "index" not in draft.outputs:
-        problems.without_effect(draft.index_node, f"{name} has no index")
-    for node in (draft.match_node, draft.rank_node):
-        if node and not draft.outputs & {"index", "attribute"}:
-            problems.error(f"{name} has {node.keyword} settings, but neither an index nor an attribute", node.position)
-    if draft.match_node and not is_text(draft.type):
-        problems.without_effect(draft.match_node, f"{name} is not text")
-    if draft.fast_rank and draft.attribute_node:
-        problems.without_effect(draft.attribute_node, f"fast-rank is for tensors, and {name} is none")
-    if draft.dictionary_node and draft.cased is not True:
-        problems.error(f"{name} has a cased dictionary, but does not say match: cased", draft.dictionary_node.position)
-    _check_bolding(draft, problems)
-
-
-def _index_of_other_type(draft: _Draft, problems: Problems) -> None:
-    """Does as Vespa does with an index of numbers: it becomes an attribute, with a warning."""
-    position = draft.node.position
-    if not is_number(draft.type):
-        problems.error(f"{draft.node.describe()} cannot have an index: its type is {draft.type}", position)
-        return
-    draft.outputs = (draft.outputs - {"index"}) | {"attribute"}
-    message = f"{draft.node.describe()} is an attribute instead of an index, as its type is {draft.type}"
-    problems.note(message, position)
-
-
-def _check_bolding(draft: _Draft, problems: Problems) -> None:
-    if draft.bolding and draft.bolding_node and not (is_text(draft.type) and "index" in draft.outputs):
-        message = f"{draft.node.describe()} cannot have bolding: that is for strings with an index"
-        problems.error(message, draft.bolding_node.position)
-
-
-def _field(draft: _Draft) -> Field:
+def _field(draft: Draft) -> Field:
     text = is_text(draft.type)
-    whole = draft.match in ("word", "exact")
-    index = IndexSettings(
-        # One word is matched as it is: Vespa neither stems it nor removes its accents.
-        stemming="none" if whole else draft.stemming,
-        normalizing=draft.normalizing and not whole,
-        enable_bm25=draft.enable_bm25,
-    )
-    attribute = AttributeSettings(draft.fast_search, draft.fast_rank, cased=text and draft.cased is True)
     return Field(
-        name=draft.node.name,
+        name=draft.name,
         type=draft.type,
-        index=index if "index" in draft.outputs else None,
-        attribute=attribute if "attribute" in draft.outputs else None,
-        summary=draft.summary or "summary" in draft.outputs,
+        index=_index(draft),
+        attribute=_attribute(draft),
+        summary=bool(draft.summaries) or "summary" in draft.outputs,
         match=_match_mode(draft) if text else None,
         bolding=draft.bolding,
-        rank_filter=draft.rank == "filter" or (draft.rank == "" and draft.match == "exact" and text),
+        rank_filter=_is_filter(draft),
         weight=draft.weight,
-        indexing=draft.indexing,
+        indexing=" ".join(draft.places["indexing"].text.split()) if "indexing" in draft.places else "",
+        in_document=draft.in_document,
         position=draft.node.position,
         cased=text and draft.cased is True,
+        script=draft.script.resolved() if draft.script else None,
+        match_settings=MatchSettings(**draft.match_settings),
+        rank_type=draft.rank_type,
+        rank_literal="literal" in draft.rank,
+        normal_rank="normal" in draft.rank,
+        linguistics=draft.linguistics,
+        sub_fields=MappingProxyType({sub.name.partition(".")[2]: _sub_field(sub) for sub in draft.sub_drafts.values()}),
+        query_commands=tuple(draft.query_commands),
+        aliases=MappingProxyType(draft.aliases),
+        summaries=tuple(draft.summaries),
     )
 
 
-def _match_mode(draft: _Draft) -> Match | None:
+def _sub_field(draft: Draft) -> SubField:
+    return SubField(
+        name=draft.name.partition(".")[2],
+        type=draft.type,
+        index=_index(draft),
+        attribute=_attribute(draft),
+        summary="summary" in draft.outputs,
+        match=_match_mode(draft) if is_text(draft.type) else None,
+        match_settings=MatchSettings(**draft.match_settings),
+        rank_filter=_is_filter(draft),
+        script=draft.script.resolved() if draft.script else None,
+        position=draft.node.position,
+    )
+
+
+def _index(draft: Draft) -> IndexSettings | None:
+    """Of predicate fields, the settings are those of the attribute."""
+    if "index" not in draft.outputs and "arity" not in draft.index:
+        return None
+    settings: dict[str, Any] = {"normalizing": True, **draft.index}
+    if draft.match in ("word", "exact", "gram"):
+        # One word is matched as it is: Vespa neither stems it nor removes its accents. Nor are grams stemmed.
+        settings["normalizing"] = False
+        return IndexSettings(stemming="none", **settings)
+    hnsw = Hnsw(**draft.hnsw) if draft.is_tensor else None
+    return IndexSettings(stemming=draft.stemming, hnsw=hnsw, **settings)
+
+
+def _attribute(draft: Draft) -> AttributeSettings | None:
+    if "attribute" not in draft.outputs:
+        return None
+    return AttributeSettings(
+        cased=is_text(draft.type) and draft.cased is True,
+        hashed="hash" in draft.dictionary,
+        ordered="btree" in draft.dictionary or "hash" not in draft.dictionary,
+        sorting=Sorting(**draft.sorting) if draft.sorting else None,
+        **draft.attribute,
+    )
+
+
+def _is_filter(draft: Draft) -> bool:
+    """`normal` wins over `filter`, in whatever order they come."""
+    if "normal" in draft.rank:
+        return False
+    return "filter" in draft.rank or (draft.match == "exact" and is_text(draft.type))
+
+
+def _match_mode(draft: Draft) -> Match | None:
     if draft.match or draft.cased is None:
         return draft.match
     return "cased" if draft.cased else "uncased"
-
-
-def _unknown_word(what: str, word: str, words: Collection[str]) -> str:
-    nearest = get_close_matches(word, words, n=1)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else f"; there are {', '.join(words)}"
-    return f"unknown {what} {word!r}{hint}"

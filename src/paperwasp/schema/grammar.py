@@ -288,7 +288,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "dynamic": _flag(),
             "tokens": _flag(),
             "matched-elements-only": _flag(),
-            "select-elements-by": _value(Value.WORD),
+            "select-elements-by": _value(Value.LINE),
             "bolding": _value(Value.BOOLEAN),
             "source": _value(Value.WORDS),
             "to": _value(Value.WORDS),
@@ -334,6 +334,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "rank-type": Element((Part.NAME,), value=Value.WORD),
             "weight": Element((Part.NAME,), value=Value.INTEGER),
             "weakand": _block("weakand"),
+            "prefetch-tensors": Element(value=Value.BOOLEAN),
             **_TUNING,
         },
         "field rank": {

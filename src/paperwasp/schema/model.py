@@ -119,6 +119,30 @@ class IndexingScript:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryField:
+    """One field of a document summary."""
+
+    name: str
+    sources: tuple[str, ...]
+    type: DataType | None = None
+    """None: that of the source."""
+    dynamic: bool = False
+    bolding: bool = False
+    tokens: bool = False
+    matched_elements_only: bool = False
+    select_elements_by: str = ""
+    position: Position | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSummary:
+    """`summary` in a field: what is shown, and by which document summaries; none: by `default`."""
+
+    shown: SummaryField
+    to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SubField:
     """What a `struct-field` block says of a part of a field, `name` being the path below the field (`key.name`)."""
 
@@ -128,8 +152,9 @@ class SubField:
     attribute: AttributeSettings | None = None
     summary: bool = False
     match: Match | None = None
-    match_settings: MatchSettings = MatchSettings()  # noqa: RUF009 — frozen
+    match_settings: MatchSettings = MatchSettings()
     rank_filter: bool = False
+    script: IndexingScript | None = None
     position: Position | None = None
 
 
@@ -152,7 +177,7 @@ class Field:
     cased: bool = False
     """Whether matching minds case; `match` says so only where it says nothing else."""
     script: IndexingScript | None = None
-    match_settings: MatchSettings = MatchSettings()  # noqa: RUF009
+    match_settings: MatchSettings = MatchSettings()
     rank_type: str = ""
     rank_literal: bool = False
     normal_rank: bool = False
@@ -164,6 +189,8 @@ class Field:
     """Alias → the name that it stands for."""
     imported: ImportedField | None = None
     """Where the value comes from, if from a referred document."""
+    summaries: tuple[FieldSummary, ...] = ()
+    """What `summary`, `summary-to` and `bolding` in the field say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,22 +362,6 @@ class RankProfile:
     """Keyword → value for what tunes execution: num-threads-per-search, approximate-threshold, weakand …, …"""
     expression_positions: Mapping[str, Position] = field(default_factory=_empty)
     """Where the text of `first-phase`, `second-phase`, `match-features`, `summary-features`, `rank-features` starts."""
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryField:
-    """One field of a document summary."""
-
-    name: str
-    sources: tuple[str, ...]
-    type: DataType | None = None
-    """None: that of the source."""
-    dynamic: bool = False
-    bolding: bool = False
-    tokens: bool = False
-    matched_elements_only: bool = False
-    select_elements_by: str = ""
-    position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from paperwasp.errors import Finding, InvalidPackage, Position
@@ -43,11 +43,6 @@ class Problems:
     def note(self, message: str, position: Position | None) -> None:
         self._found.add(Finding(message, position, "INFO"))
 
-    def unsupported(self, node: Node, of: str = "") -> None:
-        """Refuses an element that the language has and paperwasp does not execute yet."""
-        where = f" of {of}" if of else ""
-        self.error(f"{node.describe()}{where} is not supported yet", node.position)
-
     def without_effect(self, node: Node, why: str) -> None:
         self.note(f"{node.describe()} is accepted without effect: {why}", node.position)
 
@@ -63,7 +58,7 @@ class Problems:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """How an error goes on that says that `word` is none of `words`: with the nearest one, or all if they are few."""
-    known = list(words)
+    known = list(words) if isinstance(words, Sequence | Mapping) else sorted(words)
     found = get_close_matches(word, known, n=1)
     if found:
         return f"; did you mean {found[0]!r}?"

@@ -11,21 +11,32 @@ Vespa: https://docs.vespa.ai/en/schemas/inheritance-in-schemas.html#rank-profile
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from paperwasp import limits
-from paperwasp.schema.model import Field, RankProfile
-from paperwasp.schema.problems import Problems
-from paperwasp.schema.rank_settings import FEATURE_LISTS, RankSettings, Surroundings, read_settings
+from paperwasp.errors import Position
+from paperwasp.schema.model import (
+    Constant,
+    Field,
+    FieldRank,
+    Function,
+    GlobalPhase,
+    Input,
+    OnnxModel,
+    RankProfile,
+)
+from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.rank_settings import FEATURE_LISTS, RankSettings, Surroundings, Text, read_settings
 from paperwasp.schema.tree import Node
 
 BUILT_IN: Final[Mapping[str, RankSettings]] = MappingProxyType(
     {
         "default": RankSettings("default", is_default=True),
         # A constant: every hit scores 0.0, and no rank feature is needed for it.
-        "unranked": RankSettings("unranked", single={"first_phase": "0", "ignore_default_rank_features": True}),
+        "unranked": RankSettings("unranked", single={"first_phase": Text("0"), "ignore_default_rank_features": True}),
     }
 )
 
@@ -66,26 +77,85 @@ def _with_inner(nodes: Iterable[Node], outer: str, problems: Problems) -> Iterat
         yield from _with_inner(node.all("rank-profile"), name, problems)
 
 
-def rank_profile(settings: RankSettings, fields: Mapping[str, Field]) -> RankProfile:
-    """The profile as the rest of the code sees it, with the ranking settings of the schema's fields in it."""
-    single: dict[str, Any] = settings.single
-    weights = {f.name: f.weight if settings.is_default else 100 for f in fields.values() if f.weight != 100}
-    filters = {f.name: True for f in fields.values() if f.rank_filter} | settings.filters
+@dataclass(frozen=True, slots=True)
+class FieldRanking:
+    """What the fields of a schema say about ranking, for all its profiles."""
+
+    weights: Mapping[str, int]
+    filters: Mapping[str, bool]
+    rank_types: Mapping[str, str]
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Field]) -> FieldRanking:
+        return cls(
+            {each.name: each.weight for each in fields.values() if each.weight != 100},
+            {each.name: True for each in fields.values() if each.rank_filter},
+            {each.name: each.rank_type for each in fields.values() if each.rank_type},
+        )
+
+
+def rank_profile(
+    settings: RankSettings,
+    ranking: FieldRanking,
+    constants: Mapping[str, Constant],
+    onnx_models: Mapping[str, OnnxModel],
+) -> RankProfile:
+    """The profile as the rest of the code sees it, with what the schema and its fields say in it."""
+    single = _values(settings)
+    weights = {name: weight if settings.is_default else 100 for name, weight in ranking.weights.items()}
+    filters = {**ranking.filters, **settings.filters}
     match, summary, rank = (settings.features.get(keyword, ()) for keyword in FEATURE_LISTS)
     return RankProfile(
         name=settings.name,
         functions=MappingProxyType(settings.functions),
-        constants=MappingProxyType(settings.constants),
+        constants=MappingProxyType({**constants, **settings.constants}),
         inputs=MappingProxyType(settings.inputs),
+        onnx_models=MappingProxyType({**onnx_models, **settings.onnx_models}),
         match_features=match,
         summary_features=summary,
         rank_features=rank,
-        rank_properties=MappingProxyType({key: (value,) for key, value in settings.properties.items()}),
+        rank_properties=MappingProxyType(settings.properties),
         field_weights=MappingProxyType(weights | settings.weights),
         filter_fields=frozenset(name for name, is_filter in filters.items() if is_filter),
+        field_ranks=MappingProxyType(_field_ranks(settings, ranking)),
+        mutations=settings.mutations,
+        tuning=MappingProxyType(settings.tuning),
         position=settings.position,
+        inherits=settings.parents,
+        expression_positions=MappingProxyType(_positions(settings)),
         **single,
     )
+
+
+def _values(settings: RankSettings) -> dict[str, Any]:
+    """The settings with one value, as RankProfile has them. The totals are over nodes, of which there is one."""
+    single: dict[str, Any] = {
+        name: value.text if isinstance(value, Text) else value for name, value in settings.single.items()
+    }
+    for total, name in (("total_keep_rank_count", "keep_rank_count"), ("total_rerank_count", "rerank_count")):
+        if total in single:
+            single[name] = single.pop(total)
+    expression = settings.single.get("global_phase")
+    count = single.pop("global_rerank_count", 100)
+    limit = single.pop("global_rank_score_drop_limit", None)
+    if isinstance(expression, Text):
+        single["global_phase"] = GlobalPhase(expression.text, count, limit, expression.position)
+    return single
+
+
+def _positions(settings: RankSettings) -> dict[str, Position]:
+    texts = {keyword: settings.single.get(keyword.replace("-", "_")) for keyword in ("first-phase", "second-phase")}
+    places = {keyword: text.position for keyword, text in texts.items() if isinstance(text, Text) and text.position}
+    return {**places, **settings.feature_positions}
+
+
+def _field_ranks(settings: RankSettings, ranking: FieldRanking) -> dict[str, FieldRank]:
+    types = {**ranking.rank_types, **settings.rank_types}
+    names = dict.fromkeys([*types, *settings.filter_thresholds, *settings.element_gaps])
+    return {
+        name: FieldRank(settings.filter_thresholds.get(name), settings.element_gaps.get(name), types.get(name, ""))
+        for name in names
+    }
 
 
 class _Resolution:
@@ -122,26 +192,61 @@ class _Resolution:
             return None
         found = self.scope.inherited.get(name) or BUILT_IN.get(name)
         if found is None:
-            what = "itself" if name == child else f"{name!r}, which does not exist"
+            known = {*self.scope.declared, *self.scope.inherited, *BUILT_IN} - {child}
+            what = "itself" if name == child else f"{name!r}, which does not exist{nearest(name, known)}"
             self.around.problems.error(f"rank-profile {child} inherits {what}", node.position)
         return found
 
 
 def _combined(own: RankSettings, parents: list[RankSettings], problems: Problems) -> RankSettings:
     combine = _Combination(own, parents, problems)
+
+    def merged(what: str, name: str) -> dict[str, Any]:
+        overridden: dict[str, Any] = getattr(own, name)
+        return combine.agreed(what, [getattr(p, name) for p in parents], overridden) | overridden
+
+    single = merged("", "single")
+    for count in ("keep_rank_count", "rerank_count"):
+        if {count, f"total_{count}"} <= single.keys():
+            word = count.replace("_", "-")
+            problems.error(f"rank-profile {own.name} has both {word} and total-{word}", own.position)
     return RankSettings(
         name=own.name,
         node=own.node,
-        single=combine.agreed("", [p.single for p in parents], own.single) | own.single,
-        functions=combine.agreed("function ", [p.functions for p in parents], {}) | own.functions,
-        constants=combine.agreed("constant ", [p.constants for p in parents], {}) | own.constants,
-        inputs=combine.agreed("input ", [p.inputs for p in parents], own.inputs) | own.inputs,
+        single=single,
+        functions=combine.agreed("function ", [p.functions for p in parents], {}, _function) | own.functions,
+        constants=combine.agreed("constant ", [p.constants for p in parents], {}, _constant) | own.constants,
+        inputs=combine.agreed("input ", [p.inputs for p in parents], own.inputs, _input) | own.inputs,
+        onnx_models={**{k: v for p in parents for k, v in p.onnx_models.items()}, **own.onnx_models},
         features={keyword: combine.features(keyword) for keyword in FEATURE_LISTS},
+        feature_positions={**{k: v for p in parents for k, v in p.feature_positions.items()}, **own.feature_positions},
         properties=combine.only("rank-properties", [p.properties for p in parents], {}) | own.properties,
-        weights=combine.agreed("weight of ", [p.weights for p in parents], own.weights) | own.weights,
-        filters=combine.agreed("rank of ", [p.filters for p in parents], own.filters) | own.filters,
+        tuning=merged("", "tuning"),
+        mutations=(*(mutation for p in parents for mutation in p.mutations), *own.mutations),
+        weights=merged("weight of ", "weights"),
+        filters=merged("rank of ", "filters"),
+        filter_thresholds=merged("filter-threshold of ", "filter_thresholds"),
+        element_gaps=merged("element-gap of ", "element_gaps"),
+        rank_types=merged("rank-type of ", "rank_types"),
         is_default=own.is_default or any(p.is_default for p in parents),
     )
+
+
+def _function(function: Function) -> object:
+    """What two definitions of a function must have in common, wherever they are; so the next ones."""
+    return function.parameters, function.expression, function.inline
+
+
+def _constant(constant: Constant) -> object:
+    return constant.type, constant.text, constant.file, constant.uri
+
+
+def _input(declared: Input) -> object:
+    return declared.type, declared.default
+
+
+def _itself(value: object) -> object:
+    return value
 
 
 class _Combination:
@@ -152,12 +257,18 @@ class _Combination:
         self.parents = parents
         self.problems = problems
 
-    def agreed(self, what: str, maps: list[dict[str, _T]], overridden: Mapping[str, _T]) -> dict[str, _T]:
+    def agreed(
+        self,
+        what: str,
+        maps: list[dict[str, _T]],
+        overridden: Mapping[str, _T],
+        meaning: Callable[[_T], object] = _itself,
+    ) -> dict[str, _T]:
         """The entries of all maps; one that differs between two of them and is not overridden is an error."""
         result: dict[str, _T] = {}
         for entries in maps:
             for name, value in entries.items():
-                if name not in overridden and result.setdefault(name, value) != value:
+                if name not in overridden and meaning(result.setdefault(name, value)) != meaning(value):
                     self.conflict(f"{what}{name}" if what else name.replace("_", "-"))
         return result
 

@@ -6,18 +6,30 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#rank-profile
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, cast
 
 from paperwasp.errors import Position
-from paperwasp.schema.model import Constant, Function, Input
-from paperwasp.schema.problems import Problems
+from paperwasp.schema.fields import RANK_TYPES
+from paperwasp.schema.model import Constant, Diversity, Field, Function, Input, MatchPhase, Mutation, OnnxModel
+from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.resources import onnx_model, profile_constant, profile_input
 from paperwasp.schema.tree import Node
-from paperwasp.tensor.types import NUMBER
+from paperwasp.schema.values import boolean, integer, number
 
 EXPRESSION_SUFFIX: Final = ".expression"
 FEATURE_LISTS: Final = ("match-features", "summary-features", "rank-features")
+_MUTATION: Final = re.compile(r"\s*(\w+)\s*(\+=|-=|=)\s*(-?\d+(?:\.\d+)?)\s*;?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text of another language, and where it starts. Equal texts are equal wherever they are."""
+
+    text: str
+    position: Position | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -27,18 +39,25 @@ class RankSettings:
     name: str
     node: Node | None = None
     single: dict[str, object] = field(default_factory=dict)
-    """Field name of `RankProfile` → value, for the settings that have one value."""
+    """Name → value, for the settings that have one value; mostly names of `RankProfile`."""
     functions: dict[str, Function] = field(default_factory=dict)
     constants: dict[str, Constant] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
+    onnx_models: dict[str, OnnxModel] = field(default_factory=dict)
     features: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Keyword of FEATURE_LISTS → features, without duplicates."""
+    feature_positions: dict[str, Position] = field(default_factory=dict)
     inherited_features: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Keyword of FEATURE_LISTS → the parents whose features come before those of this profile."""
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tuning: dict[str, float] = field(default_factory=dict)
+    mutations: tuple[Mutation, ...] = ()
     weights: dict[str, int] = field(default_factory=dict)
     filters: dict[str, bool] = field(default_factory=dict)
     """Field → whether it is a filter, whatever the field itself says."""
+    filter_thresholds: dict[str, float] = field(default_factory=dict)
+    element_gaps: dict[str, float] = field(default_factory=dict)
+    rank_types: dict[str, str] = field(default_factory=dict)
     is_default: bool = False
     """Whether it is the profile `default` or inherits it; the weights of fields count in these only."""
 
@@ -55,12 +74,20 @@ class RankSettings:
 class Surroundings:
     """What a rank profile may refer to outside itself."""
 
-    fields: Collection[str]
+    fields: Mapping[str, Field]
+    unusable: Collection[str]
     files: Mapping[str, str]
     """Path → text of the package, for expressions in files of their own."""
+    package_files: Collection[str] | None
+    """The paths of all files, where they are known."""
     directory: str
-    """Where those files are."""
+    """Where expression files are."""
     problems: Problems
+
+    def check_field(self, node: Node, name: str) -> None:
+        if name not in self.fields and name not in self.unusable:
+            message = f"{node.keyword} of a field that does not exist: {name!r}{nearest(name, self.fields)}"
+            self.problems.error(message, node.position)
 
 
 _Setting = Callable[[RankSettings, Node, Surroundings], None]
@@ -69,27 +96,21 @@ _Setting = Callable[[RankSettings, Node, Surroundings], None]
 def read_settings(name: str, node: Node, around: Surroundings) -> RankSettings:
     """The settings that `node` declares under the full profile name `name`."""
     settings = RankSettings(name, node, is_default=name == "default")
-    for child in node.children:
-        _apply(_SETTINGS, settings, child, around)
+    _apply_all(_SETTINGS, settings, node, around)
     for function in settings.functions.keys() & settings.constants.keys():
         message = f"rank-profile {name} has both a constant and a function named {function!r}"
         around.problems.error(message, settings.functions[function].position)
     return settings
 
 
-def _apply(table: Mapping[str, _Setting], settings: RankSettings, node: Node, around: Surroundings) -> None:
-    if setting := table.get(node.keyword):
-        setting(settings, node, around)
-    elif why := _WITHOUT_EFFECT.get(node.keyword):
-        around.problems.without_effect(node, why)
-    else:
-        around.problems.unsupported(node, f"rank-profile {settings.name}")
+def _apply_all(table: Mapping[str, _Setting], settings: RankSettings, node: Node, around: Surroundings) -> None:
+    for child in node.children:
+        table[child.keyword](settings, child, around)
 
 
 def _each(table: Mapping[str, _Setting]) -> _Setting:
     def apply(settings: RankSettings, node: Node, around: Surroundings) -> None:
-        for child in node.children:
-            _apply(table, settings, child, around)
+        _apply_all(table, settings, node, around)
 
     return apply
 
@@ -101,6 +122,20 @@ def _single(name: str, convert: Callable[[Node, Surroundings], object]) -> _Sett
     return apply
 
 
+def _tuning(name: str = "", least: float = 0.0, most: float = math.inf) -> _Setting:
+    def apply(settings: RankSettings, node: Node, around: Surroundings) -> None:
+        settings.tuning[name or node.keyword] = number(node, around.problems, least, most)
+
+    return apply
+
+
+def _switch(name: str = "") -> _Setting:
+    def apply(settings: RankSettings, node: Node, around: Surroundings) -> None:
+        settings.tuning[name or node.keyword] = float(boolean(node))
+
+    return apply
+
+
 def _inner(settings: RankSettings, node: Node, around: Surroundings) -> None:
     """An inner profile is a profile of its own; whoever lists the profiles of the schema finds it."""
 
@@ -108,31 +143,40 @@ def _inner(settings: RankSettings, node: Node, around: Surroundings) -> None:
 # Conversions
 
 
-def _expression(node: Node, around: Surroundings) -> str:
+def _expression(node: Node, around: Surroundings) -> Text:
     """The text of an expression, from the file that it names if it does."""
     text = node.text.strip()
     if not text.startswith("file:"):
         if not text:
             around.problems.error("the expression is empty", node.value_position)
-        return text
+        return Text(text, node.value_position)
     name = text.removeprefix("file:").strip().removesuffix(EXPRESSION_SUFFIX) + EXPRESSION_SUFFIX
     path = f"{around.directory}{name}"
     if "/" in name:
         around.problems.error(f"an expression file cannot be in another directory: {name!r}", node.value_position)
     elif path not in around.files:
-        around.problems.error(f"there is no file {path!r}", node.value_position)
-    return around.files.get(path, "0").strip()
+        known = [each for each in around.files if each.endswith(EXPRESSION_SUFFIX)]
+        around.problems.error(f"there is no file {path!r}{nearest(path, known)}", node.value_position)
+    return _file_text(around.files.get(path, "0"), path)
+
+
+def _file_text(content: str, path: str) -> Text:
+    """The content without the white space around it, and where it starts."""
+    text = content.strip()
+    before = content[: content.find(text)] if text else ""
+    return Text(text, Position(path, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1))
 
 
 def _count(node: Node, around: Surroundings) -> int:
-    count = int(node.text.rstrip("L"))
-    if count < 0:
-        around.problems.error(f"{node.keyword} is negative", node.value_position)
-    return max(count, 0)
+    return integer(node, around.problems)
 
 
 def _number(node: Node, around: Surroundings) -> float:
-    return float(node.text.rstrip("L"))
+    return number(node, around.problems)
+
+
+def _boolean(node: Node, around: Surroundings) -> bool:
+    return boolean(node)
 
 
 def _true(node: Node, around: Surroundings) -> bool:
@@ -148,57 +192,42 @@ def _function(settings: RankSettings, node: Node, around: Surroundings) -> None:
         problems.error(f"function {node.name} is defined twice in rank-profile {settings.name}", node.position)
     if len(set(node.arguments)) < len(node.arguments):
         problems.error(f"function {node.name} has two parameters of one name", node.position)
+    if node.name in _BUILT_IN_FUNCTIONS:
+        message = f"function {node.name} of rank-profile {settings.name} has the name of a built-in function"
+        problems.warn(message, node.position)
     expressions = list(node.all("expression"))
     if len(expressions) != 1:
         problems.error(f"function {node.name} must have one expression, and has {len(expressions)}", node.position)
         return
-    text, position = _expression(expressions[0], around), expressions[0].value_position
-    settings.functions[node.name] = Function(node.name, node.arguments, text, position)
+    found = _expression(expressions[0], around)
+    settings.functions[node.name] = Function(
+        node.name, node.arguments, found.text, node.position, node.inline, found.position
+    )
 
 
 def _constants(settings: RankSettings, node: Node, around: Surroundings) -> None:
     for child in node.children:
         if child.name in settings.constants:
             around.problems.error(f"constant {child.name} is defined twice", child.position)
-        value = _scalar(child, "constant", around)
-        if value is not None:
-            settings.constants[child.name] = Constant(child.name, NUMBER, repr(value), position=child.position)
+        constant = profile_constant(child, around.package_files, around.problems)
+        if constant is not None:
+            settings.constants[child.name] = constant
 
 
 def _inputs(settings: RankSettings, node: Node, around: Surroundings) -> None:
     for child in node.children:
-        default = _scalar(child, "input", around)
-        declared = Input(NUMBER, "" if default is None else repr(default))
-        if settings.inputs.setdefault(child.name, declared) != declared:
+        declared = profile_input(child, around.problems)
+        if declared is None:
+            continue
+        known = settings.inputs.setdefault(child.name, declared)
+        if (known.type, known.default) != (declared.type, declared.default):
             around.problems.error(f"input query({child.name}) is defined twice", child.position)
 
 
-def _scalar(node: Node, what: str, around: Surroundings) -> float | None:
-    """The number that a constant or an input has as value; other kinds are told to `problems`."""
-    if node.type.startswith("tensor") or node.text.startswith(("{", "[", "file:")):
-        around.problems.error(f"{what} {node.name} is a tensor, which is not supported yet", node.position)
-        return None
-    if node.type == "string":
-        around.problems.error(f"{what} {node.name} is a string, which is not supported yet", node.position)
-        return None
-    if node.type in ("float", "long"):
-        around.problems.note(f"{what} {node.name} has type double: there is no {node.type}", node.position)
-    if not node.values:
-        if what == "constant":
-            around.problems.error(f"constant {node.name} has no value", node.position)
-        return None
-    return _finite(node, what, around)
-
-
-def _finite(node: Node, what: str, around: Surroundings) -> float | None:
-    try:
-        value = float(node.text.rstrip("L"))
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        around.problems.error(f"the value of {what} {node.name} is not a number: {node.text!r}", node.value_position)
-        return None
-    return value
+def _onnx_model(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    if node.name in settings.onnx_models:
+        around.problems.error(f"{node.describe()} is defined twice in rank-profile {settings.name}", node.position)
+    settings.onnx_models[node.name] = onnx_model(node, around.package_files, around.problems)
 
 
 def _features(settings: RankSettings, node: Node, around: Surroundings) -> None:
@@ -209,6 +238,8 @@ def _features(settings: RankSettings, node: Node, around: Surroundings) -> None:
         return
     known = settings.features.get(node.keyword, ())
     settings.features[node.keyword] = tuple(dict.fromkeys(known + features))
+    if node.value_position:
+        settings.feature_positions.setdefault(node.keyword, node.value_position)
     if node.inherits:
         settings.inherited_features[node.keyword] = node.inherits
     for parent in node.inherits:
@@ -246,75 +277,163 @@ def split_features(text: str) -> tuple[str, ...]:
 
 def _properties(settings: RankSettings, node: Node, around: Surroundings) -> None:
     for child in node.children:
-        if child.name in settings.properties:
-            message = f"rank property {child.name!r} with more than one value is not supported yet"
-            around.problems.error(message, child.position)
-        settings.properties[child.name] = child.text
+        settings.properties[child.name] = (*settings.properties.get(child.name, ()), child.text)
 
 
-def _strict(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    if node.text in ("on", "true"):
-        around.problems.unsupported(node, f"rank-profile {settings.name}")
+# Phases beside the expressions
+
+
+def _match_phase(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    said = {child.keyword: child for child in node.children}
+    for word in ("attribute",) if "attribute" not in said else ():
+        around.problems.error(f"match-phase must have an {word}", node.position)
+    if "max-hits" not in said and "total-max-hits" not in said:
+        around.problems.error("match-phase must have max-hits", node.position)
+    elif "max-hits" in said and "total-max-hits" in said:
+        around.problems.error(
+            "match-phase cannot have both max-hits and total-max-hits", said["total-max-hits"].position
+        )
+    if "diversity" in said:
+        _diversity(settings, said["diversity"], around)
+
+    def value(word: str, default: float) -> float:
+        return number(said[word], around.problems, 0.0) if word in said else default
+
+    hits, total = (
+        integer(said[word], around.problems, 1) if word in said else 0 for word in ("max-hits", "total-max-hits")
+    )
+    settings.single["match_phase"] = MatchPhase(
+        attribute=said["attribute"].text if "attribute" in said else "",
+        order=cast(Literal["ascending", "descending"], said["order"].text if "order" in said else "descending"),
+        max_hits=hits,
+        total_max_hits=total,
+        max_filter_coverage=value("max-filter-coverage", 0.2),
+        evaluation_point=value("evaluation-point", 0.001),
+        pre_post_filter_tipping_point=value("pre-post-filter-tipping-point", 1.0),
+        position=node.position,
+    )
+
+
+def _diversity(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    said = {child.keyword: child for child in node.children}
+    if "attribute" not in said:
+        around.problems.error("diversity must have an attribute", node.position)
+    settings.single["diversity"] = Diversity(
+        attribute=said["attribute"].text if "attribute" in said else "",
+        min_groups=integer(said["min-groups"], around.problems, 1) if "min-groups" in said else 1,
+        cutoff_factor=number(said["cutoff-factor"], around.problems, 1.0) if "cutoff-factor" in said else 10.0,
+        cutoff_strategy=said["cutoff-strategy"].text if "cutoff-strategy" in said else "loose",
+    )
+
+
+def _mutate(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    for child in node.children:
+        found = _MUTATION.fullmatch(child.text)
+        if found is None:
+            message = f"{child.keyword}: expected 'attribute += number', '-=' or '=', found {child.text.strip()!r}"
+            around.problems.error(message, child.value_position)
+            continue
+        around.check_field(child, found[1])
+        settings.mutations += (Mutation(child.keyword, found[1], found[2], float(found[3])),)
 
 
 # Settings of fields
 
 
 def _weight(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    _check_field(node, around)
+    around.check_field(node, node.name)
     settings.weights[node.name] = _count(node, around)
 
 
 def _rank(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    _check_field(node, around)
+    around.check_field(node, node.name)
     for child in node.children:
-        if child.keyword in ("filter", "normal"):
-            settings.filters[node.name] = child.keyword == "filter"
-        else:
-            around.problems.unsupported(child, f"rank-profile {settings.name}")
+        match child.keyword:
+            case "filter" | "normal":
+                settings.filters[node.name] = child.keyword == "filter"
+            case "filter-threshold":
+                settings.filter_thresholds[node.name] = number(child, around.problems, 0.0, 1.0)
+            case _:
+                settings.element_gaps[node.name] = _gap(child, around)
+
+
+def _gap(node: Node, around: Surroundings) -> float:
+    if node.text == "infinity":
+        return math.inf
+    if node.text.isdigit():
+        return float(integer(node, around.problems))
+    around.problems.error("element-gap must be a whole number or infinity", node.value_position)
+    return math.inf
 
 
 def _rank_type(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    _check_field(node, around)
-    if node.text != "about":
-        around.problems.unsupported(node, f"rank-profile {settings.name}")
+    around.check_field(node, node.name)
+    if node.text.lower() in RANK_TYPES:
+        settings.rank_types[node.name] = node.text.lower()
+    else:
+        message = f"unknown rank-type {node.text!r}{nearest(node.text.lower(), RANK_TYPES)}"
+        around.problems.error(message, node.value_position)
 
 
-def _check_field(node: Node, around: Surroundings) -> None:
-    if node.name not in around.fields:
-        around.problems.error(f"{node.keyword} of a field that does not exist: {node.name!r}", node.position)
-
-
-_WITHOUT_EFFECT: Final[Mapping[str, str]] = dict.fromkeys(
-    ("num-threads-per-search", "min-hits-per-thread", "num-search-partitions", "termwise-limit"),
-    "it tunes how a query is executed, not what it answers",
+_BUILT_IN_FUNCTIONS: Final = frozenset(
+    {"abs", "acos", "argmax", "argmin", "asin", "atan", "atan2", "avg", "bit", "cell_cast", "ceil", "concat", "cos"}
+    | {"cosh", "cosine_similarity", "count", "diag", "elu", "erf", "euclidean_distance", "exp", "expand", "fabs"}
+    | {"filter_subspaces", "floor", "fmod", "hamming", "if", "in", "isNan", "join", "l1_normalize", "l2_normalize"}
+    | {"ldexp", "log", "log10", "map", "map_subspaces", "matmul", "max", "median", "merge", "min", "pow", "prod"}
+    | {"random", "range", "reduce", "relu", "rename", "round", "sigmoid", "sign", "sin", "sinh", "softmax", "sqrt"}
+    | {"square", "sum", "tan", "tanh", "tensor", "top", "unpack_bits", "xw_plus_b"}
 )
+"""What a function may hide from the expressions of its profile."""
 
 # The totals are over the nodes of a group, and a group is one node here.
 _FIRST_PHASE: Final[Mapping[str, _Setting]] = {
     "expression": _single("first_phase", _expression),
     "keep-rank-count": _single("keep_rank_count", _count),
-    "total-keep-rank-count": _single("keep_rank_count", _count),
+    "total-keep-rank-count": _single("total_keep_rank_count", _count),
     "rank-score-drop-limit": _single("rank_score_drop_limit", _number),
 }
 _SECOND_PHASE: Final[Mapping[str, _Setting]] = {
     "expression": _single("second_phase", _expression),
     "rerank-count": _single("rerank_count", _count),
-    "total-rerank-count": _single("rerank_count", _count),
+    "total-rerank-count": _single("total_rerank_count", _count),
     "rank-score-drop-limit": _single("second_phase_rank_score_drop_limit", _number),
+}
+_GLOBAL_PHASE: Final[Mapping[str, _Setting]] = {
+    "expression": _single("global_phase", _expression),
+    "rerank-count": _single("global_rerank_count", _count),
+    "rank-score-drop-limit": _single("global_rank_score_drop_limit", _number),
 }
 _SETTINGS: Final[Mapping[str, _Setting]] = {
     "first-phase": _each(_FIRST_PHASE),
     "second-phase": _each(_SECOND_PHASE),
+    "global-phase": _each(_GLOBAL_PHASE),
+    "match-phase": _match_phase,
+    "diversity": _diversity,
+    "mutate": _mutate,
     "function": _function,
     "inputs": _inputs,
     "constants": _constants,
+    "onnx-model": _onnx_model,
     **dict.fromkeys(FEATURE_LISTS, _features),
     "rank-properties": _properties,
-    "strict": _strict,
+    "strict": _single("strict", _boolean),
+    "significance": _each({"use-model": _single("use_significance_model", _boolean)}),
     "ignore-default-rank-features": _single("ignore_default_rank_features", _true),
     "weight": _weight,
     "rank": _rank,
     "rank-type": _rank_type,
     "rank-profile": _inner,
+    "weakand": _each(
+        {
+            "stopword-limit": _tuning("weakand stopword-limit", 0.0, 1.0),
+            "adjust-target": _tuning("weakand adjust-target", 0.0, 1.0),
+            "allow-drop-all": _switch("weakand allow-drop-all"),
+        }
+    ),
+    **dict.fromkeys(("num-threads-per-search", "min-hits-per-thread", "num-search-partitions"), _tuning()),
+    **dict.fromkeys(("termwise-limit", "post-filter-threshold", "approximate-threshold"), _tuning("", 0.0, 1.0)),
+    **dict.fromkeys(("filter-first-threshold", "filter-first-exploration"), _tuning("", 0.0, 1.0)),
+    **dict.fromkeys(("exploration-slack", "filter-threshold"), _tuning("", 0.0, 1.0)),
+    "target-hits-max-adjustment-factor": _tuning("", 1.0),
+    "prefetch-tensors": _switch(),
 }

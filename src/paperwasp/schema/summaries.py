@@ -1,23 +1,52 @@
-"""Document summaries: which fields a hit shows, under which names.
+"""Document summaries: which fields a hit shows, under which names and how.
 
 The summary `default` always exists. It holds every field that says `summary` and, as in Vespa, what other summaries
 show of fields that are no attributes. The document id and type of a hit are not listed here: the search adds them.
+
+A field that one summary shows dynamic, bold or as tokens is shown so by all that name it and say nothing else.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#document-summary
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from paperwasp import limits
+from paperwasp.document.types import ArrayType, DataType, MapType, WeightedSetType
+from paperwasp.errors import Position
+from paperwasp.schema.data_types import holds_struct, is_text
 from paperwasp.schema.model import DocumentSummary, Field, SummaryField
-from paperwasp.schema.problems import Problems
+from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.summary_fields import summary_of
 from paperwasp.schema.tree import Node
 
-DOCUMENT_ID = "documentid"
+DOCUMENT_ID: Final = "documentid"
 """A source that is no field: the id of the document."""
+DEFAULT: Final = "default"
+_TRANSFORMS: Final = ("dynamic", "bolding", "tokens")
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A document summary in the making."""
+
+    name: str
+    fields: dict[str, SummaryField] = field(default_factory=dict)
+    from_disk: bool = False
+    omit_summary_features: bool = False
+    inherits: tuple[str, ...] = ()
+    position: Position | None = None
+
+    def summary(self) -> DocumentSummary:
+        fields = MappingProxyType(self.fields)
+        return DocumentSummary(
+            self.name, fields, self.from_disk, self.omit_summary_features, self.inherits, self.position
+        )
 
 
 def resolve_summaries(
@@ -32,30 +61,11 @@ def resolve_summaries(
     `unusable` are the names of fields that have a problem already, so that to name them is not another one.
     """
     resolution = _Resolution(declared, inherited, fields, unusable, problems)
-    summaries = {name: _sources(summary) for name, summary in inherited.items() if name != "default"}
-    summaries |= {name: resolution.effective(name) for name in declared}
-    shown = {name: name for name, field in fields.items() if field.summary}
-    shown |= summaries.pop("default", {})
-    for sources in summaries.values():
-        shown |= {name: source for name, source in sources.items() if name not in shown and _is_stored(fields, source)}
-    return {name: _summary(name, sources) for name, sources in {"default": shown, **summaries}.items()}
-
-
-def _summary(name: str, sources: Mapping[str, str]) -> DocumentSummary:
-    fields = {shown: SummaryField(shown, (source,)) for shown, source in sources.items()}
-    return DocumentSummary(name, MappingProxyType(fields))
-
-
-def _sources(summary: DocumentSummary) -> dict[str, str]:
-    return {name: field.sources[0] for name, field in summary.fields.items()}
-
-
-def _is_stored(fields: Mapping[str, Field], source: str) -> bool:
-    return source in fields and fields[source].attribute is None
+    return {name: draft.summary() for name, draft in resolution.run().items()}
 
 
 class _Resolution:
-    """One walk up the inheritance of summaries."""
+    """All summaries of one schema, each resolved once."""
 
     def __init__(
         self,
@@ -70,65 +80,177 @@ class _Resolution:
         self.fields = fields
         self.unusable = unusable
         self.problems = problems
-        self.done: dict[str, dict[str, str]] = {}
+        self.by_fields = _of_fields(fields)
+        self.done: dict[str, _Draft] = {}
         self.path: list[str] = []
 
-    def effective(self, name: str) -> dict[str, str]:
-        """Output name → source field of summary `name`, the inherited ones first."""
+    def run(self) -> dict[str, _Draft]:
+        found = {name: _drafted(summary) for name, summary in self.inherited.items() if name != DEFAULT}
+        found |= {name: self.effective(name) for name in self.declared}
+        for name in self.by_fields.keys() - {DEFAULT}:
+            found.setdefault(name, self.effective(name))
+        default = self.done.get(DEFAULT) or _Draft(DEFAULT, dict(self.by_fields[DEFAULT]))
+        found.pop(DEFAULT, None)
+        if DEFAULT in self.inherited:
+            default.fields = {**self.inherited[DEFAULT].fields, **default.fields}
+        for summary in found.values():
+            self.complete(default, summary)
+        summaries = {DEFAULT: default, **found}
+        self.agree_on_sources(summaries)
+        self.check(summaries)
+        return summaries
+
+    def effective(self, name: str) -> _Draft:
+        """The summary with what it inherits first, then what fields say, then its own."""
         if name in self.done:
             return self.done[name]
-        node = self.declared[name]
-        shown: dict[str, str] = {}
+        node = self.declared.get(name)
+        draft = _Draft(name, position=node.position if node else None, inherits=node.inherits if node else ())
         self.path.append(name)
-        for parent in node.inherits:
-            shown |= self.parent(parent, node)
+        for parent in node.inherits if node else ():
+            self.inherit(draft, parent, node)
         self.path.pop()
-        shown |= self.own(node)
-        self.done[name] = shown
-        return shown
+        draft.fields |= self.by_fields.get(name, {})
+        if node:
+            self.own(draft, node)
+        self.done[name] = draft
+        return draft
 
-    def parent(self, name: str, node: Node) -> Mapping[str, str]:
-        if name in self.path and not (name == node.name and name in self.inherited):
-            self.problems.error(f"a cycle of document summaries: {node.name} inherits {name}", node.position)
-        elif name in self.declared and name != node.name and len(self.path) < limits.INHERITANCE_DEPTH:
-            return self.effective(name)
+    def inherit(self, draft: _Draft, name: str, node: Node | None) -> None:
+        position = node.position if node else None
+        if name in self.path and not (name == draft.name and name in self.inherited):
+            self.problems.error(f"a cycle of document summaries: {draft.name} inherits {name}", position)
+        elif name in self.declared and name != draft.name and len(self.path) < limits.INHERITANCE_DEPTH:
+            draft.fields |= self.effective(name).fields
         elif name in self.inherited:
-            return _sources(self.inherited[name])
-        elif name == "default":
-            return {name: name for name, field in self.fields.items() if field.summary}
+            draft.fields |= self.inherited[name].fields
+        elif name in self.by_fields:
+            draft.fields |= self.by_fields[name]
         else:
-            message = f"document-summary {node.name} inherits {name!r}, which does not exist"
-            self.problems.error(message, node.position)
-        return {}
-
-    def own(self, node: Node) -> dict[str, str]:
-        shown: dict[str, str] = {}
-        for child in node.children:
-            if child.keyword == "from-disk":
-                self.problems.without_effect(child, "it silences a warning that is not given")
-            elif child.keyword != "summary":
-                self.problems.unsupported(child, node.describe())
-            elif child.name in shown:
-                self.problems.error(f"{child.describe()} is twice in {node.describe()}", child.position)
-            else:
-                shown[child.name] = self.source(child, node)
-        return shown
-
-    def source(self, node: Node, summary: Node) -> str:
-        """The field that a summary field takes its value from: of its own name, or the one of `source:`."""
-        source, position = node.name, node.position
-        for child in node.children:
-            if child.keyword == "source" and len(child.values) == 1:
-                source, position = child.text, child.value_position or child.position
-            elif child.keyword not in ("full", "static"):
-                self.problems.unsupported(child, f"{node.describe()} in {summary.describe()}")
-        if source in self.unusable:
-            return source
-        field = self.fields.get(source)
-        if field is None and source != DOCUMENT_ID:
-            message = f"{node.describe()} in {summary.describe()} has no valid source: there is no field {source!r}"
+            hint = nearest(name, {*self.declared, *self.inherited, DEFAULT} - {draft.name})
+            message = f"document-summary {draft.name} inherits {name!r}, which does not exist{hint}"
             self.problems.error(message, position)
-        elif node.type and node.type != (str(field.type) if field else "string"):
-            message = f"{node.describe()} in {summary.describe()} has type {node.type}, but its source has another"
-            self.problems.error(message, node.position)
-        return source
+
+    def own(self, draft: _Draft, node: Node) -> None:
+        seen: set[str] = set()
+        for child in node.children:
+            match child.keyword:
+                case "from-disk":
+                    draft.from_disk = True
+                    self.problems.without_effect(child, "it silences a warning that is not given")
+                case "omit-summary-features":
+                    draft.omit_summary_features = True
+                case _:
+                    if child.name in seen:
+                        self.problems.error(f"{child.describe()} is twice in {node.describe()}", child.position)
+                    seen.add(child.name)
+                    self.shown(draft, child, node)
+
+    def shown(self, draft: _Draft, node: Node, summary: Node) -> None:
+        """One `summary name { }` of a document summary."""
+        described = f"{node.describe()} in {summary.describe()}"
+        shown = summary_of(node, node.name, node.name, self.problems)
+        if any(True for _ in node.all("to")):
+            self.problems.warn(f"'to' of {described} has no effect: it is in that summary already", node.position)
+        for source in shown.sources:
+            if source not in self.fields and source not in self.unusable and source != DOCUMENT_ID:
+                message = f"{described} has no valid source: there is no field {source!r}"
+                self.problems.error(message + nearest(source, self.fields), node.position)
+        if node.type:
+            known = self.fields.get(shown.sources[0])
+            type_ = str(known.type) if known else "string"
+            if node.type != type_ and shown.sources[0] not in self.unusable:
+                message = f"the type of {described} is ignored: it has that of its source, {type_}"
+                self.problems.warn(message, node.position)
+        draft.fields[node.name] = self.transformed(shown)
+
+    def transformed(self, shown: SummaryField) -> SummaryField:
+        """The summary field with the transform that `default` has for it, where it says none itself."""
+        known = self.by_fields[DEFAULT].get(shown.name)
+        if known is None or known.sources != shown.sources:
+            return shown
+        own, others = _transform(shown), _transform(known)
+        if own and others and own != others:
+            message = f"summary {shown.name} is {own[0]} here and {others[0]} in another document-summary"
+            self.problems.error(message, shown.position)
+        if own:
+            return shown
+        return dataclasses.replace(shown, dynamic=known.dynamic, bolding=known.bolding, tokens=known.tokens)
+
+    def complete(self, default: _Draft, summary: _Draft) -> None:
+        """Adds to `default` what the other summary shows of fields that are no attributes."""
+        for name, shown in summary.fields.items():
+            known = self.fields.get(shown.sources[0])
+            if name not in default.fields and known and known.attribute is None and not known.imported:
+                default.fields[name] = shown
+
+    def agree_on_sources(self, summaries: Mapping[str, _Draft]) -> None:
+        """A name means the same sources in all summaries but `default`."""
+        seen: dict[str, tuple[str, tuple[str, ...]]] = {}
+        for summary in summaries.values():
+            for name, shown in summary.fields.items() if summary.name != DEFAULT else ():
+                other, sources = seen.setdefault(name, (summary.name, shown.sources))
+                if sources != shown.sources:
+                    message = (
+                        f"summary {name} in document-summary {summary.name} has another source than"
+                        f" in document-summary {other}: {', '.join(shown.sources)} instead of {', '.join(sources)}"
+                    )
+                    self.problems.error(message, shown.position or summary.position)
+
+    def check(self, summaries: Mapping[str, _Draft]) -> None:
+        """Checks the transforms against the types of the sources."""
+        for summary in summaries.values():
+            for shown in summary.fields.values():
+                known = self.fields.get(shown.sources[0])
+                if known is not None:
+                    self.check_transform(shown, known)
+
+    def check_transform(self, shown: SummaryField, source: Field) -> None:
+        described = f"summary {shown.name} with source {source.name} of type {source.type}"
+        if shown.tokens and not is_text(source.type):
+            message = f"{described} cannot be tokens: that is for strings, arrays and weighted sets of strings"
+            self.problems.error(message, shown.position)
+        if (shown.dynamic or shown.bolding) and not is_text(source.type):
+            self.problems.warn(f"{described} is shown as it is: dynamic and bolding are for strings", shown.position)
+        for word in ("matched_elements_only", "select_elements_by"):
+            if getattr(shown, word) and not _has_elements(source.type):
+                keyword = word.replace("_", "-")
+                message = (
+                    f"{described} cannot be {keyword}: that is for arrays and weighted sets of primitive types,"
+                    " arrays of structs and maps"
+                )
+                self.problems.error(message, shown.position)
+
+
+def _of_fields(fields: Mapping[str, Field]) -> dict[str, dict[str, SummaryField]]:
+    """Document summary → what fields say that it shows. Holds `default`."""
+    found: dict[str, dict[str, SummaryField]] = {DEFAULT: {}}
+    for each in fields.values():
+        if each.imported:
+            continue
+        if each.summary and not any(said.shown.name == each.name for said in each.summaries):
+            found[DEFAULT][each.name] = SummaryField(each.name, (each.name,))
+        for said in each.summaries:
+            for to in said.to or (DEFAULT,):
+                found.setdefault(to, {})[said.shown.name] = said.shown
+    return found
+
+
+def _drafted(summary: DocumentSummary) -> _Draft:
+    return _Draft(
+        summary.name,
+        dict(summary.fields),
+        summary.from_disk,
+        summary.omit_summary_features,
+        summary.inherits,
+        summary.position,
+    )
+
+
+def _transform(shown: SummaryField) -> tuple[str, ...]:
+    return tuple(name for name in _TRANSFORMS if getattr(shown, name))
+
+
+def _has_elements(type_: DataType) -> bool:
+    """Whether single elements of it can be selected."""
+    return isinstance(type_, ArrayType | WeightedSetType | MapType) or holds_struct(type_)

@@ -174,9 +174,26 @@ class _Parser:
             draft.value_position = self.tokens.position()
             draft.values = (self.input_value(),)
         elif self.tokens.at("{"):
-            draft.value_position = self.tokens.position()
-            draft.values = (bracketed(self.tokens),)
+            self.old_constant(draft)
         return draft.node()
+
+    def old_constant(self, draft: _Draft) -> None:
+        """`{ type: … value: … }`, in any order; the value may stand in braces of its own instead of after a colon."""
+        opening = self.tokens.expect("{")
+        while not self.tokens.accept("}"):
+            if self.tokens.accept("type"):
+                self.tokens.expect(":")
+                draft.type = self.data_type()
+                continue
+            if not self.tokens.accept("value"):
+                self.tokens.fail(f"expected type, value or '}}', found {self.tokens.found()}")
+            braced = not self.tokens.accept(":") and self.tokens.expect("{")
+            draft.value_position = self.tokens.position()
+            draft.values = (self.input_value(),)
+            if braced:
+                self.tokens.expect("}")
+        if not draft.values:
+            self.tokens.fail(f"{draft.keyword} {draft.name} has no value", opening)
 
     def input_value(self) -> str:
         if self.tokens.at(*OPENING):

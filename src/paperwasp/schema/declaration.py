@@ -1,0 +1,198 @@
+"""What a schema declares before anything refers to it: its types and its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from paperwasp.document.types import LONG, DataType, DocumentType, array_of
+from paperwasp.errors import Position
+from paperwasp.schema.data_types import TypeScope, is_position, is_single
+from paperwasp.schema.field_draft import Draft
+from paperwasp.schema.fields import resolve_field, stemming_of
+from paperwasp.schema.imports import Connected
+from paperwasp.schema.model import AttributeSettings, Field, IndexingScript, Stemming
+from paperwasp.schema.pending import Z_CURVE_SUFFIX
+from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.tree import Node
+
+_ROOT_DOCUMENT: Final = "document"
+"""The type that every document inherits anyway."""
+
+
+@dataclass(slots=True)
+class Source:
+    """A schema before it is resolved."""
+
+    path: str
+    root: Node
+    document: Node
+    profiles: list[Node]
+
+    @property
+    def name(self) -> str:
+        return self.root.name
+
+    @property
+    def is_schema(self) -> bool:
+        """Whether it is more than a document alone."""
+        return self.root.keyword == "schema"
+
+    @property
+    def inherited_schemas(self) -> tuple[str, ...]:
+        return self.root.inherits if self.is_schema else ()
+
+    @property
+    def inherited_documents(self) -> tuple[str, ...]:
+        return tuple(name for name in self.document.inherits if name != _ROOT_DOCUMENT)
+
+    def elements(self, *keywords: str) -> Iterable[Node]:
+        """Elements of the schema, outside the document."""
+        return self.root.all(*keywords) if self.is_schema else ()
+
+
+@dataclass(slots=True)
+class Declared:
+    """A schema's types and fields, inherited ones among them."""
+
+    source: Source
+    scope: TypeScope
+    connected: Connected
+    drafts: list[Draft] = field(default_factory=list)
+    """Of the fields that are its own."""
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        return self.connected.fields
+
+    @property
+    def unusable(self) -> set[str]:
+        """Names of fields that are declared but have a problem; to name them elsewhere is none."""
+        return self.connected.unusable
+
+    def document_type(self) -> DocumentType:
+        types = {name: each.type for name, each in self.fields.items() if each.in_document}
+        return DocumentType(self.source.name, MappingProxyType(types), self.source.inherited_documents)
+
+
+def declare(source: Source, parents: Mapping[str, Declared], problems: Problems) -> Declared:
+    """The types and fields of one schema with everything that it inherits resolved already."""
+    declaration = _Declaration(source, parents, problems)
+    declaration.inherit()
+    declaration.own()
+    return declaration.declared
+
+
+class _Declaration:
+    """One schema on its way to being declared."""
+
+    def __init__(self, source: Source, parents: Mapping[str, Declared], problems: Problems) -> None:
+        self.source = source
+        self.parents = parents
+        self.problems = problems
+        connected = Connected(
+            name=source.name,
+            fields={},
+            unusable={name for parent in parents.values() for name in parent.unusable},
+            imports=tuple(source.elements("import")),
+            inherited_documents=source.inherited_documents,
+            inherited_schemas=source.inherited_schemas,
+        )
+        self.declared = Declared(source, self.scope(), connected)
+
+    def scope(self) -> TypeScope:
+        structs: dict[str, DataType] = {}
+        for name, parent in self.parents.items():
+            for struct, type_ in parent.scope.structs.items():
+                if structs.setdefault(struct, type_) != type_:
+                    message = (
+                        f"document {self.source.name} inherits different structs {struct}, one of them from {name}"
+                    )
+                    self.problems.error(message, self.source.document.position)
+        annotations = {name for parent in self.parents.values() for name in parent.scope.annotations}
+        document = self.source.document
+        return TypeScope(
+            [*document.all("struct"), *self.source.elements("struct")],
+            [*document.all("annotation"), *self.source.elements("annotation")],
+            structs,
+            annotations,
+            self.problems,
+        )
+
+    def inherit(self) -> None:
+        """Takes over the document fields of inherited documents, and the others of inherited schemas."""
+        position = self.source.document.position
+        for name in self.source.inherited_documents:
+            fields = self.parents[name].fields
+            for inherited in fields.values():
+                made_of = fields.get(inherited.name.removesuffix(Z_CURVE_SUFFIX))
+                if inherited.in_document or (made_of and is_position(made_of.type)):
+                    self.add(inherited, f"inherited from {name}", position)
+        for name in self.source.inherited_schemas:
+            for inherited in self.parents[name].fields.values():
+                self.add(inherited, f"inherited from {name}", position)
+
+    def own(self) -> None:
+        for node in self.source.document.all("compression"):
+            self.problems.without_effect(node, "the document store chooses its compression")
+        stemming = self.stemming()
+        indexes = self.indexes()
+        for node in self.source.document.all("field"):
+            self.field(node, stemming, indexes, in_document=True)
+        for node in self.source.elements("field"):
+            self.field(node, stemming, indexes, in_document=False)
+
+    def field(self, node: Node, stemming: Stemming, indexes: Mapping[str, list[Node]], *, in_document: bool) -> None:
+        own_indexes = indexes.get(node.name, [])
+        scope = self.declared.scope
+        resolved = resolve_field(node, scope, stemming, own_indexes, self.problems, in_document=in_document)
+        if resolved is None:
+            self.declared.unusable.add(node.name)
+            return
+        added, draft = resolved
+        self.add(added, "defined", node.position)
+        self.declared.drafts.append(draft)
+        if added.attribute and is_position(added.type):
+            self.add(_z_curve(added), f"made of {added.name}", node.position)
+
+    def indexes(self) -> Mapping[str, list[Node]]:
+        """The `index` elements outside of fields, by the names of their fields."""
+        indexes: dict[str, list[Node]] = {}
+        for node in self.source.elements("index"):
+            indexes.setdefault(node.name, []).append(node)
+        names = {node.name for node in (*self.source.document.all("field"), *self.source.elements("field"))}
+        for name in indexes.keys() - names:
+            message = f"index {name} has no effect: the schema defines no field of that name{nearest(name, names)}"
+            self.problems.warn(message, indexes[name][0].position)
+        return indexes
+
+    def add(self, added: Field, how: str, position: Position | None) -> None:
+        """Adds a field; one of its name that is not the very same is an error, as fields cannot be overridden."""
+        known = self.declared.fields.setdefault(added.name, added)
+        if known is not added:
+            message = f"field {added.name} is {how}, but was already defined at {known.position}"
+            self.problems.error(message, position)
+
+    def stemming(self) -> Stemming:
+        found = {stemming_of(node, self.problems): node for node in self.source.elements("stemming")}
+        if len(found) > 1:
+            position = list(found.values())[-1].position
+            self.problems.error(f"schema {self.source.name} has different default stemmings", position)
+        return next(iter(found), "best")
+
+
+def _z_curve(field: Field) -> Field:
+    """The attribute that Vespa makes of a position, to search it by: its coordinates interleaved in one number."""
+    name = f"{field.name}{Z_CURVE_SUFFIX}"
+    each = "zcurve" if is_single(field.type) else "for_each { zcurve; }"
+    text = f"input {field.name} | {each} | attribute {name}"
+    return Field(
+        name=name,
+        type=LONG if is_single(field.type) else array_of(LONG),
+        attribute=AttributeSettings(fast_search=True),
+        in_document=False,
+        position=field.position,
+        script=IndexingScript(text, (field.name,), attributes=(name,), is_plain=False),
+    )

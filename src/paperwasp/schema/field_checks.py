@@ -1,0 +1,294 @@
+"""What the settings of a field may be together: one function for each subject, all run on every field.
+
+Vespa: the processors of its config model (com.yahoo.schema.processing) say what is an error and what a warning.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from paperwasp.document.types import (
+    BOOL,
+    PREDICATE,
+    RAW,
+    STRING,
+    TAG,
+    URI,
+    ArrayType,
+    DataType,
+    MapType,
+    NumericType,
+    ReferenceType,
+    StructType,
+    TensorFieldType,
+    WeightedSetType,
+)
+from paperwasp.schema.data_types import holds_struct, innermost, is_number, is_position, is_single, is_text
+from paperwasp.schema.field_draft import Draft
+from paperwasp.schema.model import SummaryField
+from paperwasp.schema.problems import Problems
+
+_NO_INDEX: Final[dict[DataType, str]] = {
+    PREDICATE: "use 'attribute' instead of 'index'",
+    RAW: "indexing of raw fields is not supported",
+    BOOL: "its type is bool",
+}
+_SIMPLE: Final = frozenset({"byte", "int", "long", "float", "double", "string"})
+"""Types of which a part of a struct may be an attribute."""
+_OF_PREDICATES: Final = frozenset({"arity", "lower-bound", "upper-bound", "dense-posting-list-threshold"})
+
+
+def check_field(draft: Draft, problems: Problems) -> None:
+    """Tells all that is wrong with a field's settings; applies what follows from its type."""
+    if draft.type == TAG and draft.outputs & {"index", "attribute"}:
+        draft.match = draft.match or "word"
+        draft.rank_type = draft.rank_type or "tags"
+    for check in _CHECKS:
+        check(draft, problems)
+
+
+def check_sub_field(field: Draft, draft: Draft, problems: Problems) -> None:
+    """As `check_field`, for a `struct-field` of `field`."""
+    if "index" in draft.outputs:
+        message = f"the index of struct-field {draft.name} has no effect: that is for streaming search"
+        problems.warn(message, draft.place("indexing"))
+        draft.outputs -= {"index"}
+    if "attribute" in draft.outputs:
+        _sub_attribute(field, draft, problems)
+    elif draft.attribute:
+        message = f"struct-field {draft.name} has attribute settings, but its indexing makes no attribute"
+        problems.error(message, draft.place("attribute"))
+    _match(draft, problems)
+
+
+def _sub_attribute(field: Draft, draft: Draft, problems: Problems) -> None:
+    outer = field.type.element if isinstance(field.type, ArrayType) else field.type
+    is_map_or_array = isinstance(field.type, ArrayType | MapType) and isinstance(outer, MapType | StructType)
+    if is_position(field.type) or not is_map_or_array or str(draft.type) not in _SIMPLE:
+        message = (
+            f"struct-field {draft.name} of type {draft.type} cannot be an attribute: that is for primitive types within"
+            " arrays and maps of structs, and for maps of primitive types"
+        )
+        problems.error(message, draft.place("indexing"))
+    _attribute_settings(draft, problems)
+
+
+# index
+
+
+def _index(draft: Draft, problems: Problems) -> None:
+    place = draft.place("indexing")
+    if "index" not in draft.outputs:
+        return
+    if is_number(draft.type):
+        draft.outputs = (draft.outputs - {"index"}) | {"attribute"}
+        if draft.script:
+            draft.script.index_to_attribute()
+        message = f"{draft.described} is an attribute instead of an index, as its type is {draft.type}"
+        problems.warn(message, draft.node.position)
+    elif (why := _NO_INDEX.get(innermost(draft.type))) or isinstance(draft.type, ReferenceType):
+        problems.error(f"{draft.described} cannot have an index: {why or 'it is a reference'}", place)
+    elif is_position(draft.type):
+        problems.error(f"{draft.described} cannot have an index: use 'attribute' for positions", place)
+    elif holds_struct(draft.type):
+        problems.warn(f"the index of {draft.described} has no effect: that is for streaming search", place)
+        draft.outputs -= {"index"}
+
+
+def _index_settings(draft: Draft, problems: Problems) -> None:
+    if draft.type != PREDICATE:
+        for keyword in _OF_PREDICATES & draft.places.keys():
+            problems.error(f"{keyword} is for predicate fields, and {draft.described} is none", draft.place(keyword))
+        if "index" in draft.places and "index" not in draft.outputs and not draft.is_tensor:
+            problems.without_effect(draft.places["index"], f"{draft.described} has no index")
+    elif "attribute" in draft.outputs:
+        _predicate(draft, problems)
+    if draft.index.get("enable_bm25") and "index" in draft.outputs and not is_text(draft.type):
+        problems.without_effect(draft.places["enable-bm25"], f"{draft.described} is not text")
+
+
+def _predicate(draft: Draft, problems: Problems) -> None:
+    if draft.index.get("arity", 0) < 2:
+        message = f"predicate {draft.described} must have an arity of at least 2, as in index {{ arity: 2 }}"
+        problems.error(message, draft.place("arity", "index"))
+    threshold = draft.index.get("dense_posting_list_threshold", 1.0)
+    if not 0 < threshold <= 1:
+        message = "dense-posting-list-threshold must be more than 0 and at most 1"
+        problems.error(message, draft.place("dense-posting-list-threshold"))
+
+
+# tensors
+
+
+def _tensor(draft: Draft, problems: Problems) -> None:
+    if not isinstance(draft.type, TensorFieldType):
+        if "hnsw" in draft.places:
+            message = f"hnsw is for tensor fields, and {draft.described} has the type {draft.type}"
+            problems.error(message, draft.place("hnsw"))
+        if "distance-metric" in draft.places:
+            problems.without_effect(draft.places["distance-metric"], f"{draft.described} is no tensor")
+        return
+    tensor = draft.type.tensor
+    if "index" in draft.outputs and len(tensor.indexed) != 1:
+        message = f"a tensor of type {tensor} cannot have an index: that is for tensors with one indexed dimension"
+        problems.error(message, draft.place("indexing"))
+    elif "index" in draft.outputs and "attribute" not in draft.outputs:
+        problems.error(f"tensor {draft.described} has an index, so it must be an attribute", draft.place("indexing"))
+    if "hnsw" in draft.places and "index" not in draft.outputs:
+        problems.error(f"{draft.described} has hnsw settings, but its indexing makes no index", draft.place("hnsw"))
+    if draft.attribute.get("fast_search") and not tensor.mapped:
+        message = f"{draft.described} cannot be fast-search: of tensors, only those with a mapped dimension can"
+        problems.error(message, draft.place("fast-search"))
+
+
+# attribute
+
+
+def _attribute(draft: Draft, problems: Problems) -> None:
+    if "attribute" not in draft.outputs:
+        if isinstance(draft.type, ReferenceType) and draft.in_document:
+            problems.error(f"{draft.described} is a reference, so it must be an attribute", draft.node.position)
+        if "attribute" in draft.places and not (draft.attribute.keys() <= {"fast_access"} and is_position(draft.type)):
+            message = f"{draft.described} has attribute settings, but its indexing makes no attribute"
+            problems.error(message, draft.place("attribute"))
+        return
+    if why := _no_attribute(draft.type):
+        problems.error(f"{draft.described} cannot be an attribute: {why}", draft.place("indexing"))
+    _attribute_settings(draft, problems)
+
+
+def _no_attribute(type_: DataType) -> str:
+    """Why values of this type cannot be in an attribute; empty if they can."""
+    inner = innermost(type_)
+    if is_position(type_):
+        return ""
+    if inner == URI:
+        return "its type is uri"
+    if isinstance(type_, MapType | StructType) or holds_struct(type_):
+        return "of structs and maps, only parts can, by struct-field"
+    if inner in (BOOL, RAW) and not is_single(type_):
+        return f"only single {inner}s can"
+    if not is_single(inner):
+        return f"its type is {type_}"
+    return ""
+
+
+def _attribute_settings(draft: Draft, problems: Problems) -> None:
+    said = draft.attribute
+    mapped = isinstance(draft.type, TensorFieldType) and bool(draft.type.tensor.mapped)
+    if said.get("fast_rank") and not mapped:
+        message = f"{draft.described} cannot be fast-rank: that is for tensors with a mapped dimension"
+        problems.error(message, draft.place("fast-rank"))
+    if said.get("paged") and (draft.type == PREDICATE or said.get("fast_rank")):
+        message = f"{draft.described} cannot be paged: predicates and tensors with fast-rank cannot"
+        problems.error(message, draft.place("paged"))
+    if said.get("mutable") and draft.in_document:
+        message = f"{draft.described} cannot be mutable: that is for fields outside the document"
+        problems.error(message, draft.place("mutable"))
+    if is_position(draft.type) and (more := said.keys() - {"fast_search", "fast_access", "paged"} or draft.sorting):
+        message = f"{draft.described} is a position, which can only be fast-search, fast-access and paged"
+        problems.error(message, draft.place(*(name.replace("_", "-") for name in sorted(more)), "attribute"))
+    if draft.sorting.get("function", "uca") != "uca":
+        for name in ("strength", "locale"):
+            if name in draft.sorting:
+                message = f"the sort {name} of {draft.described} has no effect: that is for the function uca"
+                problems.warn(message, draft.place(name))
+
+
+def _sorting(draft: Draft, problems: Problems) -> None:
+    if draft.sorting and "attribute" not in draft.outputs:
+        problems.without_effect(draft.places["sorting"], f"{draft.described} is no attribute")
+
+
+def _dictionary(draft: Draft, problems: Problems) -> None:
+    if "dictionary" not in draft.places or "attribute" not in draft.outputs:
+        return
+    place = draft.place("dictionary")
+    if is_text(draft.type):
+        cased = draft.cased is True
+        if "hash" in draft.dictionary and "btree" not in draft.dictionary and not cased:
+            problems.error(f"{draft.described} has a hash dictionary, but does not say match: cased", place)
+        elif ("cased" in draft.dictionary and not cased) or ("uncased" in draft.dictionary and cased):
+            word = "cased" if "cased" in draft.dictionary else "uncased"
+            problems.error(f"{draft.described} has a {word} dictionary, but does not say match: {word}", place)
+    elif not isinstance(innermost(draft.type), NumericType):
+        problems.error(f"{draft.described} cannot have a dictionary: that is for numbers and strings", place)
+    elif not draft.attribute.get("fast_search"):
+        message = f"{draft.described} must be an attribute with fast-search to have dictionary settings"
+        problems.error(message, place)
+
+
+# match, rank
+
+
+def _match(draft: Draft, problems: Problems) -> None:
+    said = draft.match_settings
+    if "match" in draft.places and not is_text(draft.type) and (draft.match or draft.cased is not None):
+        problems.warn(f"match of {draft.described} has no effect: that is for strings", draft.place("match"))
+    if draft.match == "gram" and "attribute" in draft.outputs and "index" not in draft.outputs:
+        problems.error(f"{draft.described} cannot match gram as an attribute: it needs an index", draft.place("match"))
+    if "gram_size" in said and draft.match != "gram":
+        problems.error(f"{draft.described} has a gram-size, but does not match gram", draft.place("gram-size"))
+    if "exact_terminator" in said and draft.match != "exact":
+        message = f"the exact-terminator of {draft.described} has no effect: it does not match exact"
+        problems.warn(message, draft.place("exact-terminator"))
+    if said.get("algorithm") in ("substring", "suffix"):
+        node = draft.places["algorithm"]
+        message = f"match: {node.keyword} of {draft.described} has no effect: that is for streaming search"
+        problems.warn(message, node.position)
+    elif said.get("algorithm") == "prefix":
+        why = "attributes can always be searched by prefix, where the query asks for it"
+        problems.without_effect(draft.places["algorithm"], why)
+
+
+def _needs_outputs(draft: Draft, problems: Problems) -> None:
+    if draft.outputs & {"index", "attribute"} or draft.type == TAG or holds_struct(draft.type):
+        return
+    for keyword in ("match", "rank"):
+        if keyword in draft.places:
+            message = f"{draft.described} has {keyword} settings, but neither an index nor an attribute"
+            problems.error(message, draft.place(keyword))
+
+
+def _rank(draft: Draft, problems: Problems) -> None:
+    if "literal" in draft.rank and not is_text(draft.type):
+        problems.warn(f"rank: literal of {draft.described} has no effect: that is for strings", draft.place("rank"))
+
+
+# summary
+
+
+def _bolding(draft: Draft, problems: Problems) -> None:
+    if not draft.bolding:
+        return
+    is_strings = draft.type == STRING or (isinstance(draft.type, ArrayType) and is_text(draft.type))
+    if not is_strings or "index" not in draft.outputs:
+        message = f"{draft.described} cannot have bolding: that is for strings with an index"
+        problems.error(message, draft.place("bolding"))
+    elif not any(each.shown.dynamic for each in draft.summaries if each.shown.name == draft.name):
+        shown = SummaryField(draft.name, (draft.name,), bolding=True, position=draft.place("bolding"))
+        draft.add_summary(shown, ())
+
+
+def _summary(draft: Draft, problems: Problems) -> None:
+    is_multiple = isinstance(draft.type, ArrayType | WeightedSetType | StructType)
+    for each in draft.summaries:
+        if each.shown.dynamic and is_multiple:
+            message = (
+                f"{draft.described} cannot have a dynamic summary: that is for single strings; for others, a"
+                " document-summary can have a dynamic field with this source"
+            )
+            problems.error(message, each.shown.position)
+        elif each.shown.dynamic and not is_text(draft.type):
+            message = f"the dynamic summary of {draft.described} has no effect: that is for strings"
+            problems.warn(message, each.shown.position)
+    if draft.summaries and not draft.outputs & {"summary", "attribute"}:
+        message = f"summary of {draft.described} has no effect: its indexing makes no summary"
+        problems.warn(message, draft.summaries[0].shown.position or draft.place("summary-to"))
+        draft.summaries = []
+
+
+_CHECKS: Final = (
+    *(_index, _index_settings, _tensor, _attribute, _sorting, _dictionary),
+    *(_match, _needs_outputs, _rank, _bolding, _summary),
+)

@@ -1,0 +1,83 @@
+"""Fieldsets: fields that are searched as one.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#fieldset
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from paperwasp.document.types import TensorFieldType
+from paperwasp.schema.data_types import is_text
+from paperwasp.schema.model import Field, FieldSet, Match
+from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.tree import Node
+
+_MODES: Final[Mapping[str, Match]] = {
+    "text": "text",
+    "word": "word",
+    "exact": "exact",
+    "gram": "gram",
+    "cased": "cased",
+    "uncased": "uncased",
+}
+
+
+def resolve_fieldsets(
+    nodes: Iterable[Node], fields: Mapping[str, Field], unusable: Collection[str], problems: Problems
+) -> dict[str, FieldSet]:
+    """The fieldsets that the elements declare. To name a field in `unusable` is not another problem."""
+    fieldsets: dict[str, FieldSet] = {}
+    for node in nodes:
+        if node.name in fieldsets:
+            problems.error(f"fieldset {node.name} is defined twice", node.position)
+        fieldsets[node.name] = _fieldset(node, fields, unusable, problems)
+        _check_mixture(fieldsets[node.name], fields, problems)
+    return fieldsets
+
+
+def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str], problems: Problems) -> FieldSet:
+    names: list[str] = []
+    commands: list[str] = []
+    match: Match | None = None
+    for child in node.children:
+        match child.keyword:
+            case "fields":
+                names += child.values
+            case "query-command":
+                commands.append(child.text)
+            case _:
+                for mode in child.children:
+                    match = _MODES.get(mode.keyword) or match
+    if not names:
+        problems.error(f"fieldset {node.name} has no fields", node.position)
+    for name in names:
+        if name not in fields and name not in unusable:
+            message = f"fieldset {node.name} names a field that does not exist: {name!r}"
+            problems.error(message + nearest(name, fields), node.position)
+    return FieldSet(node.name, tuple(dict.fromkeys(names)), tuple(commands), match, node.position)
+
+
+def _check_mixture(fieldset: FieldSet, fields: Mapping[str, Field], problems: Problems) -> None:
+    """Warns of fields that one query cannot search alike."""
+    members = [fields[name] for name in fieldset.fields if name in fields]
+    for what, values in (
+        ("match settings", {_mode(each) for each in members} if fieldset.match is None else set()),
+        ("normalizing", {each.index.normalizing for each in members if each.index and is_text(each.type)}),
+        ("stemming", {each.index.stemming for each in members if each.index and is_text(each.type)}),
+    ):
+        if len(values) > 1:
+            message = f"the fields of fieldset {fieldset.name} have different {what}, so one query matches them unlike"
+            problems.warn(message, fieldset.position)
+    if len({isinstance(each.type, TensorFieldType) for each in members}) > 1:
+        problems.warn(f"fieldset {fieldset.name} mixes tensors with other fields", fieldset.position)
+
+
+def _mode(field: Field) -> str:
+    """How the field matches, as far as that can differ between fields of one fieldset."""
+    if not is_text(field.type):
+        return "number"
+    if field.match in (None, "cased", "uncased"):
+        return "text" if field.index else "word"
+    return str(field.match)

@@ -1,0 +1,221 @@
+"""What a field's indexing script takes and where its results go, checked as far as that shows without running it.
+
+Differs: of types, only their kinds are compared (a text where a number must be), not which number fits which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from paperwasp.document.types import (
+    BOOL,
+    POSITION,
+    STRING,
+    URI,
+    ArrayType,
+    DataType,
+    NumericType,
+    TensorFieldType,
+    WeightedSetType,
+)
+from paperwasp.errors import LanguageError, Position
+from paperwasp.schema.indexing_language import OUTPUTS, Expression, parse_script
+from paperwasp.schema.model import Field, IndexingScript
+from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.tree import Node
+
+_RESULTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("join", "to_string", "to_uri", "hexencode", "base64encode", "documentid", "hostname"), "text"),
+    **dict.fromkeys(("exhex8encode", "exhex16encode", "exhex8floatencode", "exhex16doubleencode"), "text"),
+    **dict.fromkeys(("get_language",), "text"),
+    **dict.fromkeys(("arithmetic", "to_byte", "to_int", "to_long", "to_float", "to_double", "hash", "now"), "number"),
+    **dict.fromkeys(("random", "to_epoch_second", "hexdecode", "base64decode", "zcurve"), "number"),
+    **dict.fromkeys(("true", "false", "to_bool"), "bool"),
+    **dict.fromkeys(("split", "chunk", "to_array"), "array"),
+    **dict.fromkeys(("embed", "pack_bits", "binarize", "to_tensor"), "tensor"),
+    "to_wset": "weightedset",
+    "to_pos": "position",
+}
+"""Keyword → the kind of value that it makes."""
+_KEPT: Final = frozenset(
+    {*OUTPUTS, "lowercase", "trim", "normalize", "substring", "tokenize", "ngram", "exact", "flatten", "echo"}
+    | {"set_language", "set_var", "for_each", "_", "this", "passthrough", "optimize_predicate"}
+)
+"""What hands on a value of the kind that it takes."""
+
+
+@dataclass(slots=True)
+class FieldScript:
+    """A field's script in the making: what was read, and what waits for all fields to be known."""
+
+    node: Node
+    owner: str
+    tree: Expression
+    in_document: bool
+    outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Keyword of OUTPUTS → names, in order."""
+    index_is: str = "index"
+    """What `index` means: for numbers, attribute."""
+
+    def index_to_attribute(self) -> None:
+        """Makes every `index` an `attribute`."""
+        self.index_is = "attribute"
+        self.outputs["attribute"] = self.outputs.pop("index")
+
+    def place(self, expression: Expression) -> Position | None:
+        """Where the expression is in its file."""
+        return shifted(expression.position, self.node.value_position)
+
+    def resolved(self) -> IndexingScript:
+        statements = [self._statement(statement) for statement in self.tree.operands]
+        inputs = dict.fromkeys(name for statement in self.tree.operands for name in self._inputs(statement))
+        return IndexingScript(
+            text="; ".join(statements),
+            inputs=tuple(inputs),
+            indexes=self.outputs.get("index", ()),
+            attributes=self.outputs.get("attribute", ()),
+            summaries=self.outputs.get("summary", ()),
+            is_plain=self.is_plain,
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it hands the field's own value, unchanged, to its outputs."""
+        return self.in_document and all(map(self._is_plain, self.tree.operands))
+
+    def _statement(self, statement: Expression) -> str:
+        text = str(_named(statement, self.owner, self.index_is))
+        return f"input {self.owner} | {text}" if self.in_document and statement.needs_input else text
+
+    def _inputs(self, statement: Expression) -> list[str]:
+        names = [each.arguments[0] if each.arguments else self.owner for each in _all(statement, "input")]
+        names += [name for each in _all(statement, "select_input") for name in each.arguments]
+        return [self.owner, *names] if self.in_document and statement.needs_input else names
+
+    def _is_plain(self, statement: Expression) -> bool:
+        first, *others = statement.operands
+        is_own = first.keyword == "input" and first.arguments in ((), (self.owner,))
+        outputs = others if is_own else statement.operands
+        return all(expression.keyword in OUTPUTS for expression in outputs)
+
+
+def read_script(node: Node, owner: str, *, in_document: bool, problems: Problems) -> FieldScript | None:
+    """The script of an `indexing` element of the field `owner`; None after telling what is wrong with it."""
+    try:
+        script = FieldScript(node, owner, parse_script(node.text), in_document)
+    except LanguageError as error:
+        problems.error(f"indexing of {owner}: {error.bare_message}", shifted(error.position, node.value_position))
+        return None
+    for expression in script.tree.walk():
+        if expression.keyword in OUTPUTS:
+            _output(script, expression, problems)
+    for statement in script.tree.operands:
+        if not in_document and statement.needs_input:
+            message = f"field {owner} is outside the document, so its indexing must start with an input or a value"
+            problems.error(message, script.place(statement))
+        _check_conflicts(script, statement, problems)
+    return script
+
+
+def _output(script: FieldScript, expression: Expression, problems: Problems) -> None:
+    name = expression.arguments[0] if expression.arguments else script.owner
+    if name not in (script.owner, script.owner.rpartition(".")[2]):
+        message = f"the indexing of field {script.owner} writes to another field: '{expression}'"
+        problems.error(message, script.place(expression))
+        return
+    known = script.outputs.get(expression.keyword, ())
+    if script.owner not in known:
+        script.outputs[expression.keyword] = (*known, script.owner)
+
+
+def _check_conflicts(script: FieldScript, statement: Expression, problems: Problems) -> None:
+    """One field cannot get two values: between two outputs of a statement nothing may change the value."""
+    written = changed = False
+    for expression in statement.operands:
+        if expression.keyword in OUTPUTS:
+            if written and changed:
+                message = f"the indexing of field {script.owner} assigns conflicting values to it"
+                problems.error(message, script.place(expression))
+            written, changed = True, False
+        elif expression.keyword not in ("echo", "set_var", "set_language"):
+            changed = True
+
+
+def check_script(script: FieldScript, type_: DataType, fields: Mapping[str, Field], problems: Problems) -> None:
+    """Checks what needs all fields of the schema: the inputs, and the kinds of the values."""
+    sources = {name: each.type for name, each in fields.items() if each.in_document or _is_mutable(each)}
+    for expression in script.tree.walk():
+        names = expression.arguments if expression.keyword in ("input", "select_input") else ()
+        for name in names:
+            if name.partition(".")[0] not in sources:
+                message = f"the indexing of field {script.owner} takes {name!r}, which is no field of the document"
+                problems.error(message + nearest(name, sources), script.place(expression))
+    target = kind_of(type_)
+    for statement in script.tree.operands:
+        kind = target if script.in_document and statement.needs_input else None
+        for expression in statement.operands:
+            if expression.keyword in OUTPUTS and kind and target and kind != target:
+                message = f"the indexing of field {script.owner} assigns a value of kind {kind} to a {type_}"
+                problems.error(message, script.place(expression))
+                break
+            kind = _result(expression, kind, sources)
+
+
+def _result(expression: Expression, kind: str | None, sources: Mapping[str, DataType]) -> str | None:
+    """The kind of value that the expression makes; None where that does not show."""
+    keyword = expression.keyword
+    if keyword in _KEPT:
+        return kind
+    if keyword == "input" and expression.arguments:
+        source = sources.get(expression.arguments[0])
+        return kind_of(source) if source else None
+    if keyword == "literal":
+        return "text" if expression.arguments[0][0] in "\"'" else "number"
+    if keyword == "parenthesis":
+        return _result(expression.operands[0], kind, sources)
+    if keyword == "statement":
+        for operand in expression.operands:
+            kind = _result(operand, kind, sources)
+        return kind
+    return _RESULTS.get(keyword)
+
+
+def kind_of(type_: DataType) -> str | None:
+    """The kind of values of a type, as far as scripts are checked for it."""
+    match type_:
+        case ArrayType():
+            return "array"
+        case WeightedSetType():
+            return "weightedset"
+        case TensorFieldType():
+            return "tensor"
+        case NumericType():
+            return "bool" if type_ == BOOL else "number"
+    return {STRING: "text", URI: "text", POSITION: "position"}.get(type_)
+
+
+def _is_mutable(known: Field) -> bool:
+    return known.attribute is not None and known.attribute.mutable
+
+
+def _all(expression: Expression, keyword: str) -> list[Expression]:
+    return [each for each in expression.walk() if each.keyword == keyword]
+
+
+def _named(expression: Expression, owner: str, index: str) -> Expression:
+    """The expression with the field's own name where it names none, and `index` for the word index."""
+    if expression.keyword in (*OUTPUTS, "input"):
+        keyword = index if expression.keyword == "index" else expression.keyword
+        return Expression(keyword, expression.arguments or (owner,))
+    operands = tuple(_named(operand, owner, index) for operand in expression.operands)
+    return Expression(expression.keyword, expression.arguments, operands)
+
+
+def shifted(position: Position | None, base: Position | None) -> Position | None:
+    """A place in a text, as a place in the file that has the text at `base`."""
+    if position is None or base is None:
+        return base
+    column = position.column + base.column - 1 if position.line == 1 else position.column
+    return Position(base.source, base.line + position.line - 1, column)

@@ -1,0 +1,281 @@
+"""What of a valid schema is not executed yet, and what never has an effect here: told at deploy, in one place.
+
+A package is not refused for either. What is not executed yet is a WARNING: documents keep such values and show them as
+they were fed, and whoever needs more of them (a query, a rank profile) is told so then. What cannot change an answer
+here is an INFO. The predicates say to the rest of the code what is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from paperwasp.document.types import BOOL, PRIMITIVES, STRING, ArrayType, DataType, WeightedSetType
+from paperwasp.errors import Finding, Position
+from paperwasp.schema.model import (
+    DocumentSummary,
+    Field,
+    FieldSet,
+    IndexSettings,
+    MatchSettings,
+    RankProfile,
+    Schema,
+    SummaryField,
+)
+
+_MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased"})
+_PHRASE_SEGMENTING: Final = "phrase-segmenting"
+Z_CURVE_SUFFIX: Final = "_zcurve"
+"""Of the attribute that is made of a position."""
+
+
+# What is executed
+
+
+def is_filled_now(field: Field) -> bool:
+    """Whether what the field's indexing makes is made: a document's own value, unchanged."""
+    return field.in_document and field.imported is None and (field.script is None or field.script.is_plain)
+
+
+def is_indexed_now(field: Field) -> bool:
+    """Whether the field has an index that is made and searched."""
+    if field.index is None or not is_filled_now(field) or field.match not in _MATCHES:
+        return False
+    return _element(field.type) == STRING
+
+
+def is_attribute_now(field: Field) -> bool:
+    """Whether the field has a column that is filled, searched, sorted and ranked."""
+    if field.attribute is None or not is_filled_now(field):
+        return False
+    element = _element(field.type)
+    return element is not None and element in PRIMITIVES.values() and (element != BOOL or field.type == BOOL)
+
+
+def summary_now(shown: SummaryField, fields: Mapping[str, Field]) -> bool:
+    """Whether the summary field shows what it says: the value of one stored field, bold where the field is."""
+    source = fields.get(shown.sources[0])
+    if len(shown.sources) > 1 or (source is not None and not source.in_document):
+        return False
+    if shown.bolding and not (source and source.bolding):
+        return False
+    return not (shown.dynamic or shown.tokens or shown.matched_elements_only or shown.select_elements_by)
+
+
+def _element(type_: DataType) -> DataType | None:
+    """The type of the values of a field that is single or an array; None for others."""
+    if isinstance(type_, ArrayType):
+        return type_.element
+    return None if isinstance(type_, WeightedSetType) else type_
+
+
+# What is told
+
+
+def pending(schema: Schema) -> Iterator[Finding]:
+    """All that the schema says and that is not executed yet, or has no effect."""
+    for field in schema.fields.values():
+        if field.name.removesuffix(Z_CURVE_SUFFIX) not in schema.fields or field.in_document or field.imported:
+            yield from _field(field)
+    for fieldset in schema.fieldsets.values():
+        yield from _fieldset(fieldset)
+    for summary in schema.summaries.values():
+        yield from _summary(summary, schema.fields)
+    for constant in schema.constants.values():
+        yield _later(f"tensor constant {constant.name}", constant.position)
+    for model in schema.onnx_models.values():
+        yield _later(f"onnx-model {model.name}", model.position)
+    if not schema.raw_as_base64:
+        yield _later("raw-as-base64-in-summary: false", schema.position)
+    if not schema.documentid_from_disk:
+        yield _no_effect("documentid: attribute", schema.position, "ids are kept where they are found fastest")
+    for profile in schema.rank_profiles.values():
+        yield from _profile(profile, schema)
+
+
+def _later(what: str, position: Position | None) -> Finding:
+    return Finding(f"{what} is not executed yet", position, "WARNING")
+
+
+def _no_effect(what: str, position: Position | None, why: str) -> Finding:
+    return Finding(f"{what} is accepted without effect: {why}", position, "INFO")
+
+
+# Fields
+
+
+def _field(field: Field) -> Iterator[Finding]:
+    said = f"field {field.name}"
+    if field.imported is not None:
+        yield _later(f"{said}: importing {field.imported.target} of {field.imported.target_document}", field.position)
+        return
+    if not field.in_document:
+        yield _later(f"{said}: filling a field outside the document", field.position)
+    elif not is_filled_now(field):
+        yield _later(f"{said}: its indexing beyond handing the value on", field.position)
+    elif (field.index and not is_indexed_now(field)) or (field.attribute and not is_attribute_now(field)):
+        yield from _type(field)
+    for what, is_said in _FIELD_LATER:
+        if is_said(field):
+            yield _later(f"{said}: {what}", field.position)
+    for what, is_said, why in _FIELD_NO_EFFECT:
+        if is_said(field):
+            yield _no_effect(f"{said}: {what}", field.position, why)
+
+
+def _type(field: Field) -> Iterator[Finding]:
+    """Tells of a type or a match mode that cannot be searched."""
+    if field.match == "gram":
+        yield _later(f"field {field.name}: match: gram", field.position)
+        return
+    message = f"field {field.name} of type {field.type} is stored and shown; searching and ranking it"
+    yield _later(message, field.position)
+
+
+def _is_set(name: str) -> Callable[[Field], bool]:
+    """Whether the match settings of a field say `name`."""
+
+    def is_set(field: Field) -> bool:
+        return bool(getattr(field.match_settings, name) != getattr(MatchSettings(), name))
+
+    return is_set
+
+
+_FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
+    ("match: max-length", _is_set("max_length")),
+    ("match: max-occurrences", _is_set("max_occurrences")),
+    ("match: max-token-length", _is_set("max_token_length")),
+    ("match: exact-terminator", _is_set("exact_terminator")),
+    ("struct-field: attribute", lambda field: any(sub.attribute for sub in field.sub_fields.values())),
+    ("sorting", lambda field: bool(field.attribute and field.attribute.sorting)),
+    ("alias", lambda field: bool(field.aliases)),
+    ("rank: literal", lambda field: field.rank_literal),
+    ("rank-type", lambda field: field.rank_type not in ("", "about")),
+    ("query-command: phrase-segmenting", lambda field: _PHRASE_SEGMENTING in field.query_commands),
+)
+_FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = (
+    (
+        "fast-access",
+        lambda field: bool(field.attribute and field.attribute.fast_access),
+        "every attribute is in memory on its node",
+    ),
+    ("paged", lambda field: bool(field.attribute and field.attribute.paged), "attributes are kept in memory"),
+    (
+        "fast-rank",
+        lambda field: bool(field.attribute and field.attribute.fast_rank),
+        "tensors have one representation, that for ranking",
+    ),
+    (
+        "enable-only-bit-vector",
+        lambda field: bool(field.attribute and field.attribute.enable_only_bit_vector),
+        "posting lists choose their own representation",
+    ),
+    (
+        "dictionary: hash",
+        lambda field: bool(field.attribute and field.attribute.hashed),
+        "there is one kind of dictionary",
+    ),
+    (
+        "index: prefix",
+        lambda field: (field.index or IndexSettings()).prefix,
+        "an index can always be searched by prefix, where the query asks for it",
+    ),
+    (
+        "query-command",
+        lambda field: any(command != _PHRASE_SEGMENTING for command in field.query_commands),
+        "it is for searchers written in Java",
+    ),
+    ("linguistics", lambda field: field.linguistics is not None, "the linguistics here has no profiles"),
+)
+
+
+# Fieldsets and summaries
+
+
+def _fieldset(fieldset: FieldSet) -> Iterator[Finding]:
+    said = f"fieldset {fieldset.name}"
+    if fieldset.match is not None:
+        yield _later(f"{said}: match: {fieldset.match}", fieldset.position)
+    if _PHRASE_SEGMENTING in fieldset.query_commands:
+        yield _later(f"{said}: query-command: {_PHRASE_SEGMENTING}", fieldset.position)
+    if any(command != _PHRASE_SEGMENTING for command in fieldset.query_commands):
+        yield _no_effect(f"{said}: query-command", fieldset.position, "it is for searchers written in Java")
+
+
+def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[Finding]:
+    if summary.omit_summary_features:
+        yield _later(f"document-summary {summary.name}: omit-summary-features", summary.position)
+    for shown in summary.fields.values():
+        source = fields.get(shown.sources[0])
+        if (source is not None and source.in_document and source.imported is None) or len(shown.sources) > 1:
+            for what in _shown_later(shown, source):
+                yield _later(f"summary {shown.name}: {what}", shown.position or summary.position)
+
+
+def _shown_later(shown: SummaryField, source: Field | None) -> Iterator[str]:
+    if len(shown.sources) > 1:
+        yield "more than one source"
+    if shown.bolding and not (source and source.bolding):
+        yield "bolding"
+    for name in ("dynamic", "tokens", "matched_elements_only", "select_elements_by"):
+        if getattr(shown, name):
+            yield name.replace("_", "-")
+
+
+# Rank profiles
+
+
+def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
+    """What the profile says itself; what it inherits is told of where it is said."""
+    parents = [schema.rank_profiles[name] for name in profile.inherits if name in schema.rank_profiles]
+    said = f"rank-profile {profile.name}"
+    for name, what in _PROFILE_LATER:
+        value = getattr(profile, name)
+        if value and not any(getattr(parent, name) == value for parent in parents):
+            yield _later(f"{said}: {what}", getattr(value, "position", None) or profile.position)
+    for keyword, value in profile.tuning.items():
+        if not any(parent.tuning.get(keyword) == value for parent in parents):
+            if why := _TUNING_NO_EFFECT.get(keyword):
+                yield _no_effect(f"{said}: {keyword}", profile.position, why)
+            else:
+                yield _later(f"{said}: {keyword}", profile.position)
+    for name, rank in profile.field_ranks.items():
+        yield from _field_rank(said, name, rank, profile, schema, parents)
+    for name, declared in profile.inputs.items():
+        if declared.type is None or not declared.type.is_number:
+            kind = f"type {declared.type}" if declared.type else "type string"
+            yield _later(f"input query({name}) of {kind}", declared.position)
+    for name, constant in profile.constants.items():
+        if name not in schema.constants and (constant.file or constant.uri or not constant.type.is_number):
+            yield _later(f"tensor constant {name}", constant.position)
+    for name, model in profile.onnx_models.items():
+        if name not in schema.onnx_models:
+            yield _later(f"onnx-model {name}", model.position)
+
+
+def _field_rank(
+    said: str, name: str, rank: object, profile: RankProfile, schema: Schema, parents: list[RankProfile]
+) -> Iterator[Finding]:
+    field = schema.fields.get(name)
+    for setting in ("filter_threshold", "element_gap", "rank_type"):
+        value = getattr(rank, setting)
+        known = [getattr(parent.field_ranks.get(name), setting, None) for parent in parents]
+        nothing = (None, "", "about", field.rank_type if field and setting == "rank_type" else None)
+        if value not in nothing and value not in known:
+            yield _later(f"{said}: {setting.replace('_', '-')} of field {name}", profile.position)
+
+
+_PROFILE_LATER: Final = (
+    ("global_phase", "global-phase"),
+    ("match_phase", "match-phase"),
+    ("diversity", "diversity"),
+    ("mutations", "mutate"),
+    ("strict", "strict"),
+    ("use_significance_model", "significance: use-model"),
+)
+"""Field of RankProfile → what it is called."""
+_EXECUTION: Final = "it tunes how a query is executed, not what it answers"
+_TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("num-threads-per-search", "min-hits-per-thread", "num-search-partitions"), _EXECUTION),
+    **dict.fromkeys(("termwise-limit", "prefetch-tensors"), _EXECUTION),
+}
