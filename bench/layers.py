@@ -24,7 +24,7 @@ from paperwasp.container.search_rendering import respond
 from paperwasp.container.search_request import parameter_pairs
 from paperwasp.content.node import ContentNode
 from paperwasp.content.search import Profiles, search
-from paperwasp.features import compile_profiles
+from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request
 
 Result = TypeVar("Result")
@@ -33,7 +33,7 @@ STAGES = ("parameters and YQL", "match and rank", "fill the hits", "render")
 
 def layers(data: Path, paths: Sequence[str]) -> dict[str, float]:
     """Mean CPU microseconds of each stage, over the queries of `paths`; the first fifth only warms up."""
-    (cluster,) = build_model(load_package(APPLICATION), compile_profiles).content_clusters
+    (cluster,) = build_model(load_package(APPLICATION), check_profiles).content_clusters
     with _node(data, cluster) as node:
         config = SearchConfig((ClusterConfig(cluster.id, cluster.schemas),))
         profiles = Profiles()

@@ -126,9 +126,9 @@ def check(
     The exit status is 1 if there is an error or a change that is not allowed.
     """
     from paperwasp.client.check import check_application
-    from paperwasp.features.compile import compile_profiles
+    from paperwasp.features.compile import check_profiles
 
-    if not check_application(application, compile_profiles, against):
+    if not check_application(application, check_profiles, against):
         raise typer.Exit(1)
 
 

@@ -43,4 +43,4 @@ def answer(text: str) -> str:
 def model_of(fields: str) -> ApplicationModel:
     schema = f"schema test {{\ndocument test {{\n{fields}}}\n}}\n"
     files = {"services.xml": SERVICES.encode(), "schemas/test.sd": schema.encode()}
-    return build_model(ApplicationPackage(files), lambda _: None)
+    return build_model(ApplicationPackage(files), lambda *_: ())

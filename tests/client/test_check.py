@@ -6,6 +6,7 @@ import io
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -46,8 +47,9 @@ def write(folder: Path, schema: str = SCHEMA, services: str = SERVICES, **files:
     return folder
 
 
-def nothing_wrong(schema: Schema) -> None:
+def nothing_wrong(schema: Schema, files: object) -> tuple[()]:
     """Instead of the check of rank profiles."""
+    return ()
 
 
 def checked(folder: Path, against: Path | None = None) -> tuple[bool, list[str]]:
@@ -87,7 +89,7 @@ def test_every_problem_is_shown_at_its_place(tmp_path: Path) -> None:
 
 
 def test_problems_of_rank_profiles_are_among_them(tmp_path: Path) -> None:
-    def check(schema: Schema) -> None:
+    def check(schema: Schema, files: object) -> NoReturn:
         raise LanguageError("no such feature", Position(schema.source, 2, 5))
 
     console = Console(file=io.StringIO())

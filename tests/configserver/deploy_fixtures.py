@@ -167,7 +167,7 @@ class Service:
 
 
 def build(found: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
-    return build_model(found, lambda _: None)
+    return build_model(found, lambda *_: ())
 
 
 def config_server(

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from paperwasp.application import build_model, load_package
-from paperwasp.features import compile_profiles
+from paperwasp.features import check_profiles
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pydoc"
 sys.path.insert(0, str(EXAMPLE))
@@ -78,6 +78,6 @@ def test_the_installation_has_much_to_say() -> None:
 
 
 def test_the_application_is_valid() -> None:
-    model = build_model(load_package(EXAMPLE / "application"), compile_profiles)
+    model = build_model(load_package(EXAMPLE / "application"), check_profiles)
     assert set(model.schemas["pydoc"].rank_profiles) >= {"default", "names", "longest", "unranked"}
     assert not model.notes

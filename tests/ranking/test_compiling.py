@@ -14,6 +14,7 @@ from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.ranking import parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.linear import weighted_sum
+from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
 
 
@@ -42,7 +43,7 @@ class AnyFeature:
 def compiled(text: str, constants=None, **functions: tuple[tuple[str, ...], str]):
     declared = {name: Function(name, parameters, body) for name, (parameters, body) in functions.items()}
     compiler = ExpressionCompiler(AnyFeature(), declared, constants or {})
-    return compiler.builder.program(compiler.compile(text, "first-phase"))
+    return compiler.builder.program(compiler.compile(Source(text, "first-phase")))
 
 
 def value_of(program, **features: float) -> float:
@@ -103,7 +104,8 @@ def test_a_sum_of_thousands_of_parts_needs_few_temporaries() -> None:
         ("k(1, 2)", "first-phase, line 1, column 1: function 'k' takes 1 argument(s), not 2"),
         ("2 *\n  k", "first-phase, line 2, column 3: function 'k' takes 1 argument(s), not 0"),
         ("broken", "function 'broken', line 1, column 4: expected a value, found the end"),
-        ('"text" == a', "first-phase, line 1, column 1: strings in expressions are not supported yet"),
+        ('"text" == a', 'first-phase, line 1, column 1: not executed yet: "text"'),
+        ("1 + sum(a)", "first-phase, line 1, column 5: not executed yet: sum(a)"),
         ("constant(none)", "first-phase, line 1, column 1: no constant 'none'"),
         ("rankingExpression(none)", "first-phase, line 1, column 1: no function 'none'"),
     ],

@@ -8,6 +8,7 @@ from ranking_scripts import SCRIPTS, run
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.ranking import parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
+from paperwasp.ranking.scope import Source
 
 
 class NoFeatures:
@@ -26,7 +27,7 @@ def printed(text: str) -> str:
 
 def value(text: str) -> str:
     compiler = ExpressionCompiler(NoFeatures(), {}, {})
-    program = compiler.builder.program(compiler.compile(text, ""))
+    program = compiler.builder.program(compiler.compile(Source(text)))
     assert len(program.code) == 0, "constants are folded"
     [number] = program.evaluate([], 1)
     assert program.constant == number or np.isnan(number)

@@ -8,7 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from types import MappingProxyType
@@ -81,8 +81,9 @@ class ApplicationModel:
         return next((c for c in self.content_clusters if document_type in c.schemas), None)
 
 
-SchemaCheck = Callable[[Schema], object]
-"""Raises where something is wrong with a schema beyond its own language: with its rank profiles."""
+SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
+"""What to tell of a schema, with the files of its package, beyond its own language: of its rank profiles. Raises where
+something is wrong."""
 
 _SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
 _OVERRIDES_FILE: Final = "validation-overrides.xml"
@@ -141,7 +142,7 @@ def _schemas(files: Mapping[str, bytes], check_schema: SchemaCheck, findings: Fi
     findings.extend(found.findings)
     for schema in found.schemas.values():
         try:
-            check_schema(schema)
+            findings.extend(check_schema(schema, files))
         except PaperwaspError as error:
             findings.extend(_findings_of(error))
     return found.schemas

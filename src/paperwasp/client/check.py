@@ -20,7 +20,7 @@ from paperwasp.application.changes import Changes, find_changes, told_actions, t
 from paperwasp.errors import Finding, InvalidPackage, Position
 from paperwasp.schema.model import Schema
 
-SchemaCheck = Callable[[Schema], object]
+SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 
 _NAMES: Final[Mapping[str, str]] = {"ERROR": "error", "WARNING": "warning", "INFO": "note"}
 """Level → what it is called, the worst first."""

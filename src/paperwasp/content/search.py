@@ -22,7 +22,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.features.compile import compile_profiles
 from paperwasp.operators import SearchSpace, plan
-from paperwasp.ranking import CompiledProfile
+from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
 
 UNRANKED: Final = "unranked"
@@ -32,16 +32,19 @@ class Profiles:
     """The compiled rank profiles of schemas, each schema compiled once."""
 
     def __init__(self) -> None:
-        self._compiled: dict[int, tuple[Schema, Mapping[str, CompiledProfile]]] = {}
+        self._compiled: dict[int, tuple[Schema, Mapping[str, CompiledProfile | Unexecuted]]] = {}
 
     def of(self, schema: Schema, name: str) -> CompiledProfile:
-        """Raises InvalidQuery if the schema has no such profile."""
+        """Raises InvalidQuery if the schema has no such profile, or it is not executed yet."""
         known = self._compiled.get(id(schema))
         if known is None:
             known = self._compiled[id(schema)] = (schema, compile_profiles(schema))
         if name not in known[1]:
             raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'")
-        return known[1][name]
+        profile = known[1][name]
+        if isinstance(profile, Unexecuted):
+            raise InvalidQuery(f"rank profile '{name}' of schema '{schema.name}': {profile}")
+        return profile
 
     def keep_only(self, schemas: Mapping[str, Schema]) -> None:
         """Forgets what replaced schemas compiled to."""

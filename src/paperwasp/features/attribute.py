@@ -10,13 +10,40 @@ import math
 
 import numpy as np
 
-from paperwasp.document.types import BOOL, ArrayType
+from paperwasp.document.types import BOOL, STRING, URI, ArrayType, NumericType, TensorFieldType
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
-from paperwasp.features.family import Compute, Floats, RankSetup, constant, is_numeric, register
+from paperwasp.features.family import Compute, Floats, RankSetup, constant, register
+from paperwasp.tensor.types import NUMBER, TensorType
 
 
-@register("attribute", "attribute", "name", optional=1, outputs=("value", "weight", "contains", "count"))
+def _type(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    """A tensor has its type; everything else is a number."""
+    described = setup.described(arguments[0])
+    is_tensor = described is not None and isinstance(described.type, TensorFieldType)
+    return described.type.tensor if is_tensor and output in ("", "value") else NUMBER  # type: ignore[union-attr]
+
+
+def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    described = setup.described(arguments[0])
+    assert described is not None
+    if _type(setup, arguments, output) is not NUMBER:
+        return ""  # it is the type that is not executed
+    kind = described.type.element if isinstance(described.type, ArrayType) else described.type
+    is_read = output in ("", "value") and (kind is described.type or len(arguments) == 2)
+    executed = isinstance(kind, NumericType) or (kind in (STRING, URI) and not is_read)
+    return "" if executed else f"attribute({arguments[0]}), of type {described.type}"
+
+
+@register(
+    "attribute",
+    "attribute",
+    "name",
+    optional=1,
+    outputs=("value", "weight", "contains", "count"),
+    type_=_type,
+    pending=_pending,
+)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     name = arguments[0]
     described = setup.schema.fields[name]
@@ -28,8 +55,6 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     element = _element_number(arguments[1]) if len(arguments) == 2 else None
     if is_array and element is None:
         return constant(0.0)
-    if not is_numeric(described):
-        raise LanguageError(f"attribute({name}) of type {described.type} is not supported yet as a number")
     if is_array and element is not None:
         return _element(name, element)
     # A single value is the value at any index, as Vespa looks it up. A bool has no unset value.

@@ -1,29 +1,17 @@
-"""The catalog of rank features: every family, and the names that Vespa has beyond them.
+"""The catalog of rank features: what each is in one rank profile of one schema.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, field
-from typing import Final
 
 from paperwasp.errors import LanguageError
 from paperwasp.features.family import Compute, RankSetup, check_arguments, families
-
-NOT_YET: Final = frozenset(
-    re.split(
-        " ",
-        "attributeMatch bm25_for_labels closeness closest customTokenInputIds distance distanceToPath dotProduct"
-        " elementCompleteness elementSimilarity elementwise fieldMatch firstPhaseMax firstPhaseRank foreach"
-        " globalSequence itemRawScore lightgbm match nativeDotProduct onnx onnxModel randomNormal randomNormalStable"
-        " random rawScore tensorFromLabels tensorFromStructs tensorFromWeightedSet textSimilarity tokenAttentionMask"
-        " tokenInputIds tokenTypeIds xgboost",
-    )
-)
-"""Rank features of Vespa that this engine does not compute yet."""
+from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.names import Description
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,30 +24,73 @@ class BoundFeature:
     query_name: str | None = None
 
 
+DescribedFeatures = dict[tuple[str, tuple[str | None, ...], str], Description]
+"""(name, arguments, output) → what it is, of one schema."""
+
+
 @dataclass
 class Catalog:
-    """The rank features as one rank profile of one schema may use them: a `paperwasp.ranking.FeatureCatalog`."""
+    """The rank features as one rank profile of one schema may use them: a `paperwasp.ranking.profile.Catalog`."""
 
     setup: RankSetup
+    described: DescribedFeatures = field(default_factory=dict)
+    """What the profiles of a schema share."""
     _bound: dict[str, BoundFeature] = field(default_factory=dict)
 
-    def bind(self, name: str, arguments: tuple[str, ...], output: str) -> BoundFeature:
-        """The feature; raises LanguageError for one that is unknown, not supported yet, or has wrong arguments."""
+    def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
+        """The type of a feature; raises LanguageError for one that is unknown or has wrong arguments."""
+        key = (name, arguments, output)
+        known = self.described.get(key)
+        if known is None:
+            known = self.described[key] = self._describe(name, arguments, output)
+        return known
+
+    def _describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
         family = families().get(name)
         if family is None:
             raise LanguageError(_unknown(name, self.setup))
-        if output and output not in family.outputs:
-            raise LanguageError(
-                f"rank feature {name!r} has no output {output!r}; it has {', '.join(sorted(family.outputs))}"
-            )
-        check_arguments(family, self.setup, arguments)
+        if output and output not in family.outputs and not family.any_output:
+            raise LanguageError(f"rank feature {name!r} has no output {output!r}; it has {', '.join(family.outputs)}")
+        positional, labelled = _positional(name, arguments)
+        pending = check_arguments(family, self.setup, positional)
+        if family.bind is None:
+            pending = f"rank feature {name}"
+        if labelled:
+            pending = f"rank feature {name} with a label"
+        last = len(family.parameters) - 1
+        expressions = tuple(
+            number for number in range(len(arguments)) if family.parameters[min(number, last)] == "expression"
+        )
+        known = tuple(argument for argument in positional if argument is not None)
+        if len(known) < len(positional):
+            return Description(None, pending, expressions)
+        pending = family.pending(self.setup, known, output) or pending
+        return Description(family.type(self.setup, known, output), pending, expressions)
+
+    def bind(self, name: str, arguments: tuple[str, ...], output: str) -> BoundFeature:
+        """The feature, which `describe` has nothing against; raises LanguageError for wrong rank properties."""
         canonical = feature_name(name, arguments, output)
         if canonical not in self._bound:
-            compute = family.bind(self.setup, arguments, output or family.outputs[0])
-            bm25_field = arguments[0] if name == "bm25" and self.setup.has_bm25(arguments[0]) else None
-            query_name = arguments[0] if name == "query" else None
+            self.describe(name, arguments, output)
+            family = families()[name]
+            known = tuple(argument for argument in _positional(name, arguments)[0] if argument is not None)
+            if family.bind is None:
+                raise LanguageError(f"rank feature {name!r} is not executed yet")
+            compute = family.bind(self.setup, known, output or family.outputs[0])
+            bm25_field = known[0] if name == "bm25" and self.setup.has_bm25(known[0]) else None
+            query_name = known[0] if name == "query" else None
             self._bound[canonical] = BoundFeature(canonical, compute, bm25_field, query_name)
         return self._bound[canonical]
+
+
+def _positional(name: str, arguments: tuple[str | None, ...]) -> tuple[tuple[str | None, ...], bool]:
+    """The arguments of `bm25(field:title, label:x)` as those of `bm25(title)`, and whether there is a label."""
+    if name != "bm25" or not any(argument and ":" in argument for argument in arguments):
+        return arguments, False
+    given = dict((argument or "").partition(":")[::2] for argument in arguments)
+    if "field" not in given or given.keys() - {"field", "label"}:
+        raise LanguageError("bm25 takes field: and label:")
+    return (given["field"],), "label" in given
 
 
 def feature_name(name: str, arguments: tuple[str, ...], output: str = "") -> str:
@@ -74,8 +105,5 @@ def default_rank_features(setup: RankSetup) -> tuple[str, ...]:
 
 
 def _unknown(name: str, setup: RankSetup) -> str:
-    if name in NOT_YET:
-        return f"rank feature {name!r} is not supported yet"
-    known = [*families(), *NOT_YET, *setup.profile.functions, *setup.profile.constants]
-    nearest = difflib.get_close_matches(name, known, 1)
-    return f"unknown rank feature or function {name!r}{f'; did you mean {nearest[0]!r}?' if nearest else ''}"
+    known = [*families(), *setup.profile.functions, *setup.profile.constants]
+    return f"unknown rank feature or function {name!r}{did_you_mean(name, known)}"

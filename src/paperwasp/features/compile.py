@@ -4,29 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paperwasp.errors import LanguageError
-from paperwasp.features.catalog import Catalog, default_rank_features
+from paperwasp.errors import Finding, LanguageError
+from paperwasp.features.catalog import Catalog, DescribedFeatures, default_rank_features
 from paperwasp.features.family import RankSetup
-from paperwasp.ranking import CompiledProfile, ProfileError
+from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.ranking import compile_profile as compile_source
+from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema.model import RankProfile, Schema
 
 
-def compile_profile(schema: Schema, profile: RankProfile) -> CompiledProfile:
-    """`profile` as programs; raises ProfileError that names every problem with its place."""
-    setup = RankSetup(schema, profile)
-    return compile_source(profile, Catalog(setup), default_rank_features(setup), schema.source)
+def compile_profile(
+    schema: Schema,
+    profile: RankProfile,
+    declarations: Declarations | None = None,
+    described: DescribedFeatures | None = None,
+) -> CompiledProfile | Unexecuted:
+    """`profile` as programs; raises ProfileError that names every problem with its place.
+
+    `declarations` and `described`: what the profiles of one schema share.
+    """
+    checked = declarations or Declarations()
+    setup = RankSetup(schema, profile, checked)
+    catalog = Catalog(setup, {} if described is None else described)
+    return compile_source(profile, catalog, lambda: default_rank_features(setup), schema.source, checked)
 
 
-def compile_profiles(schema: Schema) -> Mapping[str, CompiledProfile]:
-    """All rank profiles of `schema`; raises one ProfileError for the problems of all of them."""
-    compiled: dict[str, CompiledProfile] = {}
+def compile_profiles(
+    schema: Schema, files: Mapping[str, bytes] | None = None
+) -> Mapping[str, CompiledProfile | Unexecuted]:
+    """All rank profiles of `schema`; raises one ProfileError for the problems of all of them.
+
+    `files`: those of the application package, by path. Without them, files that profiles name are not checked.
+    """
+    compiled: dict[str, CompiledProfile | Unexecuted] = {}
     problems: list[LanguageError] = []
+    declarations, described = Declarations(files), DescribedFeatures()
     for name, profile in schema.rank_profiles.items():
         try:
-            compiled[name] = compile_profile(schema, profile)
+            compiled[name] = compile_profile(schema, profile, declarations, described)
         except ProfileError as error:
             problems.extend(error.problems)
     if problems:
         raise ProfileError(problems)
     return compiled
+
+
+def check_profiles(schema: Schema, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
+    """What to tell at a deployment of the rank profiles of a schema; raises ProfileError for what is wrong."""
+    return unexecuted_findings(schema, compile_profiles(schema, files))
+
+
+def unexecuted_findings(schema: Schema, compiled: Mapping[str, CompiledProfile | Unexecuted]) -> tuple[Finding, ...]:
+    """What to tell of the profiles that are deployed and not executed yet."""
+    findings = []
+    for name, profile in compiled.items():
+        if not isinstance(profile, Unexecuted):
+            continue
+        position = schema.rank_profiles[name].position
+        findings.append(Finding(f"rank-profile {name} of schema {schema.name} is {profile}", position))
+        if profile.undeclared_inputs:
+            inputs = ", ".join(f"query({input_})" for input_ in profile.undeclared_inputs)
+            told = f"The following inputs used in rank-profile {name} are not declared and will be interpreted as"
+            findings.append(Finding(f"{told} scalars, not tensors: [{inputs}]", position))
+    return tuple(findings)

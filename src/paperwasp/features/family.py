@@ -13,18 +13,25 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.document.types import ArrayType, NumericType
+from paperwasp.document.types import POSITION, ArrayType, NumericType, TensorFieldType
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
-from paperwasp.schema.model import Field, RankProfile, Schema
+from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.declarations import Declarations
+from paperwasp.schema.model import Field, RankProfile, Schema, SubField
+from paperwasp.schema.pending import is_attribute_now, is_indexed_now
+from paperwasp.tensor.types import NUMBER, TensorType
 
 Floats = NDArray[np.float64]
 Compute = Callable[[MatchContext], Floats]
 """One float64 for each hit of the context, or a single one for all of them."""
 
-Parameter = Literal["index", "attribute", "numeric-attribute", "field", "number", "name"]
-"""What an argument must be: a field with an index, with an attribute (of numbers), with either of them; a number,
-counted from 0; or any name."""
+Parameter = Literal[
+    "index", "attribute", "numeric-attribute", "tensor-attribute", "position-attribute", "field",
+    "number", "name", "expression", "attribute-feature",
+]  # fmt: skip
+"""What an argument must be: a field with an index, with an attribute (of numbers, a tensor, positions), with either of
+them; a number, counted from 0; any name; an expression; the feature attribute(name)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,17 @@ class RankSetup:
 
     schema: Schema
     profile: RankProfile
+    declarations: Declarations = field(default_factory=Declarations)
+    """Constants and models, with the files of the package if they are at hand."""
+
+    def described(self, name: str) -> Field | SubField | None:
+        """A field, or a part of one by its path (`items.price`)."""
+        found = self.schema.fields.get(name)
+        if found is None and "." in name:
+            outer, _, path = name.partition(".")
+            field_ = self.schema.fields.get(outer)
+            return field_.sub_fields.get(path) if field_ is not None else None
+        return found
 
     def text(self, *keys: str) -> str | None:
         """The rank property of the first of these keys that is set, without quotes."""
@@ -66,16 +84,31 @@ class RankSetup:
 
     @property
     def index_fields(self) -> tuple[str, ...]:
-        return tuple(f.name for f in self.schema.fields.values() if f.index is not None)
+        """The fields with an index that is searched."""
+        return tuple(f.name for f in self.schema.fields.values() if is_indexed_now(f))
 
     @property
     def attribute_fields(self) -> tuple[str, ...]:
         """The fields that ranking sees as attributes: a field that has an index as well counts as an index field."""
-        return tuple(f.name for f in self.schema.fields.values() if f.attribute is not None and f.index is None)
+        return tuple(f.name for f in self.schema.fields.values() if f.index is None and is_attribute_now(f))
 
 
 Bind = Callable[[RankSetup, tuple[str, ...], str], Compute]
 """From the setup, the arguments and the name of an output to what computes it."""
+
+Check = Callable[[RankSetup, tuple[str, ...], str], str]
+"""From the same to what of it is not executed yet; empty: nothing. Raises LanguageError for what cannot be."""
+
+TypeRule = Callable[[RankSetup, tuple[str, ...], str], TensorType]
+"""From the same to the type of the value."""
+
+
+def _number(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    return NUMBER
+
+
+def _all_executed(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +119,18 @@ class Family:
     parameters: tuple[Parameter, ...]
     outputs: tuple[str, ...]
     """Names of its outputs; the first is the one of the name without an output."""
-    bind: Bind
+    bind: Bind | None
+    """None: it is known, and not executed yet."""
     optional: int = 0
     """How many of the last parameters may be left out."""
     repeated: bool = False
     """Whether the last parameter may come any number of times, or not at all."""
     listed: Callable[[RankSetup], Iterable[str]] = field(default=lambda setup: ())
     """Its features among the default rank features."""
+    type: TypeRule = _number
+    pending: Check = _all_executed
+    any_output: bool = False
+    """Whether it has more outputs than those that are named."""
 
 
 _FAMILIES: Final[dict[str, Family]] = {}
@@ -105,11 +143,13 @@ def register(
     optional: int = 0,
     repeated: bool = False,
     listed: Callable[[RankSetup], Iterable[str]] = lambda setup: (),
+    type_: TypeRule = _number,
+    pending: Check = _all_executed,
 ) -> Callable[[Bind], Bind]:
     """Registers the function below as `bind` of a family."""
 
     def add(bind: Bind) -> Bind:
-        _FAMILIES[name] = Family(name, parameters, outputs, bind, optional, repeated, listed)
+        _FAMILIES[name] = Family(name, parameters, outputs, bind, optional, repeated, listed, type_, pending)
         return bind
 
     return add
@@ -120,47 +160,100 @@ def families() -> Mapping[str, Family]:
     return _FAMILIES
 
 
-def check_arguments(family: Family, setup: RankSetup, arguments: tuple[str, ...]) -> None:
-    """Raises LanguageError where the arguments are not what the family takes of this schema."""
+def register_known(*known: Family) -> None:
+    """Registers families that are checked only."""
+    _FAMILIES.update((family.name, family) for family in known)
+
+
+def check_arguments(family: Family, setup: RankSetup, arguments: tuple[str | None, ...]) -> str:
+    """What of the fields that the arguments name is not executed yet. Raises LanguageError for wrong arguments."""
     most = len(family.parameters)
     least = most - (1 if family.repeated else family.optional)
     if len(arguments) < least or (len(arguments) > most and not family.repeated):
         wanted = f"at least {least}" if family.repeated else (f"{least}" if least == most else f"{least} to {most}")
         raise LanguageError(f"rank feature {family.name!r} takes {wanted} argument(s), not {len(arguments)}")
+    pending = ""
     for number, argument in enumerate(arguments):
-        _check_argument(family.parameters[min(number, most - 1)], argument, setup, family.name)
+        if argument is not None:
+            kind = family.parameters[min(number, most - 1)]
+            pending = pending or _check_argument(kind, argument, setup, family.name)
+    return pending
 
 
-def _check_argument(kind: Parameter, argument: str, setup: RankSetup, feature: str) -> None:
-    if kind == "name":
-        return
+def _check_argument(kind: Parameter, argument: str, setup: RankSetup, feature: str) -> str:
+    if kind in ("name", "expression"):
+        return ""
     if kind == "number":
-        if not argument.isdigit():
+        if not (argument.isascii() and argument.isdigit()):
             raise LanguageError(f"rank feature {feature!r} takes a number counted from 0, not {argument!r}")
-        return
-    described = setup.schema.fields.get(argument)
+        return ""
+    if kind == "attribute-feature":
+        if not (argument.startswith("attribute(") and argument.endswith(")")):
+            raise LanguageError(f"rank feature {feature!r} takes attribute(name), not {argument!r}")
+        kind, argument = "attribute", argument[10:-1]
+    return check_field(kind, argument, setup, feature)
+
+
+def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> str:
+    """As `check_arguments`, of a field that a feature names."""
+    described = setup.described(name)
     if described is None:
-        raise LanguageError(f"rank feature {feature!r}: schema {setup.schema.name!r} has no field {argument!r}")
-    if problem := _field_problem(kind, described):
-        raise LanguageError(f"rank feature {feature!r}: field {argument!r} {problem}")
+        near = did_you_mean(name, setup.schema.fields)
+        raise LanguageError(f"rank feature {feature!r}: schema {setup.schema.name!r} has no field {name!r}{near}")
+    if problem := _FIELD_CHECKS[kind](described):
+        raise LanguageError(f"rank feature {feature!r}: field {name!r} {problem}")
+    if isinstance(described, SubField):
+        return f"{feature}({name}), of a struct field"
+    if kind in ("index", "field"):
+        executed = is_indexed_now(described) or (kind == "field" and is_attribute_now(described))
+    else:
+        executed = is_attribute_now(described) or isinstance(described.type, TensorFieldType)
+    return "" if executed else f"{feature}({name}), of type {described.type}"
 
 
-def _field_problem(kind: Parameter, described: Field) -> str:
-    """Why the field is not of the kind; empty if it is."""
-    if kind == "index":
-        if described.index is None:
-            return "has no index: its indexing statement needs 'index'"
-    elif kind == "field":
-        if described.index is None and described.attribute is None:
-            return "is neither an index nor an attribute"
-    elif described.attribute is None:
-        return "is no attribute: its indexing statement needs 'attribute'"
-    elif kind == "numeric-attribute" and not is_numeric(described):
-        return f"is a {described.type}: only numbers are supported here"
+def _index_problem(described: Field | SubField) -> str:
+    return "" if described.index is not None else "has no index: its indexing statement needs 'index'"
+
+
+def _attribute_problem(described: Field | SubField) -> str:
+    return "" if described.attribute is not None else "is no attribute: its indexing statement needs 'attribute'"
+
+
+def _numeric_problem(described: Field | SubField) -> str:
+    told = f"is a {described.type}: a number is expected here"
+    return _attribute_problem(described) or ("" if is_numeric(described) else told)
+
+
+def _tensor_problem(described: Field | SubField) -> str:
+    told = f"is a {described.type}: a tensor is expected here"
+    return _attribute_problem(described) or ("" if isinstance(described.type, TensorFieldType) else told)
+
+
+def _position_problem(described: Field | SubField) -> str:
+    is_position = POSITION in described.type.walk() or described.type.name.startswith("position")
+    return _attribute_problem(described) or (
+        "" if is_position else f"is a {described.type}: a position is expected here"
+    )
+
+
+def _no_field_problem(described: Field | SubField) -> str:
+    if described.index is None and described.attribute is None:
+        return "is neither an index nor an attribute"
     return ""
 
 
-def is_numeric(described: Field) -> bool:
+_FIELD_CHECKS: Final[Mapping[Parameter, Callable[[Field | SubField], str]]] = {
+    "index": _index_problem,
+    "attribute": _attribute_problem,
+    "numeric-attribute": _numeric_problem,
+    "tensor-attribute": _tensor_problem,
+    "position-attribute": _position_problem,
+    "field": _no_field_problem,
+}
+"""Why a field is not of the kind; empty if it is."""
+
+
+def is_numeric(described: Field | SubField) -> bool:
     """Whether the field holds numbers, one or many."""
     kind = described.type
     return isinstance(kind.element if isinstance(kind, ArrayType) else kind, NumericType)

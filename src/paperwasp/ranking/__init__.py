@@ -2,7 +2,7 @@
 
 from paperwasp.ranking.compiler import FeatureCatalog
 from paperwasp.ranking.expression import parse_expression, parse_reference
-from paperwasp.ranking.profile import CompiledProfile, ProfileError, compile_profile
+from paperwasp.ranking.profile import CompiledProfile, ProfileError, Unexecuted, compile_profile
 from paperwasp.ranking.program import Feature, Program
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "FeatureCatalog",
     "ProfileError",
     "Program",
+    "Unexecuted",
     "compile_profile",
     "parse_expression",
     "parse_reference",

@@ -1,20 +1,18 @@
 """From the tree of an expression to values of a program: functions are put in their places, names are resolved.
 
-A name is, in this order: a parameter of the function around it, a function of the profile, a constant, a rank feature.
+Types have been inferred before (`ranking.inference`): only numbers arrive here, and names mean what they meant there.
 An argument of a function is worked where it is used, so that it may also stand for the name of a field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, NoReturn, Protocol
+from typing import Final, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.parsing.tokens import position_of
-from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.program import Feature, ProgramBuilder
+from paperwasp.ranking.scope import Binding, FunctionSource, Scope, Source, argument_text, function_source
 from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, String, Switch
 
 _BINARY: Final = {
@@ -45,39 +43,6 @@ class FeatureCatalog(Protocol):
         """The feature `name(arguments).output`; raises LanguageError (without position) for what cannot be."""
 
 
-class FunctionSource(Protocol):
-    """A function of a rank profile: its parameters and the text of its body."""
-
-    @property
-    def parameters(self) -> tuple[str, ...]: ...
-
-    @property
-    def expression(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where an expression stands: its text, what errors call it, and what its parameters are bound to."""
-
-    text: str
-    source: str
-    bindings: Mapping[str, Binding] = field(default_factory=dict)
-    calls: tuple[str, ...] = ()
-    """The functions being worked, outermost first."""
-
-    def fail(self, node: Node, message: str) -> NoReturn:
-        raise LanguageError(message, position_of(self.text, node.start, self.source))
-
-
-@dataclass(slots=True)
-class Binding:
-    """An argument with the scope it was written in; its value once it is known."""
-
-    node: Node
-    scope: Scope
-    value: int | None = None
-
-
 class ExpressionCompiler:
     """Compiles expressions of one profile into one builder, so that they share values."""
 
@@ -86,23 +51,24 @@ class ExpressionCompiler:
         catalog: FeatureCatalog,
         functions: Mapping[str, FunctionSource],
         constants: Mapping[str, float],
-        source: str = "",
+        around: str = "",
     ) -> None:
         self.builder = ProgramBuilder()
         self._catalog = catalog
         self._functions = functions
         self._constants = constants
-        self._source = source
-        self._bodies: dict[str, Node] = {}
+        self._around = around
         self._whole_functions: dict[str, int] = {}
         self._depth = 0
         self._visits = 0
 
-    def compile(self, text: str, where: str) -> int:
-        """The value of the expression `text`; `where` names it in errors, such as `first-phase`."""
-        source = f"{self._source}{where}"
+    def compile(self, source: Source) -> int:
+        """The value of an expression."""
         self._depth = self._visits = 0
-        return self.value(parse_expression(text, source), Scope(text, source))
+        try:
+            return self.value(source.parse(), Scope(source))
+        except RecursionError:
+            raise LanguageError(f"{source.what}: nested too deeply", source.position(0)) from None
 
     def value(self, node: Node, scope: Scope) -> int:
         """The number of the value of `node` in the builder."""
@@ -133,9 +99,7 @@ class ExpressionCompiler:
                 return self._membership(node, scope)
             case Switch():
                 return self._switch(node, scope)
-            case String():
-                scope.fail(node, "strings in expressions are not supported yet")
-        raise AssertionError(node)
+        scope.fail(node, f"not executed yet: {node}")
 
     def _operation(self, node: Operation, scope: Scope) -> int:
         left = self.value(node.operands[0], scope)
@@ -160,8 +124,9 @@ class ExpressionCompiler:
 
     def _reference(self, node: Reference, scope: Scope) -> int:
         is_plain = not node.arguments and not node.output
-        if is_plain and (binding := scope.bindings.get(node.name)):
+        if binding := scope.binding(node):
             if binding.value is None:
+                assert binding.node is not None and binding.scope is not None
                 binding.value = self.value(binding.node, binding.scope)
             return binding.value
         if not node.output and node.name in self._functions:
@@ -183,16 +148,14 @@ class ExpressionCompiler:
         if len(arguments) != len(function.parameters):
             scope.fail(node, f"function {name!r} takes {len(function.parameters)} argument(s), not {len(arguments)}")
         bound = {p: Binding(argument, scope) for p, argument in zip(function.parameters, arguments, strict=True)}
-        inner = Scope(function.expression, f"{self._source}function {name!r}", bound, (*scope.calls, name))
-        if name not in self._bodies:
-            self._bodies[name] = parse_expression(inner.text, inner.source)
-        number = self.value(self._bodies[name], inner)
+        source = function_source(name, function, self._around)
+        number = self.value(source.parse(), Scope(source, bound, (*scope.calls, name)))
         if not arguments:
             self._whole_functions[name] = number
         return number
 
     def _named_constant(self, node: Reference, scope: Scope) -> int:
-        name = _argument_text(node.arguments[0], scope)
+        name = argument_text(node.arguments[0], scope) or ""
         if name not in self._constants:
             scope.fail(node, f"no constant {name!r}")
         return self.builder.constant(self._constants[name])
@@ -201,32 +164,18 @@ class ExpressionCompiler:
         """The feature rankingExpression: of a function by name, or of an expression in quotes."""
         argument = node.arguments[0]
         if isinstance(argument, String):
-            source = f"{scope.source}, {node}"
-            inner = Scope(argument.value, source, scope.bindings, scope.calls)
-            return self.value(parse_expression(argument.value, source), inner)
-        name = _argument_text(argument, scope)
+            source = scope.source.within(node, argument.value)
+            return self.value(source.parse(), Scope(source, scope.bindings, scope.calls))
+        name = argument_text(argument, scope) or ""
         if name not in self._functions:
             scope.fail(node, f"no function {name!r}")
         return self._function(node, name, (), scope)
 
     def _feature(self, node: Reference, scope: Scope) -> int:
-        arguments = tuple(_argument_text(argument, scope) for argument in node.arguments)
+        arguments = tuple(argument_text(argument, scope) or "" for argument in node.arguments)
         try:
             return self.builder.feature(self._catalog.bind(node.name, arguments, node.output))
         except LanguageError as error:
             if error.position is not None:
                 raise
             scope.fail(node, error.bare_message)
-
-
-def _argument_text(node: Node, scope: Scope) -> str:
-    """What an argument of a feature says: a parameter is replaced by what it stands for, quotes are taken off."""
-    while isinstance(node, Reference) and not node.arguments and not node.output and node.name in scope.bindings:
-        binding = scope.bindings[node.name]
-        node, scope = binding.node, binding.scope
-    if isinstance(node, String):
-        return node.value
-    if isinstance(node, Reference) and node.arguments:
-        arguments = ",".join(_argument_text(argument, scope) for argument in node.arguments)
-        return f"{node.name}({arguments}){'.' + node.output if node.output else ''}"
-    return str(node)

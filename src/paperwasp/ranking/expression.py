@@ -1,22 +1,23 @@
-"""Parser of ranking expressions over numbers.
+"""Parser of ranking expressions; `ranking.tensor_expression` has the tensor functions, literals and slices.
 
 `parse_expression` reads an expression, `parse_reference` the name of one feature or function, as in match-features.
-What the language has and this engine does not execute yet (tensors) is refused by name.
 Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
 """
 
 from __future__ import annotations
 
-import re
+from functools import lru_cache
 from typing import Final
 
 from paperwasp.errors import LanguageError
 from paperwasp.parsing import Lexicon, Token, TokenStream
+from paperwasp.ranking.tensor_expression import TensorParser
 from paperwasp.ranking.tree import (
     LEVELS,
     Call,
     If,
     Membership,
+    Named,
     Node,
     Number,
     Operation,
@@ -25,12 +26,16 @@ from paperwasp.ranking.tree import (
     String,
     Switch,
     operation,
+    unquoted,
 )
+
+_CACHED_CHARACTERS: Final = 4096
+"""Longer texts are parsed each time: they are rare, and remembering them would cost much memory."""
 
 _LEXICON = Lexicon(
     {
         "_space": r"[ \t\r\n\f]+|#[^\n]*",
-        "number": r"(?:\d+\.\d*|\d+)(?:[eE][+-]?\d+)?(?![A-Za-z0-9_@$])",
+        "number": r"(?:\d+\.\d*(?:[eE][+-]?\d+)?[fFdD]?|\d+(?:[eE][+-]?\d+)?)(?![A-Za-z0-9_@$])",
         "name": r"[A-Za-z0-9_@][A-Za-z0-9_@$]*",
         "string": r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'",
         "operator": r"\|\||&&|==|!=|~=|<=|>=|[-+*/%^<>!]",
@@ -53,25 +58,29 @@ FUNCTIONS: Final[dict[str, int]] = {
     ),
     **dict.fromkeys(_words("atan2 bit fmod hamming ldexp max min pow"), 2),
 }
-"""The scalar functions and how many arguments each takes."""
-
-TENSOR_FUNCTIONS: Final = frozenset(
-    _words(
-        "argmax argmin avg cell_cast cell_order concat cosine_similarity count diag euclidean_distance expand"
-        " filter_subspaces join l1_normalize l2_normalize map map_subspaces matmul median merge prod range reduce"
-        " remove rename softmax sum tensor top unpack_bits xw_plus_b"
-    )
-)
-
-_ESCAPES: Final = {"f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+"""The functions of numbers, and of tensors cell by cell, and how many arguments each takes."""
 
 
 def parse_expression(text: str, source: str = "") -> Node:
-    """The tree of `text`; raises LanguageError, with the place, for what is wrong or not supported yet."""
+    """The tree of `text`; raises LanguageError, with the place, for what is wrong. Equal texts have the same tree."""
+    if len(text) > _CACHED_CHARACTERS:
+        return _parsed(text, source)
+    try:
+        return _parsed_once(text)
+    except LanguageError:
+        return _parsed(text, source)  # again, so that the error names the source
+
+
+def _parsed(text: str, source: str) -> Node:
     parser = _Parser(_LEXICON.tokenize(text, source))
     node = parser.expression()
     parser.tokens.expect_end()
     return node
+
+
+@lru_cache(maxsize=8192)
+def _parsed_once(text: str) -> Node:
+    return _parsed(text, "")
 
 
 def parse_reference(text: str, source: str = "") -> Reference:
@@ -87,6 +96,7 @@ class _Parser:
 
     def __init__(self, tokens: TokenStream) -> None:
         self.tokens = tokens
+        self.tensors = TensorParser(tokens, self.expression)
 
     def expression(self) -> Node:
         with self.tokens.nested():
@@ -121,8 +131,8 @@ class _Parser:
         while token := self.tokens.accept("-", "!"):
             prefixes.append(token)
         node = self.value()
-        if self.tokens.at("{", "["):
-            self.tokens.fail("slices of tensors are not supported yet")
+        while self.tokens.at("{", "[") and not isinstance(node, Number | String):
+            node = self.tensors.slice(node)
         for prefix in reversed(prefixes):
             node = Prefix(prefix.text, node, start=prefix.start)
         return node
@@ -130,9 +140,9 @@ class _Parser:
     def value(self) -> Node:
         token = self.tokens.next()
         if token.kind == "number":
-            return Number(float(token.text), token.text, start=token.start)
+            return Number(float(token.text.rstrip("fFdD")), token.text, start=token.start)
         if token.kind == "string":
-            return String(_unquoted(token.text), start=token.start)
+            return String(unquoted(token.text), start=token.start)
         if token.kind == "name":
             return self.named(token)
         if token.text == "(":
@@ -152,10 +162,10 @@ class _Parser:
             return self.condition(token)
         if called and token.text == "switch":
             return self.switch(token)
+        if self.tensors.starts(token):
+            return self.tensors.parse(token)
         if called and token.text in FUNCTIONS:
             return self.call(token)
-        if token.text in TENSOR_FUNCTIONS and (called or (token.text == "tensor" and self.tokens.at("<"))):
-            self.tokens.fail(f"the tensor function {token.text!r} is not supported yet", token)
         if token.text in ("true", "false") and not called:
             return Number(float(token.text == "true"), token.text, start=token.start)
         return self.reference(token)
@@ -163,21 +173,33 @@ class _Parser:
     def reference(self, name: Token) -> Reference:
         arguments: tuple[Node, ...] = ()
         if self.tokens.accept("(") and not self.tokens.accept(")"):
-            if self.tokens.peek().text == ":":
-                self.tokens.fail("named parameters are not supported yet")
-            arguments = self.listed(")")
+            arguments = self.arguments()
         outputs = []
         while self.tokens.accept("."):
             outputs.append(self.tokens.expect_kind("name", "number").text)
         return Reference(name.text, arguments, ".".join(outputs), start=name.start)
+
+    def arguments(self) -> tuple[Node, ...]:
+        """Of a feature or function, up to and with the closing parenthesis."""
+        arguments = [self.argument()]
+        while self.tokens.accept(","):
+            arguments.append(self.argument())
+        self.tokens.expect(")", ",")
+        return tuple(arguments)
+
+    def argument(self) -> Node:
+        if self.tokens.at_kind("name") and self.tokens.peek().text == ":":
+            name = self.tokens.next()
+            self.tokens.expect(":")
+            return Named(name.text, self.expression(), start=name.start)
+        return self.expression()
 
     def call(self, name: Token) -> Call:
         self.tokens.expect("(")
         arguments = self.listed(")")
         expected = FUNCTIONS[name.text]
         if len(arguments) != expected:
-            hint = " (as a tensor function it is not supported yet)" if name.text in ("max", "min") else ""
-            self.tokens.fail(f"{name.text} takes {expected} argument(s), not {len(arguments)}{hint}", name)
+            self.tokens.fail(f"{name.text} takes {expected} argument(s), not {len(arguments)}", name)
         return Call(name.text, arguments, start=name.start)
 
     def condition(self, keyword: Token) -> If:
@@ -231,7 +253,3 @@ def _joined(parts: list[Node], operators: list[str]) -> Node:
     for part in reversed(parts[:-1]):
         node = Operation((part, node), ("^",), start=part.start)
     return node
-
-
-def _unquoted(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)

@@ -5,6 +5,7 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -97,6 +98,20 @@ class Reference(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Named(Node):
+    """`name: value` among the arguments of a feature."""
+
+    name: str
+    value: Node
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.value,)
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Node):
     """A built-in scalar function of the language."""
 
@@ -125,7 +140,7 @@ class Prefix(Node):
         return (self.operand,)
 
     def __str__(self) -> str:
-        return self.operator + _enclosed(self.operand, _PREFIX_LEVEL)
+        return self.operator + enclosed(self.operand, _PREFIX_LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +161,9 @@ class Operation(Node):
         first_level, other_level = (
             (self.level + 1, self.level) if self.level == LEVELS["^"] else (self.level, self.level + 1)
         )
-        parts = [_enclosed(self.operands[0], first_level)]
+        parts = [enclosed(self.operands[0], first_level)]
         for operator, operand in zip(self.operators, self.operands[1:], strict=True):
-            parts += [operator, _enclosed(operand, other_level)]
+            parts += [operator, enclosed(operand, other_level)]
         return " ".join(parts)
 
 
@@ -167,7 +182,7 @@ class Membership(Node):
         return (self.value, *self.choices)
 
     def __str__(self) -> str:
-        return f"{_enclosed(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
+        return f"{enclosed(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +226,14 @@ def operation(operands: Sequence[Node], operators: Sequence[str], start: int) ->
     return Operation(tuple(operands), tuple(operators), start=start)
 
 
-def _enclosed(node: Node, least_level: int) -> str:
+_ESCAPES: Final = {"f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def unquoted(text: str) -> str:
+    """What a quoted text says."""
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)
+
+
+def enclosed(node: Node, least_level: int) -> str:
+    """The text of a node, in parentheses if it binds looser than `least_level`."""
     return str(node) if node.level >= least_level else f"({node})"

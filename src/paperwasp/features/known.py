@@ -1,0 +1,252 @@
+"""The rank features of Vespa that are checked only: their arguments, outputs and types, in one table.
+
+A profile that asks for one of them is right, and is not executed yet. What is executed registers itself, each family in
+its own file; both are in `family.families`.
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from paperwasp.document.types import MapType, StructType, TensorFieldType, WeightedSetType
+from paperwasp.errors import LanguageError
+from paperwasp.features.family import (
+    Check,
+    Family,
+    Parameter,
+    RankSetup,
+    TypeRule,
+    check_field,
+    register_known,
+)
+from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
+
+_DIMENSION_KINDS: Final = ("field", "label")
+_FOREACH_OPERATIONS: Final = ("sum", "product", "average", "max", "min", "count")
+_FOREACH_OVER: Final = ("terms", "fields", "attributes")
+
+
+def _number(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    return NUMBER
+
+
+def _nothing_more(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    return ""
+
+
+def _one_of(what: str, word: str, words: tuple[str, ...]) -> None:
+    if word not in words:
+        raise LanguageError(f"{what} is {' or '.join(words)}, not {word!r}{did_you_mean(word, words)}")
+
+
+# Types
+
+
+def _source(argument: str) -> str:
+    """The name in attribute(name)."""
+    return argument[10:-1]
+
+
+def _one_mapped(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    """One mapped dimension: that of the second argument, or named as the attribute."""
+    return TensorType.of([Dimension(arguments[1] if len(arguments) > 1 else _source(arguments[0]))])
+
+
+def _of_structs(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    keys, cells = arguments[1:-2], arguments[-1]
+    _one_of("the cell type", cells, ("float", "double"))
+    if len(set(keys)) < len(keys):
+        raise LanguageError("tensorFromStructs takes each key once")
+    return TensorType.of([Dimension(key) for key in keys], cells)
+
+
+def _closest(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    """The mapped dimensions of the field."""
+    described = setup.described(arguments[0])
+    assert described is not None and isinstance(described.type, TensorFieldType)
+    type_ = described.type.tensor
+    return TensorType.of(type_.mapped, type_.cell_type)
+
+
+def _elementwise(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    cells = arguments[2] if len(arguments) > 2 else "double"
+    _one_of("the cell type", cells, CELL_TYPES)
+    return TensorType.of([Dimension(arguments[1])], cells)
+
+
+def _tokens(length_argument: int) -> TypeRule:
+    def type_of(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+        length = int(arguments[length_argument])
+        if not 0 < length <= 1 << 20:
+            raise LanguageError(f"a sequence has from 1 to {1 << 20} tokens, not {length}")
+        return TensorType.of([Dimension("d0", 1), Dimension("d1", length)], "float")
+
+    return type_of
+
+
+# Checks beyond the kinds of arguments
+
+
+def _check_distance(feature: str) -> Check:
+    """`feature(name)` of positions, `feature(field,name)` of tensors and `feature(label,name)`."""
+
+    def check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+        if len(arguments) == 1:
+            check_field("position-attribute", arguments[0], setup, feature)
+            return ""
+        _one_of(f"the first argument of {feature}", arguments[0], _DIMENSION_KINDS)
+        if arguments[0] == "field":
+            check_field("tensor-attribute", arguments[1], setup, feature)
+        return ""
+
+    return check
+
+
+def _check_match(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    head, _, name = output.partition(".")
+    _one_of("an output of match", head or "score", ("score", "totalWeight", "weight"))
+    if name:
+        check_field("field", name, setup, "match.weight")
+    return ""
+
+
+def _check_weighted(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    name = _source(arguments[0])
+    described = setup.described(name)
+    if described is not None and not isinstance(described.type, WeightedSetType):
+        raise LanguageError(f"tensorFromWeightedSet: field {name!r} is a {described.type}, and no weighted set")
+    return ""
+
+
+def _check_labels(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    name = _source(arguments[0])
+    described = setup.described(name)
+    if described is not None and isinstance(described.type, WeightedSetType | MapType | StructType | TensorFieldType):
+        raise LanguageError(f"tensorFromLabels: field {name!r} is a {described.type}, and no value or array")
+    return ""
+
+
+def _check_foreach(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    over, _, _, condition, operation = arguments
+    _one_of("what foreach goes over", over, _FOREACH_OVER)
+    _one_of("the operation of foreach", operation, _FOREACH_OPERATIONS)
+    if condition != "true" and condition[:1] not in (">", "<"):
+        raise LanguageError(f'the condition of foreach is true, ">number" or "<number", not {condition!r}')
+    return ""
+
+
+def _check_trees(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    setup.declarations.check_trees(arguments[0])
+    return ""
+
+
+def _row(
+    name: str,
+    *parameters: Parameter,
+    outputs: str = "out",
+    optional: int = 0,
+    repeated: bool = False,
+    type_: TypeRule = _number,
+    check: Check = _nothing_more,
+    any_output: bool = False,
+) -> Family:
+    """`outputs`: names, with spaces between them; the first is the one of the name alone."""
+    return Family(
+        name,
+        parameters,
+        tuple(outputs.split()),
+        None,
+        optional,
+        repeated,
+        type=type_,
+        pending=_named(name, check),
+        any_output=any_output,
+    )
+
+
+def _named(name: str, check: Check) -> Check:
+    def pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+        return check(setup, arguments, output) or f"rank feature {name}"
+
+    return pending
+
+
+_UNDOCUMENTED: Final = (
+    "debugAttributeWait",
+    "debugWait",
+    "euclideanDistance",
+    "fieldInfo",
+    "flowCompleteness",
+    "great_circle_distance",
+    "jaroWinklerDistance",
+    "proximity",
+    "queryCompleteness",
+    "reverseProximity",
+    "subqueries",
+    "termEditDistance",
+    "termFieldMd",
+    "termInfo",
+)
+_TOKENS: Final[tuple[Parameter, ...]] = ("number", "expression", "expression")
+_DISTANCE_OUTPUTS: Final = "distance km index latitude longitude out"
+
+register_known(
+    # Text
+    _row(
+        "fieldMatch",
+        "index",
+        outputs="score match proximity completeness queryCompleteness fieldCompleteness orderness relatedness earliness"
+        " longestSequenceRatio segmentProximity unweightedProximity absoluteProximity occurrence absoluteOccurrence"
+        " weightedOccurrence weightedAbsoluteOccurrence significantOccurrence weight significance importance segments"
+        " matches degradedMatches outOfOrder gaps gapLength longestSequence head tail segmentDistance",
+    ),
+    _row("textSimilarity", "index", outputs="score proximity order queryCoverage fieldCoverage"),
+    _row("elementCompleteness", "index", outputs="completeness fieldCompleteness queryCompleteness elementWeight"),
+    _row("elementSimilarity", "index", outputs="default", any_output=True),
+    _row("elementwise", "name", "name", "name", optional=1, type_=_elementwise),
+    _row("match", outputs="score totalWeight weight", any_output=True, check=_check_match),
+    # Attributes
+    _row(
+        "attributeMatch",
+        "attribute",
+        outputs="completeness queryCompleteness fieldCompleteness normalizedWeight normalizedWeightedWeight weight"
+        " significance importance matches totalWeight averageWeight maxWeight",
+    ),
+    _row("dotProduct", "attribute", "name"),
+    _row("nativeDotProduct", "field", repeated=True),
+    _row("tensorFromWeightedSet", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_weighted),
+    _row("tensorFromLabels", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_labels),
+    _row("tensorFromStructs", "name", "name", "name", "name", "name", repeated=True, type_=_of_structs),
+    # Distances
+    _row("closeness", "name", "name", optional=1, outputs="out logscale", check=_check_distance("closeness")),
+    _row("distance", "name", "name", optional=1, outputs=_DISTANCE_OUTPUTS, check=_check_distance("distance")),
+    _row("distanceToPath", "position-attribute", outputs="distance traveled product"),
+    _row("closest", "tensor-attribute", "name", optional=1, type_=_closest),
+    # Match operators
+    _row("rawScore", "field"),
+    _row("itemRawScore", "name"),
+    # Hits and chance
+    _row("firstPhaseRank"),
+    _row("firstPhaseMax"),
+    _row("globalSequence"),
+    _row("random", "name", optional=1, outputs="out match"),
+    _row("randomNormal", "name", "name", "name", optional=3),
+    _row("randomNormalStable", "name", "name", "name", optional=3),
+    # Features of features
+    _row("foreach", "name", "name", "name", "name", "name", outputs="value", check=_check_foreach),
+    _row("tokenInputIds", *_TOKENS, repeated=True, type_=_tokens(0)),
+    _row("customTokenInputIds", "number", "number", *_TOKENS, repeated=True, type_=_tokens(2)),
+    _row("tokenTypeIds", *_TOKENS, repeated=True, type_=_tokens(0)),
+    _row("tokenAttentionMask", *_TOKENS, repeated=True, type_=_tokens(0)),
+    # Models
+    _row("xgboost", "name", check=_check_trees),
+    _row("lightgbm", "name", check=_check_trees),
+    # All hits together, in the global phase
+    _row("normalize_linear", "expression"),
+    _row("reciprocal_rank", "expression", "number", optional=1),
+    _row("reciprocal_rank_fusion", "expression", "expression", "expression", repeated=True),
+    # Beyond the reference: what content nodes know
+    *(_row(name, "name", repeated=True, any_output=True) for name in _UNDOCUMENTED),
+)

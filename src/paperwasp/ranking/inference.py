@@ -1,0 +1,465 @@
+"""The types of ranking expressions: every name is resolved and every operation checked, tensors included.
+
+A name is, in this order: a parameter of the function around it, a function of the profile, a constant, a rank feature.
+All problems are collected; what has one is of unknown type (None), with which everything agrees, so that one mistake
+is told once. What is right but not executed yet is noted as pending.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, Final
+
+from paperwasp import limits
+from paperwasp.errors import LanguageError
+from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
+from paperwasp.ranking.onnx_inference import output_type
+from paperwasp.ranking.scope import (
+    Binding,
+    FunctionSource,
+    Scope,
+    Source,
+    argument_text,
+    function_source,
+    resolved,
+)
+from paperwasp.ranking.tensor_expression import as_reduction
+from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
+from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Slice, TensorCall, TensorLiteral, Word, Words
+from paperwasp.ranking.tree import (
+    Call,
+    If,
+    Membership,
+    Named,
+    Node,
+    Number,
+    Operation,
+    Prefix,
+    Reference,
+    String,
+    Switch,
+)
+from paperwasp.tensor import type_rules as rules
+from paperwasp.tensor.types import NUMBER, TensorType
+
+
+class _UnknownTypeError(Exception):
+    """A type rule met a type that is not known."""
+
+
+class TypeInference:
+    """Infers the types of the expressions of one profile. `around` names the profile where places are not known."""
+
+    def __init__(self, catalog: TypeCatalog, names: Names, around: str = "") -> None:
+        self.names = names
+        self._catalog = catalog
+        self._around = around
+        self._problems: dict[str, LanguageError] = {}
+        self._uses = Uses()
+        self._known_calls: dict[tuple[object, ...], tuple[Type, Uses]] = {}
+        self._depth = 0
+        self._visits = 0
+
+    @property
+    def problems(self) -> list[LanguageError]:
+        return list(self._problems.values())
+
+    def infer(self, source: Source) -> tuple[Type, Uses]:
+        """The type of a whole expression, and what it uses. What is wrong is added to `problems`."""
+        self._uses, self._depth = Uses(), 0
+        type_: Type = None
+        try:
+            type_ = self.type_of(source.parse(), Scope(source))
+        except LanguageError as error:
+            self.add(error)
+        except RecursionError:
+            self.add(LanguageError(f"{source.what}: nested too deeply", source.position(0)))
+        return type_, self._uses
+
+    def check_function(self, name: str) -> None:
+        """A function that may never be called: with parameters, what can be seen without their types."""
+        function = self.names.functions[name]
+        if not function.parameters:
+            self.infer(Source(name, f"function {name!r}", None, self._around))
+            return
+        source = function_source(name, function, self._around)
+        bindings = {parameter: Binding(is_typed=True) for parameter in function.parameters}
+        self._uses, self._depth = Uses(), 0
+        try:
+            self.type_of(source.parse(), Scope(source, bindings, (name,)))
+        except LanguageError as error:
+            self.add(error)
+        except RecursionError:
+            self.add(LanguageError(f"{source.what}: nested too deeply", source.position(0)))
+
+    def add(self, problem: LanguageError) -> None:
+        self._problems.setdefault(str(problem), problem)
+
+    def type_of(self, node: Node, scope: Scope) -> Type:
+        self._visits += 1
+        self._depth += 1
+        if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > limits.RANK_INFERENCE_NODES:
+            scope.fail(node, "the expression with its functions is nested too deeply or too large")
+        type_ = _RULES[type(node)](self, node, scope)
+        self._depth -= 1
+        return type_
+
+    def _problem(self, node: Node, scope: Scope, message: str) -> None:
+        self.add(scope.source.error(node, message))
+
+    def _pending(self, what: str) -> None:
+        self._uses.pending[what] = None
+
+    def _ruled(self, node: Node, scope: Scope, rule: Callable[..., TensorType], *types: Any) -> Type:
+        """What a type rule says; unknown where a type is."""
+        if None in types:
+            return None
+        try:
+            return rule(*types)
+        except _UnknownTypeError:
+            return None
+        except ValueError as error:
+            self._problem(node, scope, str(error))
+            return None
+
+    # Numbers and operators
+
+    def _number(self, node: Number, scope: Scope) -> Type:
+        return NUMBER
+
+    def _string(self, node: String, scope: Scope) -> Type:
+        self._pending("strings in expressions")
+        return NUMBER
+
+    def _operation(self, node: Operation, scope: Scope) -> Type:
+        return self._all_joined(node, node.operands, scope)
+
+    def _all_joined(self, node: Node, operands: Sequence[Node], scope: Scope) -> Type:
+        left = self.type_of(operands[0], scope)
+        for operand in operands[1:]:
+            right = self.type_of(operand, scope)
+            if left is not NUMBER or right is not NUMBER:
+                left = self._ruled(node, scope, rules.joined, left, right)
+        return left
+
+    def _prefix(self, node: Prefix, scope: Scope) -> Type:
+        return self._ruled(node, scope, rules.mapped, self.type_of(node.operand, scope))
+
+    def _call(self, node: Call, scope: Scope) -> Type:
+        if node.function in ("max", "min") and (reduction := self._as_reduction(node, scope)):
+            return self.type_of(reduction, scope)
+        if len(node.arguments) > 1:
+            return self._all_joined(node, node.arguments, scope)
+        return self._ruled(node, scope, rules.mapped, self.type_of(node.arguments[0], scope))
+
+    def _as_reduction(self, node: Call, scope: Scope) -> TensorCall | None:
+        """`max(t, x)` where x is nothing but a dimension of t."""
+        second = node.arguments[1]
+        if not isinstance(second, Reference) or second.arguments or second.output or scope.binding(second):
+            return None
+        if second.name in self.names.functions or second.name in self.names.constants:
+            return None
+        type_ = self.type_of(node.arguments[0], scope)
+        dimensions = () if type_ is None else type_.dimensions
+        return as_reduction(node) if any(d.name == second.name for d in dimensions) else None
+
+    def _membership(self, node: Membership, scope: Scope) -> Type:
+        for choice in node.choices:
+            self.type_of(choice, scope)
+        return self._ruled(node, scope, rules.mapped, self.type_of(node.value, scope))
+
+    def _if(self, node: If, scope: Scope) -> Type:
+        self.type_of(node.condition, scope)
+        if_true, if_false = self.type_of(node.if_true, scope), self.type_of(node.if_false, scope)
+        if if_true is None or if_false is None:
+            return None
+        type_ = if_true if if_true is if_false else rules.generalized(if_true, if_false)
+        if type_ is None:
+            self._problem(
+                node,
+                scope,
+                "An if expression must produce compatible types in both alternatives, but the 'true' type is"
+                f" {if_true} while the 'false' type is {if_false}",
+            )
+        return type_
+
+    def _switch(self, node: Switch, scope: Scope) -> Type:
+        self.type_of(node.discriminant, scope)
+        types = []
+        for case, result in (*node.cases, (None, node.default)):
+            if case is not None:
+                self.type_of(case, scope)
+            types.append(self.type_of(result, scope))
+        known = [type_ for type_ in types if type_ is not None]
+        if len(known) < len(types):
+            return None
+        type_ = reduce(lambda a, b: a and rules.generalized(a, b), known[1:], known[0] if known else None)
+        if type_ is None:
+            told = ", ".join(dict.fromkeys(map(str, known)))
+            self._problem(node, scope, f"A switch must produce compatible types in all cases, but they are {told}")
+        return type_
+
+    # Tensors
+
+    def _tensor_call(self, node: TensorCall, scope: Scope) -> Type:
+        self._pending(f"the tensor function {node.function}")
+        types: list[Type] = []
+        words: list[str] = []
+        names: list[tuple[str, ...]] = []
+        function: Lambda | None = None
+        for argument in node.arguments:
+            match argument:
+                case Word():
+                    words.append(argument.text)
+                case Words():
+                    names.append(argument.words)
+                case Lambda():
+                    function = argument
+                case _:
+                    types.append(self.type_of(argument, scope))
+
+        def of_lambda(*parameters: Type) -> TensorType:
+            assert function is not None
+            type_ = self._lambda_type(function, parameters, scope)
+            if type_ is None:
+                raise _UnknownTypeError
+            return type_
+
+        known = tuple(type_ for type_ in types if type_ is not None)
+        if len(known) < len(types):
+            if function is not None:
+                self._lambda_type(function, [None] * len(function.parameters), scope)
+            return None
+        operands = Operands(known, tuple(words), tuple(names), of_lambda)
+        return self._ruled(node, scope, FUNCTIONS[node.function].type, operands)
+
+    def _lambda_type(self, node: Lambda, parameters: Sequence[Type], scope: Scope) -> Type:
+        bindings = {
+            name: Binding(type=type_, is_typed=True) for name, type_ in zip(node.parameters, parameters, strict=True)
+        }
+        return self.type_of(node.body, Scope(scope.source, bindings, scope.calls, is_closed=True))
+
+    def _of_type(self, node: OfType, scope: Scope) -> Type:
+        self._pending(f"the tensor function {node.function}")
+        return node.type
+
+    def _generate(self, node: Generate, scope: Scope) -> Type:
+        self._pending("the tensor function tensor")
+        dimensions = {d.name: Binding(type=NUMBER, is_typed=True) for d in node.type.dimensions}
+        inner = Scope(scope.source, {**scope.bindings, **dimensions}, scope.calls, scope.is_closed)
+        self._must_be_number(node.body, inner, "a cell")
+        return node.type
+
+    def _literal(self, node: TensorLiteral, scope: Scope) -> Type:
+        self._pending("tensor literals")
+        for cell in node.cells:
+            if not isinstance(cell.value, Number):
+                self._must_be_number(cell.value, scope, "a cell")
+        return node.type
+
+    def _slice(self, node: Slice, scope: Scope) -> Type:
+        self._pending("slices of tensors")
+        type_ = self.type_of(node.tensor, scope)
+        for place in node.places:
+            if place.index is not None:
+                self._must_be_number(place.index, scope, "an index")
+        return self._ruled(node, scope, lambda given: _sliced(node, given), type_)
+
+    def _must_be_number(self, node: Node, scope: Scope, what: str) -> None:
+        type_ = self.type_of(node, scope)
+        if type_ is not None and not type_.is_number:
+            self._problem(node, scope, f"{what} is a number, not a {type_}")
+
+    # Names
+
+    def _named(self, node: Named, scope: Scope) -> Type:
+        self._problem(node, scope, f"functions have no named parameters such as {node.name!r}")
+        return None
+
+    def _reference(self, node: Reference, scope: Scope) -> Type:
+        binding = scope.binding(node)
+        if binding is not None:
+            return self._bound(binding)
+        if scope.is_closed:
+            self._problem(node, scope, f"the function of a tensor function sees its parameters only, not {node}")
+            return None
+        if not node.output and node.name in self.names.functions:
+            return self._function(node, node.name, node.arguments, scope)
+        if not node.output and not node.arguments and node.name in self.names.constants:
+            return self._typed(f"constant {node.name}", self.names.constants[node.name])
+        if node.name in ("onnx", "onnxModel") and node.arguments:
+            return self._onnx(node, scope)
+        special = _SPECIAL.get(node.name)
+        if special is not None and len(node.arguments) == 1 and not node.output:
+            return special(self, node, scope)
+        return self._feature(node, scope)
+
+    def _bound(self, binding: Binding) -> Type:
+        if not binding.is_typed and binding.node is not None and binding.scope is not None:
+            binding.type = self.type_of(binding.node, binding.scope)
+            binding.is_typed = True
+        return binding.type
+
+    def _typed(self, what: str, type_: Type) -> Type:
+        if type_ is not None and not type_.is_number:
+            self._pending(f"{what}, a {type_}")
+        return type_
+
+    def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> Type:
+        function = self.names.functions[name]
+        if name in scope.calls:
+            self._problem(node, scope, f"function {name!r} calls itself: {' → '.join((*scope.calls, name))}")
+            return None
+        if len(arguments) != len(function.parameters):
+            message = f"function {name!r} takes {len(function.parameters)} argument(s), not {len(arguments)}"
+            self._problem(node, scope, message)
+            return None
+        bound = {p: Binding(argument, scope) for p, argument in zip(function.parameters, arguments, strict=True)}
+        key = (name, *[self._key(binding) for binding in bound.values()])
+        if key not in self._known_calls:
+            outer, self._uses = self._uses, Uses()
+            self._known_calls[key] = (self._body(name, function, bound, scope), self._uses)
+            self._uses = outer
+        type_, uses = self._known_calls[key]
+        self._uses.add(uses)
+        return type_
+
+    def _body(self, name: str, function: FunctionSource, bound: Mapping[str, Binding], scope: Scope) -> Type:
+        source = function_source(name, function, self._around)
+        try:
+            body = source.parse()
+        except LanguageError as error:
+            self.add(error)
+            return None
+        return self.type_of(body, Scope(source, bound, (*scope.calls, name)))
+
+    def _key(self, binding: Binding) -> object:
+        """What the type of a call hangs on: the text of a name (it may be that of a field), else the type."""
+        assert binding.node is not None and binding.scope is not None
+        found = resolved(binding.node, binding.scope)
+        if found is not None and isinstance(found[0], Reference | String | Number):
+            text = argument_text(*found)
+            if text is not None:
+                return text
+        return self._bound(binding)
+
+    def _query(self, node: Reference, scope: Scope) -> Type:
+        name = argument_text(node.arguments[0], scope)
+        if name is None:
+            return None
+        self._uses.features["query"] = None
+        if name not in self.names.inputs:
+            self._uses.undeclared[name] = None
+            return NUMBER
+        type_ = self.names.inputs[name]
+        if type_ is None:
+            self._pending(f"query({name}), a string")
+            return NUMBER
+        return self._typed(f"query({name})", type_)
+
+    def _constant(self, node: Reference, scope: Scope) -> Type:
+        name = argument_text(node.arguments[0], scope)
+        if name is None:
+            return None
+        if name not in self.names.constants:
+            self._problem(node, scope, f"no constant {name!r}{did_you_mean(name, self.names.constants)}")
+            return None
+        return self._typed(f"constant {name}", self.names.constants[name])
+
+    def _ranking_expression(self, node: Reference, scope: Scope) -> Type:
+        """The feature rankingExpression: of a function by name, or of an expression in quotes."""
+        argument = node.arguments[0]
+        if isinstance(argument, String):
+            source = scope.source.within(node, argument.value)
+            return self.type_of(source.parse(), Scope(source, scope.bindings, scope.calls))
+        name = argument_text(argument, scope)
+        if name is None:
+            return None
+        if name not in self.names.functions:
+            self._problem(node, scope, f"no function {name!r}{did_you_mean(name, self.names.functions)}")
+            return None
+        return self._function(node, name, (), scope)
+
+    def _onnx(self, node: Reference, scope: Scope) -> Type:
+        self._pending("ONNX models")
+        texts = [argument_text(argument, scope) for argument in node.arguments]
+        if texts[0] is None:
+            return None
+        output = node.output or (texts[-1] if len(texts) > 1 else "") or ""
+
+        def infer(source: Source) -> Type:
+            return self.type_of(source.parse(), Scope(source, calls=(*scope.calls, str(node))))
+
+        if str(node) in scope.calls:
+            self._problem(node, scope, f"{node} feeds itself")
+            return None
+        try:
+            return output_type(self.names.model(texts[0]), output, self.names.functions, infer)
+        except LanguageError as error:
+            if error.position is not None:
+                raise
+            self._problem(node, scope, error.bare_message)
+            return None
+
+    def _feature(self, node: Reference, scope: Scope) -> Type:
+        arguments = tuple(argument_text(argument, scope) for argument in node.arguments)
+        try:
+            described = self._catalog.describe(node.name, arguments, node.output)
+        except LanguageError as error:
+            self._problem(node, scope, error.bare_message)
+            return None
+        self._uses.features[node.name] = None
+        if described.pending:
+            self._pending(described.pending)
+        for number in described.expressions:
+            self.type_of(node.arguments[number], scope)
+        return described.type if described.pending else self._typed(str(node), described.type)
+
+
+def _sliced(node: Slice, type_: TensorType) -> TensorType:
+    [first, *_] = node.places
+    if first.dimension:
+        for place in node.places:
+            _check_place(place.dimension, place.label, type_)
+        return rules.sliced(type_, [place.dimension for place in node.places])
+    kind, candidates = ("indexed", type_.indexed) if first.label is None else ("mapped", type_.mapped)
+    if len(candidates) != 1:
+        raise ValueError(f"a slice without the name of a dimension needs one {kind} dimension, and {type_} is sliced")
+    return rules.sliced(type_, [candidates[0].name])
+
+
+def _check_place(name: str, label: str | None, type_: TensorType) -> None:
+    for dimension in type_.indexed:
+        if dimension.name == name and label is not None:
+            index = int(label) if label.isdecimal() and len(label) <= 10 else -1
+            if index < 0 or (dimension.size and index >= dimension.size):
+                raise ValueError(f"{label!r} is no index of dimension {dimension}")
+
+
+_SPECIAL: Final[Mapping[str, Callable[[TypeInference, Reference, Scope], Type]]] = {
+    "query": TypeInference._query,
+    "constant": TypeInference._constant,
+    "rankingExpression": TypeInference._ranking_expression,
+}
+
+_RULES: Final[Mapping[type[Node], Callable[[TypeInference, Any, Scope], Type]]] = {
+    Number: TypeInference._number,
+    String: TypeInference._string,
+    Operation: TypeInference._operation,
+    Prefix: TypeInference._prefix,
+    Call: TypeInference._call,
+    Membership: TypeInference._membership,
+    If: TypeInference._if,
+    Switch: TypeInference._switch,
+    TensorCall: TypeInference._tensor_call,
+    OfType: TypeInference._of_type,
+    Generate: TypeInference._generate,
+    TensorLiteral: TypeInference._literal,
+    Slice: TypeInference._slice,
+    Named: TypeInference._named,
+    Reference: TypeInference._reference,
+}

@@ -1,0 +1,67 @@
+"""What type inference asks of a rank profile and of the rank features, and what it finds that an expression uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from paperwasp.errors import LanguageError
+from paperwasp.ranking.declarations import Model
+from paperwasp.ranking.scope import FunctionSource
+from paperwasp.tensor.types import NUMBER, TensorType
+
+Type = TensorType | None
+"""None: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A rank feature as an expression sees it."""
+
+    type: Type = NUMBER
+    pending: str = ""
+    """What of it is not executed yet; empty: nothing."""
+    expressions: tuple[int, ...] = ()
+    """The arguments that are expressions, by number."""
+
+
+class TypeCatalog(Protocol):
+    """The rank features that exist, with their types."""
+
+    def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
+        """Raises LanguageError (without position) for what cannot be. An argument of None is not known."""
+
+
+@dataclass(slots=True)
+class Uses:
+    """What an expression asks for, its functions included."""
+
+    features: dict[str, None] = field(default_factory=dict)
+    """Names of rank features."""
+    pending: dict[str, None] = field(default_factory=dict)
+    """What is not executed yet."""
+    undeclared: dict[str, None] = field(default_factory=dict)
+    """Names in query(name) that are not declared; they are numbers."""
+
+    def add(self, other: Uses) -> None:
+        self.features |= other.features
+        self.pending |= other.pending
+        self.undeclared |= other.undeclared
+
+
+def no_model(name: str) -> Model:
+    """Where there are no models."""
+    raise LanguageError(f"no onnx-model {name!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a rank profile declares."""
+
+    functions: Mapping[str, FunctionSource]
+    constants: Mapping[str, TensorType]
+    inputs: Mapping[str, Type]
+    """query(name) → type; None: a string."""
+    model: Callable[[str], Model] = field(default=no_model)
+    """The ONNX model of a name, or in a file. Raises LanguageError (without position) if there is none."""

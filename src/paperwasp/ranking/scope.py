@@ -1,0 +1,146 @@
+"""Where an expression stands: its text and the place of it, and what the names in it are bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn, Protocol
+
+from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.parsing.tokens import position_of
+from paperwasp.ranking.expression import parse_expression
+from paperwasp.ranking.tree import Named, Node, Reference, String
+from paperwasp.tensor.types import TensorType
+
+
+class FunctionSource(Protocol):
+    """A function of a rank profile: its parameters and the text of its body."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]: ...
+
+    @property
+    def expression(self) -> str: ...
+
+    @property
+    def expression_position(self) -> Position | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of an expression. `what` names it in errors, such as `first-phase`.
+
+    `start`: where the text starts in its file. Where that is not known, places are counted within the text, and
+    `around` says what the text is part of.
+    """
+
+    text: str
+    what: str = ""
+    start: Position | None = None
+    around: str = ""
+    is_exact: bool = True
+    """Whether the text is in the file as it is here; if not, all of it is told to be at `start`."""
+
+    def parse(self) -> Node:
+        """The tree; raises LanguageError with the place in the file."""
+        try:
+            return parse_expression(self.text)
+        except LanguageError as error:
+            raise self._error_at(error.bare_message, error.position) from None
+        except TooLarge as error:
+            raise self._error_at(error.message, None) from None
+
+    def position(self, offset: int) -> Position:
+        return self._in_file(position_of(self.text, offset, ""))
+
+    def error(self, node: Node, message: str) -> LanguageError:
+        return self._error_at(message, position_of(self.text, node.start, ""))
+
+    def within(self, node: Node, text: str) -> Source:
+        """The source of an expression in quotes at `node`."""
+        return Source(
+            text,
+            f"{self.what}, {node}",
+            self.position(node.start + 1) if self.start else None,
+            self.around,
+            self.is_exact,
+        )
+
+    def _error_at(self, message: str, position: Position | None) -> LanguageError:
+        told = f"{self.what}: {message}" if self.start else message
+        return LanguageError(told, self._in_file(position or Position("", 1, 1)))
+
+    def _in_file(self, position: Position) -> Position:
+        if self.start is None:
+            return Position(f"{self.around}{self.what}", position.line, position.column)
+        if not self.is_exact:
+            return self.start
+        shift = self.start.column - 1 if position.line == 1 else 0
+        return Position(self.start.source, self.start.line + position.line - 1, position.column + shift)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The source of an expression, and the names that are bound in it."""
+
+    source: Source
+    bindings: Mapping[str, Binding] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    """The functions being worked, outermost first."""
+    is_closed: bool = False
+    """Whether only bound names are seen, as in the lambdas of tensor functions."""
+
+    def fail(self, node: Node, message: str) -> NoReturn:
+        raise self.source.error(node, message)
+
+    def binding(self, node: Node) -> Binding | None:
+        """What `node` stands for, if it is a bound name."""
+        if isinstance(node, Reference) and not node.arguments and not node.output:
+            return self.bindings.get(node.name)
+        return None
+
+
+@dataclass(slots=True)
+class Binding:
+    """An argument with the scope it was written in; its type and value once they are known.
+
+    Without a node it is a name that has a type only: a parameter of a lambda, or of a function that nobody calls.
+    """
+
+    node: Node | None = None
+    scope: Scope | None = None
+    type: TensorType | None = None
+    is_typed: bool = False
+    value: int | None = None
+
+
+def function_source(name: str, function: FunctionSource, around: str) -> Source:
+    return Source(function.expression, f"function {name!r}", function.expression_position, around)
+
+
+def resolved(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
+    """The argument that a bound name stands for at last, with its scope; None for a name that has a type only."""
+    while binding := scope.binding(node):
+        if binding.node is None or binding.scope is None:
+            return None
+        node, scope = binding.node, binding.scope
+    return node, scope
+
+
+def argument_text(node: Node, scope: Scope) -> str | None:
+    """What an argument of a feature says: bound names are replaced, quotes are taken off. None: it is not known."""
+    found = resolved(node, scope)
+    if found is None:
+        return None
+    node, scope = found
+    if isinstance(node, String):
+        return node.value
+    if isinstance(node, Named):
+        value = argument_text(node.value, scope)
+        return None if value is None else f"{node.name}:{value}"
+    if isinstance(node, Reference) and node.arguments:
+        parts = [argument_text(argument, scope) for argument in node.arguments]
+        if None in parts:
+            return None
+        return f"{node.name}({','.join(filter(None, parts))}){'.' + node.output if node.output else ''}"
+    return str(node)

@@ -1,0 +1,145 @@
+"""The tensor functions of ranking expressions, in one table: what each takes, and the type of what it gives.
+
+Functions that Vespa defines by others have the type of that definition.
+Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tensor-functions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from paperwasp.tensor import type_rules as rules
+from paperwasp.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
+
+Parameter = Literal[
+    "tensor", "lambda", "lambda2", "dimension", "dimensions", "names", "aggregator", "cells", "order", "endian"
+]
+"""An expression; a function of one value, or of two; one dimension, or the rest of the arguments; names in parentheses;
+or one of `CHOICES`."""
+
+CHOICES: Final[Mapping[Parameter, tuple[str, ...]]] = {
+    "aggregator": ("avg", "count", "max", "median", "min", "prod", "sum"),
+    "cells": CELL_TYPES,
+    "order": ("max", "min"),
+    "endian": ("big", "little"),
+}
+"""The words that an argument can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """What the type of a call hangs on."""
+
+    types: tuple[TensorType, ...]
+    """Of the arguments that are expressions."""
+    words: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]
+    of_lambda: Callable[..., TensorType]
+    """The type that the lambda gives, from those of its parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFunction:
+    """One tensor function. The last `optional` parameters may be left out. Type rules raise ValueError."""
+
+    parameters: tuple[Parameter, ...]
+    type: Callable[[Operands], TensorType]
+    optional: int = 0
+
+
+def _cellwise(lambda_parameters: int, combine: Callable[..., TensorType]) -> Callable[[Operands], TensorType]:
+    """Of functions that take a lambda over the values of cells."""
+
+    def type_of(given: Operands) -> TensorType:
+        value = given.of_lambda(*[NUMBER] * lambda_parameters)
+        if not value.is_number:
+            raise ValueError(f"a function of cells must give a number, not a {value}")
+        return combine(*given.types)
+
+    return type_of
+
+
+def _reduce(given: Operands) -> TensorType:
+    return rules.reduced(given.types[0], given.words[1:])
+
+
+def _reduce_all(given: Operands) -> TensorType:
+    return rules.reduced(given.types[0], given.words)
+
+
+def _with_reduced(given: Operands) -> TensorType:
+    """Of functions that combine a tensor with what it reduces to."""
+    [type_] = given.types
+    return rules.joined(type_, rules.reduced(type_, given.words))
+
+
+def _product(given: Operands) -> TensorType:
+    return rules.reduced(rules.joined(*given.types[:2]), given.words)
+
+
+def _product_plus(given: Operands) -> TensorType:
+    return rules.joined(_product(given), given.types[2])
+
+
+def _concat(given: Operands) -> TensorType:
+    first, second = given.types
+    return rules.concatenated(first, second, given.words[0])
+
+
+def _map_subspaces(given: Operands) -> TensorType:
+    [type_] = given.types
+    return rules.with_subspaces(type_, given.of_lambda(rules.dense_part(type_)))
+
+
+def _filter_subspaces(given: Operands) -> TensorType:
+    [type_] = given.types
+    given.of_lambda(rules.dense_part(type_))
+    return rules.filtered(type_)
+
+
+def _unpack_bits(given: Operands) -> TensorType:
+    return rules.unpacked(given.types[0], given.words[0] if given.words else "float")
+
+
+def _expand(given: Operands) -> TensorType:
+    [dimension] = given.words
+    return rules.joined(given.types[0], TensorType.of([Dimension(dimension, 1)]))
+
+
+def _top(given: Operands) -> TensorType:
+    count, type_ = given.types
+    return rules.joined(type_, rules.filtered(rules.joined(rules.mapped(type_), count)))
+
+
+_OVER_DIMENSIONS: Final[tuple[Parameter, ...]] = ("tensor", "dimensions")
+_PAIR_IN_DIMENSION: Final[tuple[Parameter, ...]] = ("tensor", "tensor", "dimension")
+
+FUNCTIONS: Final[Mapping[str, TensorFunction]] = {
+    "map": TensorFunction(("tensor", "lambda"), _cellwise(1, rules.mapped)),
+    "map_subspaces": TensorFunction(("tensor", "lambda"), _map_subspaces),
+    "filter_subspaces": TensorFunction(("tensor", "lambda"), _filter_subspaces),
+    "reduce": TensorFunction(("tensor", "aggregator", "dimensions"), _reduce),
+    "join": TensorFunction(("tensor", "tensor", "lambda2"), _cellwise(2, rules.joined)),
+    "merge": TensorFunction(("tensor", "tensor", "lambda2"), _cellwise(2, rules.merged)),
+    "rename": TensorFunction(("tensor", "names", "names"), lambda g: rules.renamed(g.types[0], *g.names)),
+    "concat": TensorFunction(_PAIR_IN_DIMENSION, _concat),
+    "cell_cast": TensorFunction(("tensor", "cells"), lambda g: rules.cast(g.types[0], g.words[0])),
+    "cell_order": TensorFunction(("tensor", "order"), lambda g: rules.mapped(g.types[0])),
+    **dict.fromkeys(CHOICES["aggregator"], TensorFunction(_OVER_DIMENSIONS, _reduce_all)),
+    **dict.fromkeys(
+        ("argmax", "argmin", "l1_normalize", "l2_normalize", "softmax"),
+        TensorFunction(_OVER_DIMENSIONS, _with_reduced),
+    ),
+    **dict.fromkeys(
+        ("cosine_similarity", "euclidean_distance", "matmul"), TensorFunction(_PAIR_IN_DIMENSION, _product)
+    ),
+    "xw_plus_b": TensorFunction(("tensor", "tensor", "tensor", "dimension"), _product_plus),
+    "expand": TensorFunction(("tensor", "dimension"), _expand),
+    "top": TensorFunction(("tensor", "tensor"), _top),
+    "unpack_bits": TensorFunction(("tensor", "cells", "endian"), _unpack_bits, optional=2),
+}
+
+OF_TYPE: Final = frozenset(("range", "diag", "random"))
+"""Functions that take the dimensions of an indexed tensor type."""
