@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import NoReturn
@@ -86,7 +85,7 @@ def test_all_problems_are_told_at_once() -> None:
         "hosts.xml, line 1, column 8: no element found",
         "search/chains/x.xml, line 1, column 1: element 'x' not allowed here; expected element 'search'",
         "schemas/music.sd, line 1, column 2: no such feature",
-        "services.xml, line 3, column 110: no schema for document type 'artist' in content cluster 'music'",
+        "services.xml, line 3, column 111: no schema for document type 'artist' in content cluster 'music'",
         "validation-overrides.xml, line 1, column 23: element 'allow' missing required attribute 'until'",
         "search/query-profiles/default.xml, line 1, column 1",
     ):
