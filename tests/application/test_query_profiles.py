@@ -217,13 +217,18 @@ def test_no_files_no_profiles() -> None:
     assert profiles.compile("", {}) is None
 
 
-def test_what_pyvespa_writes_is_read_without_a_word() -> None:
-    profiles = parsed(
-        default='<query-profile id="default" type="root">\n</query-profile>',
-        types__root='<query-profile-type id="root">\n    \n    <field name="ranking.features.query(q)" '
-        'type="tensor&lt;float&gt;(x[3])" />\n    \n</query-profile-type>',
+def test_what_pyvespa_writes_is_read() -> None:
+    profiles, findings = parse_query_profiles(
+        {
+            f"{FOLDER}/default.xml": b'<query-profile id="default" type="root">\n</query-profile>',
+            f"{FOLDER}/types/root.xml": b'<query-profile-type id="root">\n    \n    '
+            b'<field name="ranking.features.query(q)" type="tensor&lt;float&gt;(x[3])" />\n    \n</query-profile-type>',
+        }
     )
     assert profiles.has_default
+    (finding,) = findings
+    assert finding.level == "WARNING"
+    assert "a tensor are not executed yet" in finding.message
 
 
 PIECES = (

@@ -70,7 +70,7 @@ def profiles_of(path: Path) -> QueryProfiles:
     """The query profiles in the folder, as in that of a package."""
     files = {f"{FOLDER}/{file.relative_to(path)}": file.read_bytes() for file in path.rglob("*.xml")}
     profiles, findings = parse_query_profiles(files)
-    assert findings == ()
+    assert all("not executed yet" in finding.message for finding in findings)
     return profiles
 
 

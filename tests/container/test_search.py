@@ -20,7 +20,7 @@ from paperwasp.content.messages import SearchRequest, SearchResponse
 from paperwasp.http.messages import Request, Response
 
 sys.path.insert(0, str(Path(__file__).parent))
-from search_scripts import SCRIPTS, FakeClusters, config, content_of, run
+from search_scripts import SCRIPTS, FakeClusters, config, content_of, profiles_of, run
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("search_*.txt")), ids=lambda p: p.stem)
@@ -110,6 +110,22 @@ def test_any_request_has_an_answer(content: dict[str, object], type_: str, query
     root = content_of(response)["root"]  # type: ignore[index]
     assert root["id"] == "toplevel"
     assert (response.status == 200) == ("errors" not in root)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.sampled_from(["default", "plain", "variants", "strict", "strict/a", "circle", "elderly", "", "none"]),
+    st.dictionaries(
+        NAMES | st.sampled_from(["device", "bucket", "user", "user.age", "M", "own.text", "since"]),
+        VALUES | st.sampled_from(["ref:plain", "ref:circle", "ref:elderly", "phone", "test"]),
+        max_size=5,
+    ),
+)
+def test_any_request_under_a_query_profile_has_an_answer(profile: str, given_: dict[str, str]) -> None:
+    body = orjson.dumps(given_ | {"queryProfile": profile} if _encodable(given_) else {})
+    request = Request("POST", "/search/", "", {"content-type": "application/json"}, body)
+    response = handle(request, config(profiles_of(SCRIPTS / "search_query_profiles")))
+    assert response.status in (200, 400)
 
 
 def _encodable(content: object) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from paperwasp.application.query_profiles.field_types import FieldDescription, ProfileType
+from paperwasp.application.query_profiles.field_types import FieldDescription, FieldType, ProfileType
 from paperwasp.application.query_profiles.findings import Findings
 from paperwasp.application.query_profiles.model import QueryProfile
 from paperwasp.application.query_profiles.native import native_types
@@ -60,6 +60,9 @@ def check_field(
         return False
     if declared.field is None:
         _warn_native(declared.name, value, position, findings)
+    if isinstance(value, str) and declared.name.startswith(_FEATURES) and FieldType("double").misfit(value):
+        message = f"'{declared.name}' is not executed yet: only numbers are, so far; queries that get it will fail"
+        findings.warn(message, position)
     return True
 
 
@@ -76,6 +79,7 @@ def _misfit(value: str | Template | QueryProfile, field: FieldDescription | None
     return f"{value} is not a {field.type}"
 
 
+_FEATURES: Final = "ranking.features."
 _NATIVE: Final = native_types()
 
 
