@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from paperwasp.application import ApplicationModel, ContentCluster
+from paperwasp.application.changes import Changes
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.document.types import STRING, DataType, DocumentType
 from paperwasp.schema.model import AttributeSettings, DocumentSummary, Field, IndexSettings, Schema, SummaryField
@@ -42,3 +43,15 @@ def with_fields(*fields: Field, **settings: Any) -> ApplicationModel:
     """An application with one cluster and one document type, in mode index."""
     document = ContentDocument("music", settings.pop("mode", "index"))
     return application(cluster(document, schemas=[schema(*fields, **settings)]))
+
+
+def lines(changes: Changes) -> list[str]:
+    """Each message behind its kind and name, and each refusal that no action has."""
+    told = [
+        f"{action.kind} {action.name}: {message}".replace(" :", ":")
+        for action in changes.actions
+        for message in action.messages
+    ]
+    messages = {message for action in changes.actions for message in action.messages}
+    alone = (refusal for refusal in changes.refusals if refusal.message not in messages)
+    return told + [f"refused {refusal.validation_id}: {refusal.message}" for refusal in alone]
