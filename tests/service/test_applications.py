@@ -22,8 +22,9 @@ def container(id: str = "default", inside: str = HANDLERS, port: int | None = No
 
 def content(id: str = "records", *types: str) -> str:
     documents = "".join(f'<document type="{name}" mode="index"/>' for name in types or ("music",))
-    nodes = '<nodes><node hostalias="node1" distribution-key="0"/></nodes>'
-    return f'<content id="{id}" version="1.0"><redundancy>1</redundancy><documents>{documents}</documents>{nodes}</content>'
+    nodes = '<nodes><node hostalias="n" distribution-key="0"/></nodes>'
+    inside = f"<redundancy>1</redundancy><documents>{documents}</documents>{nodes}"
+    return f'<content id="{id}" version="1.0">{inside}</content>'
 
 
 def application(*clusters: str) -> dict[str, str]:
