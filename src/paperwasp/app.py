@@ -17,6 +17,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.application import ApplicationPackage, build_model, load_package
 from paperwasp.application.model import ApplicationModel
+from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ServiceLog
@@ -120,7 +122,8 @@ def _shown(host: str) -> str:
 
 
 def _model_of(package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
-    return build_model(package, check_profiles)
+    properties = DeployProperties(instance=application.instance)
+    return build_model(package, check_profiles, datetime.now(UTC).date(), properties)
 
 
 def _reindex(

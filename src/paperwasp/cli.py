@@ -96,6 +96,9 @@ def serve(
             f"http://{host}:{service.containers.front_port}, deployments on "
             f"http://{host}:{service.config_server.port}, data in {data_dir}"
         )
+        for (application, cluster), (port, _) in service.containers.serving().items():
+            if port != service.containers.front_port:
+                typer.echo(f"Container cluster '{cluster}' of application {application} on http://{host}:{port}")
         sys.stdout.flush()
 
     asyncio.run(serve_until_signal(Settings(data_dir, host, port, config_port, repair), application, say_ready))

@@ -28,7 +28,7 @@ from paperwasp.service.listener import Listener
 from paperwasp.service.ports import PortRecord, Taken, assign
 
 _LOG: Final = logging.getLogger("paperwasp.service")
-_Role = tuple[str, str]
+Role = tuple[str, str]
 """Application and container cluster."""
 
 
@@ -54,8 +54,8 @@ class Containers:
         self._host = host
         self._nobody = ContainerApp(messenger)
         self._front = Listener(host, port, self._nobody)
-        self._places: dict[_Role, Listener] = {}
-        self._claims: dict[int, tuple[Listener, _Role]] = {}
+        self._places: dict[Role, Listener] = {}
+        self._claims: dict[int, tuple[Listener, Role]] = {}
         """By port, also of changes that are not committed yet: no two of them can want the same port."""
         self._reserved: Mapping[int, str] = {}
         self._record: PortRecord | None = None
@@ -72,7 +72,7 @@ class Containers:
         self._record = record
         self._reserved = reserved
 
-    def serving(self) -> dict[_Role, tuple[int, int]]:
+    def serving(self) -> dict[Role, tuple[int, int]]:
         """Of each container: its port, and the generation that it serves. Any thread; never waits."""
         places = list(self._places.items())
         return {role: (place.port, place.app.running.generation if place.app.running else 0) for role, place in places}
@@ -237,5 +237,5 @@ def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> N
     asyncio.run_coroutine_threadsafe(work, loop).result(limits.STOP_SECONDS)
 
 
-def _shown(role: _Role) -> str:
+def _shown(role: Role) -> str:
     return f"container cluster '{role[1]}' of application '{role[0]}'"
