@@ -10,9 +10,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position, TooLarge
@@ -21,8 +20,7 @@ END = "end"
 """The kind of the token after the last one. Its text is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token. `start` is its offset in the text, in characters."""
 
     kind: str
@@ -38,22 +36,29 @@ class Lexicon:
     """The tokens of one language: kind → pattern, tried in order. Kinds that start with `_` are skipped."""
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
-        self._pattern = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items()), re.DOTALL)
+        skipped = "|".join(pattern for kind, pattern in kinds.items() if kind.startswith("_"))
+        tokens = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items() if not kind.startswith("_"))
+        # One match a token, with all that is skipped before it; the last may be nothing but that.
+        self._pattern = re.compile(f"(?:{skipped})*+(?:{tokens}|)" if skipped else tokens, re.DOTALL)
 
     def tokenize(self, text: str, source: str = "") -> TokenStream:
         """The tokens of `text`; raises LanguageError at the first character that starts none."""
         if len(text) > limits.LANGUAGE_TEXT_BYTES:
             raise TooLarge(f"{source or 'text'} has {len(text)} characters; at most {limits.LANGUAGE_TEXT_BYTES}")
         tokens: list[Token] = []
+        new = tuple.__new__  # what Token(…) calls in the end; schemas have tens of thousands of tokens
         at = 0
-        while at < len(text):
-            match = self._pattern.match(text, at)
-            if match is None or match.end() == at:
-                raise LanguageError(f"unexpected character {text[at]!r}", position_of(text, at, source))
-            kind = match.lastgroup or ""
-            if not kind.startswith("_"):
-                tokens.append(Token(kind, match.group(), at))
+        for match in self._pattern.finditer(text):
+            if match.start() != at:
+                break
             at = match.end()
+            kind = match.lastgroup
+            if kind is None:
+                break
+            found = match[kind]
+            tokens.append(new(Token, (kind, found, at - len(found))))
+        if at < len(text):
+            raise LanguageError(f"unexpected character {text[at]!r}", position_of(text, at, source))
         return TokenStream(text, source, tokens)
 
 
@@ -99,6 +104,23 @@ class TokenStream:
         if token.kind != END:
             self._at += 1
         return token
+
+    def take_block(self, end: int) -> list[Token]:
+        """Moves past the tokens before offset `end`, or before the brace that closes a block around them."""
+        start = self._at
+        depth = 0
+        for at in range(start, len(self._tokens)):
+            kind, text, offset = self._tokens[at]
+            if offset >= end or kind == END:
+                break
+            if text == "{":
+                depth += 1
+            elif text == "}":
+                depth -= 1
+                if depth < 0:
+                    break
+            self._at = at + 1
+        return self._tokens[start : self._at]
 
     def accept(self, *texts: str) -> Token | None:
         """Moves past the current token if it is one of these texts."""

@@ -25,26 +25,14 @@ def line_end(tokens: TokenStream, token: Token) -> int:
     return len(tokens.text) if end < 0 else end
 
 
-def take_until(tokens: TokenStream, end: int) -> list[Token]:
-    """The tokens before offset `end`, or before a brace that closes a block around them."""
-    taken: list[Token] = []
-    depth = 0
-    while tokens.current.start < end and not tokens.at_kind(END):
-        depth += tokens.at("{") - tokens.at("}")
-        if depth < 0:
-            break
-        taken.append(tokens.next())
-    return taken
-
-
 def line_text(tokens: TokenStream, colon: Token, *, script: bool) -> str:
     """The free text after `colon`: its line, and for scripts the lines that go on from there."""
-    taken = take_until(tokens, line_end(tokens, colon))
+    taken = tokens.take_block(line_end(tokens, colon))
     if not taken:
         tokens.fail("expected text after ':' on the same line", colon)
     opened = _still_open([], taken)
     while script and _continues(tokens, taken[-1], opened):
-        more = take_until(tokens, line_end(tokens, tokens.current)) or [tokens.next()]
+        more = tokens.take_block(line_end(tokens, tokens.current)) or [tokens.next()]
         opened = _still_open(opened, more)
         taken += more
     for opening in opened:
@@ -55,7 +43,7 @@ def line_text(tokens: TokenStream, colon: Token, *, script: bool) -> str:
 
 def balanced_text(tokens: TokenStream, opening: Token) -> str:
     """The text up to the brace that closes `opening`, which is passed."""
-    taken = take_until(tokens, len(tokens.text))
+    taken = tokens.take_block(len(tokens.text))
     if not tokens.accept("}"):
         tokens.fail("a '{' is not closed", opening)
     return _text_of(tokens, taken)

@@ -14,7 +14,7 @@ from typing import Final
 from paperwasp.errors import Position
 from paperwasp.parsing import Lexicon, Token, TokenStream
 from paperwasp.parsing.tokens import END
-from paperwasp.schema.free_text import OPENING, balanced_text, bracketed, line_end, line_text, take_until
+from paperwasp.schema.free_text import OPENING, balanced_text, bracketed, line_end, line_text
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
 from paperwasp.schema.tree import Node, dump
 
@@ -146,7 +146,7 @@ class _Parser:
         key = self.joined_until(":", end)
         self.tokens.expect(":")
         position = self.tokens.position()
-        value = "".join(_unquoted(token) for token in take_until(self.tokens, end))
+        value = "".join(_unquoted(token) for token in self.tokens.take_block(end))
         if not key or not value:
             self.tokens.fail("expected 'key: value' on one line", first)
         return Node("property", self.tokens.position(first), key, values=(value,), value_position=position)
