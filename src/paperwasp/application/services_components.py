@@ -19,6 +19,8 @@ _JAVA_TAGS: Final = frozenset(
     }
 )  # fmt: skip
 _PENDING_TAGS: Final = frozenset({"federation", "provider"})
+EXTENSION_TAGS: Final = _JAVA_TAGS | _PENDING_TAGS
+"""Elements of which the class or type says what is made of them."""
 _VESPA_CLASSES: Final = ("com.yahoo.", "ai.vespa.")
 _VESPA_BUNDLES: Final = frozenset(
     {
@@ -49,9 +51,8 @@ def _extensions(container: Element) -> Iterator[Element]:
     waiting = [(child, container.tag) for child in reversed(container.children)]
     while waiting:
         element, parent = waiting.pop()
-        is_http_server = parent == "http"
         is_reference = "idref" in element.attributes
-        if element.tag in _JAVA_TAGS | _PENDING_TAGS and not is_http_server and not is_reference:
+        if element.tag in EXTENSION_TAGS and parent != "http" and not is_reference:
             yield element
         if element.tag != "config":
             waiting.extend((child, element.tag) for child in reversed(element.children))
