@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paperwasp import limits
-from paperwasp.application.query_profiles.findings import Findings
-from paperwasp.application.query_profiles.model import QueryProfile
+from paperwasp.application.findings import Findings
+from paperwasp.application.query_profiles.model import Layer, QueryProfile
 from paperwasp.application.query_profiles.substitution import Template
 
 
@@ -19,10 +19,10 @@ def check_profiles(profiles: Iterable[QueryProfile], findings: Findings) -> None
     graph = _Graph(findings)
     for profile in profiles:
         graph.weigh(profile, ())
+    local_names = _LocalNames(findings)
     for profile in profiles:
         _check_variants(profile, findings)
-        if graph.weigh(profile, ()) <= limits.QUERY_PROFILE_VALUES:
-            _check_local_names(profile, findings)
+        local_names.check(profile)
 
 
 class _Graph:
@@ -80,30 +80,35 @@ def _check_variants(profile: QueryProfile, findings: Findings) -> None:
             )
 
 
-def _check_local_names(profile: QueryProfile, findings: Findings) -> None:
-    names: set[str] = set()
-    for layer in (profile.own, *profile.variants):
-        for name, value in layer.values.items():
-            if not isinstance(value.content, Template):
-                continue
-            for local in value.content.local_names:
-                names = names or _names(profile)
-                if beside(name, local) not in names:
-                    findings.error(f"Could not resolve local substitution '{local}' in {profile}", value.position)
+class _LocalNames:
+    """Looks for the fields that local substitutions name."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._known: dict[tuple[QueryProfile, str], bool] = {}
+
+    def check(self, profile: QueryProfile) -> None:
+        for layer in (profile.own, *profile.variants):
+            for name, value in layer.values.items():
+                for local in value.content.local_names if isinstance(value.content, Template) else ():
+                    if not self._is_set(profile, beside(name, local)):
+                        message = f"Could not resolve local substitution '{local}' in {profile}"
+                        self._findings.error(message, value.position)
+
+    def _is_set(self, profile: QueryProfile, name: str) -> bool:
+        """Whether the name has a value in any variant."""
+        key = profile, name
+        if key not in self._known:
+            self._known[key] = any(self._is_set_in(layer, name) for layer in (profile.own, *profile.variants))
+        return self._known[key]
+
+    def _is_set_in(self, layer: Layer, name: str) -> bool:
+        if name in layer.values or any(self._is_set(parent, name) for parent in layer.inherits):
+            return True
+        below = ((target, prefix) for prefix, target, _ in layer.references if name.startswith(f"{prefix}."))
+        return any(self._is_set(target, name[len(prefix) + 1 :]) for target, prefix in below)
 
 
 def beside(name: str, local: str) -> str:
     """The full name of what `%{.local}` in the value of `name` stands for."""
     return name[: name.rfind(".") + 1] + local
-
-
-def _names(profile: QueryProfile, prefix: str = "") -> set[str]:
-    """All names that have a value in some variant."""
-    names: set[str] = set()
-    for layer in (profile.own, *profile.variants):
-        names.update(f"{prefix}{name}" for name in layer.values)
-        for parent in layer.inherits:
-            names |= _names(parent, prefix)
-        for name, target, _ in layer.references:
-            names |= _names(target, f"{prefix}{name}.")
-    return names

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from paperwasp.application.findings import Findings
 from paperwasp.application.query_profiles.field_types import FieldDescription, FieldType, ProfileType
-from paperwasp.application.query_profiles.findings import Findings
 from paperwasp.application.query_profiles.model import QueryProfile
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.application.query_profiles.substitution import Template
@@ -62,7 +62,7 @@ def check_field(
         _warn_native(declared.name, value, position, findings)
     if isinstance(value, str) and declared.name.startswith(_FEATURES) and FieldType("double").misfit(value):
         message = f"'{declared.name}' is not executed yet: only numbers are, so far; queries that get it will fail"
-        findings.warn(message, position)
+        findings.warning(message, position)
     return True
 
 
@@ -107,10 +107,10 @@ def _warn_native(name: str, value: str | Template | QueryProfile, position: Posi
         if rest and group in _BY_ALIAS and _NAMES[_BY_ALIAS[group]].type.is_profile:
             full = f"{_BY_ALIAS[group]}.{rest}"
         if full is not None and full != name and not isinstance(value, QueryProfile):
-            findings.warn(
+            findings.warning(
                 f"'{name}' sets no parameter: in query profiles it is '{full}', in full and in its case", position
             )
         elif group in _NATIVE and dot and (problem := declared_at(_NATIVE[group], rest).problem):
-            findings.warn(f"'{name}' sets no parameter: {problem}", position)
+            findings.warning(f"'{name}' sets no parameter: {problem}", position)
     elif isinstance(value, str) and (problem := known.type.misfit(value)):
-        findings.warn(f"'{name}' cannot be set to this, and queries that get it will fail: {problem}", position)
+        findings.warning(f"'{name}' cannot be set to this, and queries that get it will fail: {problem}", position)

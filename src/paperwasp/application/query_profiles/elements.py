@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from paperwasp.application.query_profiles.findings import Findings, nearest
+from paperwasp.application.findings import Findings
+from paperwasp.application.nearest import nearest
 from paperwasp.application.query_profiles.ids import NAME, ComponentId
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
@@ -80,9 +81,14 @@ def check_known(element: Element, role: str, findings: Findings) -> None:
         _warn_unknown(child.tag, known, f"element '{child.tag}' in '{element.tag}'", child.position, findings)
 
 
+def hint(word: str, known: Iterable[str], findings: Findings) -> str:
+    """Which known word may have been meant; nothing where so much is wrong already that it will not be read."""
+    return nearest(word, known) if findings.has_room else ""
+
+
 def _warn_unknown(word: str, known: Iterable[str], what: str, position: Position, findings: Findings) -> None:
     if word not in known:
-        findings.warn(f"The {what} is unknown and has no effect{nearest(word, known)}", position)
+        findings.warning(f"The {what} is unknown and has no effect{hint(word, known, findings)}", position)
 
 
 def flag(element: Element, attribute: str, findings: Findings) -> bool | None:

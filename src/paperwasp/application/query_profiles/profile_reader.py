@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paperwasp import limits
+from paperwasp.application.findings import Findings
 from paperwasp.application.query_profiles.declarations import check_field, declared_at
-from paperwasp.application.query_profiles.elements import check_known, field_name, flag, read_root, words
+from paperwasp.application.query_profiles.elements import check_known, field_name, flag, hint, read_root, words
 from paperwasp.application.query_profiles.field_types import ProfileType
-from paperwasp.application.query_profiles.findings import Findings, nearest
 from paperwasp.application.query_profiles.ids import Registry
 from paperwasp.application.query_profiles.model import Layer, QueryProfile, Value
 from paperwasp.application.query_profiles.substitution import Template, parse_value
@@ -48,8 +48,8 @@ class ProfileReader:
         reference = root.attributes.get("type", "")
         type_ = self._types.find(reference) if reference else None
         if reference and type_ is None:
-            hint = nearest(reference, self._types.names)
-            self._findings.error(f"Query profile type '{reference}' can not be resolved{hint}", root.position)
+            meant = hint(reference, self._types.names, self._findings)
+            self._findings.error(f"Query profile type '{reference}' can not be resolved{meant}", root.position)
         return type_
 
     def _read_dimensions(self, profile: QueryProfile, root: Element) -> None:
@@ -67,8 +67,8 @@ class ProfileReader:
     def _find(self, reference: str, problem: str, of: str, element: Element) -> QueryProfile | None:
         profile = self.profiles.find(reference)
         if profile is None:
-            hint = nearest(reference, self.profiles.names)
-            self._findings.error(f"{problem} in {of}{hint}", element.position)
+            meant = hint(reference, self.profiles.names, self._findings)
+            self._findings.error(f"{problem} in {of}{meant}", element.position)
         return profile
 
     def _read_variant(self, profile: QueryProfile, element: Element, settings: dict[str, bool]) -> None:
@@ -118,7 +118,7 @@ class ProfileReader:
             layer.references.append((name, value, overridable))
             return
         if name in layer.values:
-            self._findings.warn(f"Field '{name}' is set twice: the last holds", element.position)
+            self._findings.warning(f"Field '{name}' is set twice: the last holds", element.position)
         layer.values[name] = Value(value, overridable, element.position)
 
     def _value(self, name: str, element: Element, of: str) -> str | Template | QueryProfile | None:

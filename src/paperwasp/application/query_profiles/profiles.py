@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.application.findings import Findings
 from paperwasp.application.query_profiles.checks import check_profiles
-from paperwasp.application.query_profiles.findings import Findings
 from paperwasp.application.query_profiles.ids import Registry
 from paperwasp.application.query_profiles.model import QueryProfile
 from paperwasp.application.query_profiles.profile_reader import ProfileReader
@@ -130,9 +130,8 @@ def parse_query_profiles(files: Mapping[str, bytes]) -> tuple[QueryProfiles, tup
         elif folder == _TYPES:
             types[path] = content
         else:
-            findings.warn(f"{path} is not read: query profiles are in {FOLDER} itself, types in {_TYPES}", None)
+            findings.warning(f"{path} is not read: query profiles are in {FOLDER} itself, types in {_TYPES}", None)
     reader = ProfileReader(read_types(types, findings), findings)
     check_profiles(reader.read(profiles), findings)
-    found = findings.all
-    broken = any(finding.level == "ERROR" for finding in found)
-    return (NO_QUERY_PROFILES if broken else QueryProfiles(reader.profiles)), found
+    found = NO_QUERY_PROFILES if findings.errors else QueryProfiles(reader.profiles)
+    return found, (*findings.errors, *findings.notes)

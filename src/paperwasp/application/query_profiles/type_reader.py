@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paperwasp import limits
-from paperwasp.application.query_profiles.elements import check_known, field_name, flag, read_root, words
+from paperwasp.application.findings import Findings
+from paperwasp.application.query_profiles.elements import check_known, field_name, flag, hint, read_root, words
 from paperwasp.application.query_profiles.field_types import (
     PRIMITIVES,
     PROFILE,
@@ -13,7 +14,6 @@ from paperwasp.application.query_profiles.field_types import (
     FieldType,
     ProfileType,
 )
-from paperwasp.application.query_profiles.findings import Findings, nearest
 from paperwasp.application.query_profiles.ids import ComponentId, Registry
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.application.xml import Element
@@ -57,8 +57,8 @@ def _read_inherited(type_: ProfileType, root: Element, types: Registry[ProfileTy
     for reference in words(root.attributes.get("inherits", "")):
         parent = types.find(reference)
         if parent is None:
-            hint = nearest(reference, types.names)
-            findings.error(f"Could not resolve inherited query profile type '{reference}'{hint}", root.position)
+            meant = hint(reference, types.names, findings)
+            findings.error(f"Could not resolve inherited query profile type '{reference}'{meant}", root.position)
         else:
             type_.inherits.append(parent)
 
@@ -110,10 +110,10 @@ def _read_field(owner: ProfileType, element: Element, types: Registry[ProfileTyp
             return
         holder = nested
     if last in holder.declared and not _is_nested(holder.declared[last]):
-        findings.warn(f"Field '{name}' is declared twice in {owner}: the last holds", element.position)
+        findings.warning(f"Field '{name}' is declared twice in {owner}: the last holds", element.position)
     if name.startswith("ranking.features.") and field_type.tensor is not None and field_type.tensor.dimensions:
         message = f"Queries that give '{name}' a tensor are not executed yet: its values are checked and then refused"
-        findings.warn(message, element.position)
+        findings.warning(message, element.position)
     mandatory, overridable = flag(element, "mandatory", findings), flag(element, "overridable", findings)
     holder.declared[last] = FieldDescription(last, field_type, aliases, bool(mandatory), overridable is not False)
 
@@ -164,8 +164,8 @@ def _field_type(element: Element, types: Registry[ProfileType], findings: Findin
         reference = text.removeprefix(_PROFILE_OF)
         if (type_ := types.find(reference)) is not None:
             return FieldType(PROFILE, profile_type=type_)
-        hint = nearest(reference, types.names)
-        findings.error(f"Could not resolve query profile type '{reference}'{hint}", element.position)
+        meant = hint(reference, types.names, findings)
+        findings.error(f"Could not resolve query profile type '{reference}'{meant}", element.position)
     elif text.startswith("tensor"):
         try:
             return FieldType("tensor", tensor=TensorType.parse(text))
@@ -174,5 +174,7 @@ def _field_type(element: Element, types: Registry[ProfileType], findings: Findin
     elif not text:
         findings.error("The field has no 'type'", element.position)
     else:
-        findings.error(f"Unknown type '{text}'{nearest(text, (*PRIMITIVES, PROFILE, 'tensor'))}", element.position)
+        findings.error(
+            f"Unknown type '{text}'{hint(text, (*PRIMITIVES, PROFILE, 'tensor'), findings)}", element.position
+        )
     return None
