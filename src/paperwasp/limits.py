@@ -75,7 +75,7 @@ PACKAGE_PROBLEMS: Final = 50
 OVERRIDE_DAYS: Final = 30
 """How far ahead an override of validation-overrides.xml may reach."""
 SESSIONS: Final = 100
-"""Inactive sessions kept of a tenant; the oldest makes room for a new one."""
+"""Inactive sessions kept of a tenant; when there are a tenth more, the oldest make room."""
 TENANTS: Final = 100
 TENANT_DEPLOYMENTS: Final = 16
 """Deployment steps of one tenant that run or wait; one more is answered with 429."""

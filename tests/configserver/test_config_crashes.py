@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from config_stores import Crash, CrashingStore
+from config_stores import Crash, CrashingStore, MemoryStore
 from deploy_fixtures import Service, config_server, deploy
 
-from paperwasp.cluster.config_store import FileConfigStore
+from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer
 from paperwasp.configserver.reindexing import ReindexingRepository
 from paperwasp.configserver.sessions import State
 
 DEFAULT = ApplicationId()
 OTHER = ApplicationId("abroad", "other", "inst")
-Step = tuple[str, Callable[[ConfigServer], object]]
 
 STEPS: list[tuple[dict[ApplicationId, int], Callable[[ConfigServer], object]]] = [
     ({}, lambda server: server.add_tenant("abroad")),
@@ -39,25 +37,24 @@ def work(server: ConfigServer, done: list[dict[ApplicationId, int]]) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_crash_at_any_change(tmp_path: Path, after: bool) -> None:
+def test_a_crash_at_any_change(after: bool) -> None:
     for last in range(1, 200):
-        directory = tmp_path / str(last)
+        store = MemoryStore()
         done: list[dict[ApplicationId, int]] = [{}]
-        server = config_server(CrashingStore(FileConfigStore(directory), last, after))
+        server = config_server(CrashingStore(store, last, after))
         try:
             work(server, done)
         except Crash:
-            check_after_crash(directory, done)
+            check_after_crash(store, done)
         else:
             assert last > 40
             return
     pytest.fail("the steps never ended")
 
 
-def check_after_crash(directory: Path, done: list[dict[ApplicationId, int]]) -> None:
+def check_after_crash(store: ConfigStore, done: list[dict[ApplicationId, int]]) -> None:
     """What was answered is active, or the step that was under way; and the service can be deployed to."""
     service = Service()
-    store = FileConfigStore(directory)
     server = config_server(store, service)
     server.restore()
     found = {application: activation.generation for application, activation in server.running.items()}
@@ -77,7 +74,7 @@ def check_after_crash(directory: Path, done: list[dict[ApplicationId, int]]) -> 
     assert len(server.running) == 1
 
 
-def check_reindexing(store: FileConfigStore, server: ConfigServer, application: ApplicationId) -> None:
+def check_reindexing(store: ConfigStore, server: ConfigServer, application: ApplicationId) -> None:
     """A change that needs reindexing has it ready once it is active, and not before."""
     reindexing = ReindexingRepository(store).get(application)
     assert not reindexing.scheduled

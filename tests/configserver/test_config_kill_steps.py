@@ -16,6 +16,8 @@ import pytest
 from config_killed_worker import KILLED
 from test_config_crashes import STEPS, check_after_crash
 
+from paperwasp.cluster.config_store import FileConfigStore
+
 STRIDE = 1 if os.environ.get("PAPERWASP_ALL_STEPS") else 23
 DONE = 0
 
@@ -42,6 +44,6 @@ def test_deployments_killed_at_each_step(tmp_path: Path) -> None:
         ending, acknowledged = run_until(path, step)
         assert ending in (KILLED, DONE), f"the child failed at step {step}"
         if ending == KILLED:
-            check_after_crash(path, [{}, *(running for running, _ in STEPS[:acknowledged])])
+            check_after_crash(FileConfigStore(path), [{}, *(running for running, _ in STEPS[:acknowledged])])
         step += STRIDE
     assert ending == DONE and acknowledged == len(STEPS) and step > 50

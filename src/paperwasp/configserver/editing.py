@@ -49,15 +49,13 @@ def delete(path: str) -> Edit:
         name = path.removesuffix("/")
         if name in package.files and not path.endswith("/"):
             files = {other: content for other, content in package.files.items() if other != name}
-            folder = str(PurePosixPath(name).parent)
-            kept = directories if folder == "." else tuple(sorted({*directories, folder}))
-            return _checked(files, kept)
+            return _checked(files, _with_parent(directories, name))
         if not is_directory(package, directories, name):
             raise NotFound(f"The session does not contain a file at '{path}'")
         below = (other for other in (*package.files, *directories) if other.startswith(name + "/"))
         if not name or any(below):
             raise InvalidInput(f"File '{path}' is not an empty directory")
-        return package, tuple(other for other in directories if other != name)
+        return package, _with_parent(tuple(other for other in directories if other != name), name)
 
     return edit
 
@@ -65,6 +63,12 @@ def delete(path: str) -> Edit:
 def is_directory(package: ApplicationPackage, directories: Directories, name: str) -> bool:
     """Whether there is a folder of that name; the package itself is one, without a name."""
     return not name or name in directories or any(f.startswith(name + "/") for f in (*package.files, *directories))
+
+
+def _with_parent(directories: Directories, name: str) -> Directories:
+    """The folder stays that something is removed from."""
+    parent = str(PurePosixPath(name).parent)
+    return directories if parent == "." else tuple(sorted({*directories, parent}))
 
 
 def _check_folders(package: ApplicationPackage, path: str) -> None:

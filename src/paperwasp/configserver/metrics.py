@@ -13,6 +13,9 @@ from paperwasp.env import Environment
 from paperwasp.http.messages import Request
 
 _NS_PER_MS: Final = 1e6
+_METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE"))
+_OTHER_METHOD: Final = "OTHER"
+"""Whatever else a client calls a method: what is counted must not grow by that."""
 Metric = dict[str, Any]
 
 
@@ -32,7 +35,8 @@ class RequestMetrics:
         total, _, least, greatest = self._latencies_ms
         least = min(least, elapsed_ms) if self._answers else elapsed_ms
         self._latencies_ms = [total + elapsed_ms, elapsed_ms, least, max(greatest, elapsed_ms)]
-        self._answers[request.method, status] += 1
+        method = request.method if request.method in _METHODS else _OTHER_METHOD
+        self._answers[method, status] += 1
 
     def snapshot(self, values: list[Metric]) -> dict[str, Any]:
         """Values with the time that they are of."""
@@ -83,17 +87,14 @@ def gauge(name: str, value: float, **dimensions: str) -> Metric:
 
 def prometheus_text(values: list[Metric], time_ms: int) -> str:
     """The metrics in the text form of Prometheus: one sample a value, its kind at the end of its name."""
-    lines: list[str] = []
-    told: set[str] = set()
+    samples: dict[str, list[str]] = {}
     for metric in values:
-        labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(metric.get("dimensions", {}).items()))
+        labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(metric["dimensions"].items()))
         for kind, value in metric["values"].items():
             name = f"{metric['name']}_{kind}".replace(".", "_").replace("-", "_")
-            if name not in told:
-                told.add(name)
-                lines += [f"# HELP {name}", f"# TYPE {name} untyped"]
-            lines.append(f"{name}{{{labels}}} {float(value)} {time_ms}")
-    return "\n".join(lines) + "\n"
+            samples.setdefault(name, []).append(f"{name}{{{labels}}} {float(value)} {time_ms}")
+    groups = ([f"# HELP {name}", f"# TYPE {name} untyped", *lines] for name, lines in samples.items())
+    return "\n".join(line for group in groups for line in group) + "\n"
 
 
 def _escaped(text: str) -> str:

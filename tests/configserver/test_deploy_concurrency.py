@@ -1,0 +1,196 @@
+"""Deployments at once over the API: who waits for whom and for how long, and what does not wait at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deploy_fixtures import PACKAGES, Service, build
+
+from paperwasp import limits
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage
+from paperwasp.cluster.config_store import FileConfigStore
+from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline
+from paperwasp.errors import DeployTimeout, LockFailure
+from paperwasp.http.messages import Request, Response
+
+ROOT = "/application/v2/tenant/default"
+APPLICATION = f"{ROOT}/application/default/environment/prod/region/default/instance/default"
+SLOW = "slow"
+PATIENCE_SECONDS = 20
+
+
+class Gate:
+    """Building the model of the application `slow` waits here; says when somebody does."""
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+        self.reached = threading.Event()
+
+    def build(self, package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
+        if application.application == SLOW:
+            self.reached.set()
+            assert self.opened.wait(PATIENCE_SECONDS)
+        return build(package, application)
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def app(tmp_path: Path, gate: Gate) -> Iterator[ConfigServerApp]:
+    service = Service()
+    server = ConfigServer(FileConfigStore(tmp_path), gate.build, service.activate)
+    app = ConfigServerApp(server, services_of=service.services_of)
+    yield app
+    gate.opened.set()
+    app.close()
+
+
+def upload(application: str, query: str = "") -> Request:
+    query = f"applicationName={application}{query}"
+    return Request("POST", f"{ROOT}/prepareandactivate", query, {"content-type": "application/zip"}, PACKAGES["music"])
+
+
+def code(response: Response) -> tuple[int, str]:
+    return response.status, json.loads(response.body).get("error-code", "")
+
+
+async def reached(gate: Gate) -> None:
+    assert await asyncio.to_thread(gate.reached.wait, PATIENCE_SECONDS)
+
+
+def test_other_applications_and_readers_do_not_wait(app: ConfigServerApp, gate: Gate) -> None:
+    async def talk() -> None:
+        slow = asyncio.ensure_future(app.handle(upload(SLOW)))
+        await reached(gate)
+        assert (await app.handle(upload("default"))).status == 200
+        for path in (APPLICATION, f"{APPLICATION}/content/", f"{APPLICATION}/serviceconverge", "/state/v1/health"):
+            assert (await app.handle(Request("GET", path))).status == 200
+        assert not slow.done()
+        gate.opened.set()
+        assert (await slow).status == 200
+
+    asyncio.run(talk())
+
+
+def test_the_second_deployment_of_an_application_waits_for_the_first(app: ConfigServerApp, gate: Gate) -> None:
+    async def talk() -> None:
+        first = asyncio.ensure_future(app.handle(upload(SLOW)))
+        await reached(gate)
+        second = asyncio.ensure_future(app.handle(upload(SLOW)))
+        third = await app.handle(upload(SLOW, "&timeout=10ms"))
+        assert code(third) == (409, "APPLICATION_LOCK_FAILURE")
+        gate.opened.set()
+        sessions = [json.loads((await answer).body)["session-id"] for answer in (first, second)]
+        assert sessions == ["1", "2"]
+
+    asyncio.run(talk())
+
+
+def test_a_preparation_that_takes_too_long_changes_nothing(
+    app: ConfigServerApp, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DEPLOY_ANSWER_SECONDS", 0.0)
+
+    async def talk() -> None:
+        late = await app.handle(upload(SLOW, "&timeout=0.01"))
+        assert code(late) == (408, "REQUEST_TIMEOUT")
+        gate.opened.set()
+        gate.reached.clear()
+        assert (await app.handle(upload(SLOW))).status == 200
+
+    asyncio.run(talk())
+    listed = asyncio.run(app.handle(Request("GET", f"{ROOT}/application/")))
+    assert len(json.loads(listed.body)) == 1
+
+
+def test_too_many_deployments_of_a_tenant_are_refused(
+    app: ConfigServerApp, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TENANT_DEPLOYMENTS", 2)
+
+    async def talk() -> None:
+        await app.handle(Request("PUT", "/application/v2/tenant/other"))
+        waiting = [asyncio.ensure_future(app.handle(upload(SLOW))) for _ in range(2)]
+        await reached(gate)
+        assert code(await app.handle(upload("default"))) == (429, "TOO_MANY_REQUESTS")
+        abroad = Request(
+            "POST",
+            "/application/v2/tenant/other/session",
+            "",
+            {"content-type": "application/zip"},
+            PACKAGES["music"],
+        )
+        assert (await app.handle(abroad)).status == 200
+        gate.opened.set()
+        assert [(await answer).status for answer in waiting] == [200, 200]
+        assert (await app.handle(upload("default"))).status == 200
+
+    asyncio.run(talk())
+
+
+def test_closing_ends_the_wait_of_deployments(app: ConfigServerApp, gate: Gate) -> None:
+    async def talk() -> None:
+        first = asyncio.ensure_future(app.handle(upload(SLOW)))
+        await reached(gate)
+        second = asyncio.ensure_future(app.handle(upload(SLOW)))
+        await asyncio.wait([second], timeout=limits.CONVERGENCE_POLL_SECONDS)
+        closing = asyncio.to_thread(app.close)
+        closed = asyncio.ensure_future(closing)
+        assert code(await second) == (409, "APPLICATION_LOCK_FAILURE")
+        gate.opened.set()
+        assert (await first).status == 200
+        await closed
+
+    asyncio.run(talk())
+
+
+def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
+    service = Service()
+    server = ConfigServer(FileConfigStore(tmp_path), build, service.activate)
+    app = ConfigServerApp(server, services_of=service.services_of)
+    converge = Request("GET", f"{APPLICATION}/serviceconverge", "timeout=20")
+
+    async def talk() -> None:
+        assert (await app.handle(upload("default"))).status == 200
+        service.lag = 1
+        impatient = await app.handle(Request("GET", f"{APPLICATION}/serviceconverge", "timeout=60ms"))
+        assert json.loads(impatient.body)["converged"] is False
+        assert json.loads(impatient.body)["currentGeneration"] == 0
+        waiting = asyncio.ensure_future(app.handle(converge))
+        for _ in range(3):
+            await asyncio.wait([waiting], timeout=limits.CONVERGENCE_POLL_SECONDS)
+        assert not waiting.done()
+        service.lag = 0
+        answer = json.loads((await waiting).body)
+        assert answer["converged"] is True and answer["currentGeneration"] == answer["wantedGeneration"] == 1
+
+    asyncio.run(talk())
+    app.close()
+
+
+def test_of_a_deadline_and_a_commitment_the_first_wins() -> None:
+    committed, expired, over = Deadline(100), Deadline(100), Deadline(0)
+    committed.commit()
+    assert not committed.expire()
+    committed.check()
+    assert expired.expire()
+    for deadline in (expired, over):
+        with pytest.raises(DeployTimeout):
+            deadline.commit()
+
+
+def test_a_session_that_two_change_at_once_is_changed_by_one(tmp_path: Path) -> None:
+    server = ConfigServer(FileConfigStore(tmp_path), build, Service().activate)
+    session = server.create(PACKAGES["music"])
+    server.prepare("default", session.id)
+    with pytest.raises(LockFailure, match="being processed"):
+        server._sessions.save(session)
