@@ -67,7 +67,7 @@ def test_files_with_the_wrong_suffix(path: str, expected: str) -> None:
 
 
 DEPLOYMENT = b"""<deployment version="1.0" cloud-account="aws:1">
-  <test/>
+  <test><tester><nodes count="1"><resources vcpu="8"/></nodes></tester></test>
   <instance id="beta" tags="a b">
     <prod>
       <region active="true">us-east-1</region><delay hours="4"/>
@@ -76,6 +76,9 @@ DEPLOYMENT = b"""<deployment version="1.0" cloud-account="aws:1">
     <endpoints><endpoint id="x" container-id="default"><region>us-east-1</region></endpoint></endpoints>
   </instance>
   <block-change days="sat,sun" hours="0-23" time-zone="UTC"/>
+  <resource-tags><tag key="env" value="${environment}"/></resource-tags>
+  <backup frequency="7d" granularity="cluster"/>
+  <dev tags="x"><endpoints><endpoint type="zone" container-id="c" enabled="false"/></endpoints></dev>
   <upgrade policy="canary"/>
 </deployment>"""
 
@@ -91,7 +94,7 @@ def test_deployment_xml_is_checked_and_has_no_effect() -> None:
     ]
     (told, _) = told_of(path, content=DEPLOYMENT.replace(b"<upgrade", b"<upgrad"))
     assert told == (
-        "ERROR deployment.xml, line 11, column 3: element 'upgrad' not allowed here, in 'deployment'; "
+        "ERROR deployment.xml, line 14, column 3: element 'upgrad' not allowed here, in 'deployment'; "
         "did you mean 'upgrade'?"
     )
     assert told_of(path, content=b"<deployment")[0].startswith("ERROR deployment.xml, line 1")

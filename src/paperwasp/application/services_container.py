@@ -64,7 +64,7 @@ def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
         said = "a second 'server' of a container is not executed yet: only the first one's port is opened"
         findings.warning(said, server.position)
     return tuple(
-        HttpServer(_id(server), integer(server.attributes.get("port", "")), server.position) for server in found
+        HttpServer(_id(server), integer(server.attributes.get("port", "")) or None, server.position) for server in found
     )
 
 

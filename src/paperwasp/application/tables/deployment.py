@@ -10,8 +10,11 @@ hosts  used
     host+  used name!
         alias  used = name
 account  used athenz-service cloud-account empty-host-ttl
+tester  used
+    nodes?  used any
 test-step  used tester-flavor = text
     +account
+    tester@tester?
 delay  used hours:long minutes:long seconds:long
 region  used active:boolean fraction:ratio = text
     +account
@@ -36,7 +39,10 @@ step  used
     delay@delay
     parallel@parallel
     upgrade?  used policy revision-target revision-change min-risk:long max-risk:long max-idle-hours:long rollout
-    block-change  used revision:boolean version:boolean days hours from-date to-date time-zone
+    backup  used frequency! granularity:cluster|group
+    resource-tags?  used
+        tag+  used key! value!
+    block-change  used revision:boolean version:boolean maintenance:boolean days hours from-date to-date time-zone
     notifications?  used when
         email  used address role when
     endpoints?  used
@@ -49,10 +55,13 @@ step  used
     staging@test-step?
     dev?  used tags
         +account
+        endpoints?  used
+            endpoint@endpoint+
     perf?  used
         +account
     prod  used tester-flavor
         +account
+        tester@tester?
         region@region
         delay@delay
         test@test-step
