@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nodes import put, remove, start, update
+from nodes import ATTRIBUTE, INDEX, MUSIC_FIELDS, SCHEMAS, put, reindexed, remove, schema, start, update
 
 from paperwasp import limits
+from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.operations import Operation
+from paperwasp.document.types import LONG, STRING, array_of
+from paperwasp.schema.model import Field
 
 KILLED = 9
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree"}
@@ -23,19 +26,40 @@ BATCHES: list[list[Operation]] = [
 ]
 
 
+CHANGED = [field for field in MUSIC_FIELDS if field.name not in ("year", "tags", "note", "lyrics")]
+NEXT_SCHEMAS = {
+    "music": schema(
+        "music",
+        *CHANGED,
+        Field("year", LONG),
+        Field("note", STRING, attribute=ATTRIBUTE),
+        Field("lyrics", array_of(STRING), attribute=ATTRIBUTE),
+        Field("text", STRING, index=INDEX),
+    )
+}
+"""`year` is another type and no attribute, `tags` and the book are gone, `note` is an attribute, `lyrics` no index."""
+
+
 def work(path: Path, acknowledge: Callable[[int], None]) -> None:
-    """Two lives of a node: in the first a checkpoint between batches; both end with a stop."""
+    """Two lives of a node: in the first a checkpoint between batches, and another layout; both end with a stop."""
     node = start(path)
     node.apply(*BATCHES[0])
     acknowledge(1)
     node.node.checkpoint()
     node.apply(*BATCHES[1])
     acknowledge(2)
-    node.close()
-    node = start(path)
-    node.apply(*BATCHES[2])
+    node.node.configure(2, NEXT_SCHEMAS)
     acknowledge(3)
+    reindexed(node.node, ReindexRequest("music", b"", 12))
+    node.close()
+    node = start(path, None)
+    node.node.configure(2, NEXT_SCHEMAS)
+    node.apply(*BATCHES[2])
+    acknowledge(4)
+    reindexed(node.node, ReindexRequest("music", b"", 100))
     node.node.checkpoint()
+    node.node.configure(3, SCHEMAS)
+    acknowledge(5)
     node.close()
 
 

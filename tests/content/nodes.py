@@ -13,7 +13,9 @@ from typing import Any
 import orjson
 
 from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.node import ContentNode
+from paperwasp.content.reindexing import reindex
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Assign, Operation, Put, Remove, Update
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, FLOAT, INT, LONG, STRING, DocumentType, array_of
@@ -117,6 +119,20 @@ def start(path: Path, schemas: dict[str, Schema] | None = SCHEMAS, repair: bool 
     if schemas is not None:
         node.configure(1, schemas)
     return TestNode(node, log)
+
+
+def reindexed(node: ContentNode, request: ReindexRequest) -> ReindexResponse:
+    """The answer to one request."""
+    answers: list[object] = []
+    done = Event()
+
+    def reply(answer: object) -> None:
+        answers.append(answer)
+        done.set()
+
+    reindex(node, request, reply)
+    assert done.wait(30) and isinstance(answers[0], ReindexResponse), answers
+    return answers[0]
 
 
 @contextmanager

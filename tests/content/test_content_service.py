@@ -10,7 +10,15 @@ from nodes import doc_id, put, remove, started
 
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.content.messages import ApplyRequest, GetRequest, SearchRequest, SearchResponse, StatusRequest
+from paperwasp.content.messages import (
+    ApplyRequest,
+    GetRequest,
+    ReindexRequest,
+    ReindexResponse,
+    SearchRequest,
+    SearchResponse,
+    StatusRequest,
+)
 from paperwasp.content.service import ContentService, address_of
 from paperwasp.content.view import View
 from paperwasp.document.operations import Outcome
@@ -24,7 +32,7 @@ def search(view: View, request: SearchRequest) -> SearchResponse:
 
 def test_requests_are_answered(tmp_path: Path) -> None:
     async def run(messenger: EmbeddedMessenger) -> None:
-        address = address_of("music")
+        address = address_of("tenant.application.instance", "music")
         puts = [messenger.request(address, ApplyRequest(put(k, year=k))) for k in range(2000)]
         assert await asyncio.gather(*puts) == [Outcome(False)] * 2000
         assert (await messenger.request(address, GetRequest(doc_id(7)))).fields == b'{"year":7}'
@@ -34,6 +42,11 @@ def test_requests_are_answered(tmp_path: Path) -> None:
         assert (response.total_count, response.documents) == (1999, 2000)
         status = await messenger.request(address, StatusRequest())
         assert (status.documents, status.generation) == (1999, 1) and status.sizes_bytes["attributes"] > 0
+        reindexed = await messenger.request(address, ReindexRequest("music", documents=10))
+        assert isinstance(reindexed, ReindexResponse) and reindexed.documents == 10 and reindexed.token
+        assert (await messenger.request(address, ReindexRequest("book"))) == ReindexResponse(None, 1.0, 0)
+        with pytest.raises(InvalidInput, match="film does not exist"):
+            await messenger.request(address, ReindexRequest("film"))
         with pytest.raises(InvalidInput, match="cannot have this value"):
             await messenger.request(address, ApplyRequest(put("a", year="x")))
         with pytest.raises(InvalidInput, match="film does not exist"):
@@ -43,6 +56,6 @@ def test_requests_are_answered(tmp_path: Path) -> None:
 
     messenger, pool = EmbeddedMessenger(), WorkerPool("test")
     with started(tmp_path) as node:
-        ContentService(node.node, pool, search).serve(messenger, "music")
+        ContentService(node.node, pool, search).serve(messenger, "tenant.application.instance", "music")
         asyncio.run(run(messenger))
     pool.close()

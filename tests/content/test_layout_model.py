@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from nodes import doc_id, put, remove, schema, start, update
+from nodes import doc_id, put, reindexed, remove, schema, start, update
 
 from paperwasp import limits
 from paperwasp.content import compaction
 from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.messages import ReindexRequest, ReindexResponse
-from paperwasp.content.reindexing import reindex
+from paperwasp.content.messages import ReindexRequest
 from paperwasp.content.search import space_of
 from paperwasp.content.view import View
 from paperwasp.document.converters import converter_of
@@ -58,8 +56,10 @@ TEXTS = st.sampled_from(["", "one", "two words running", "Ünï one", "Run"])
 PAIR = struct_of("pair", {"a": INT, "b": STRING})
 SHORT_PAIR = struct_of("pair", {"a": INT})
 TYPES: list[DataType] = [
-    INT, LONG, FLOAT, DOUBLE, BOOL, STRING, array_of(STRING), array_of(INT), map_of(STRING, INT), PAIR, SHORT_PAIR,
+    INT, INT, LONG, FLOAT, DOUBLE, BOOL, STRING, STRING, STRING, array_of(STRING), array_of(INT), map_of(STRING, INT),
+    PAIR, SHORT_PAIR,
 ]  # fmt: skip
+FAMILIES = [STRING, INT, array_of(STRING), array_of(INT)]
 MATCHES: list[Match | None] = [None, None, "word"]
 INDEXES = st.builds(IndexSettings, stemming=st.sampled_from(["best", "none"]), normalizing=st.booleans())
 ATTRIBUTES = st.builds(AttributeSettings, fast_search=st.booleans(), cased=st.booleans())
@@ -86,8 +86,8 @@ def values_of(data_type: DataType) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def fields(draw: st.DrawFn, name: str) -> Field:
-    data_type = draw(st.sampled_from(TYPES))
+def fields(draw: st.DrawFn, name: str, given: DataType | None = None) -> Field:
+    data_type = given or draw(st.sampled_from(TYPES))
     is_text = data_type in (STRING, array_of(STRING))
     is_simple = isinstance(data_type, NumericType) or data_type == STRING or isinstance(data_type, ArrayType)
     return Field(
@@ -181,7 +181,7 @@ def _without_syncs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         patch.setattr(os, "fdatasync", lambda _: None)
-        patch.setattr(limits, "DEAD_ROWS_LEAST", 12)
+        patch.setattr(limits, "DEAD_ROWS_LEAST", 3)
         yield
 
 
@@ -222,13 +222,14 @@ class LayoutModel(RuleBasedStateMachine):
         self.generation += 1
         self.configure(kinds)
 
-    @rule(data=st.data(), name=st.sampled_from(NAMES), kind=st.sampled_from(KINDS))
-    def change_settings(self, data: st.DataObject, name: str, kind: str) -> None:
-        """Another index or attribute, the type as it is."""
+    @rule(data=st.data(), name=st.sampled_from(NAMES), kind=st.sampled_from(KINDS), is_other=st.booleans())
+    def change_settings(self, data: st.DataObject, name: str, kind: str, is_other: bool) -> None:
+        """Another index or attribute, the type as it is, or array for single and single for array."""
         if kind not in self.kinds or name not in self.kinds[kind].fields:
             return
         known = self.kinds[kind].fields[name]
-        drawn = data.draw(fields(name).filter(lambda one: one.type == known.type))
+        other = known.type.element if isinstance(known.type, ArrayType) else array_of(known.type)
+        drawn = data.draw(fields(name, other if is_other and known.type in FAMILIES else known.type))
         self.generation += 1
         self.configure(self.kinds | {kind: Kind(self.kinds[kind].fields | {name: drawn}, self.kinds[kind].mode)})
 
@@ -420,16 +421,8 @@ def has_term(document: Document, name: str, term: str) -> bool:
     return any(term in profile.terms(text) for text in (value if isinstance(value, list) else [value]))
 
 
-def reindexed(node: Any, request: ReindexRequest) -> ReindexResponse:
-    answers: list[object] = []
-    done = Event()
-    reindex(node, request, lambda answer: (answers.append(answer), done.set()))
-    assert done.wait(30) and isinstance(answers[0], ReindexResponse), answers
-    return answers[0]
-
-
 TestLayoutModel = LayoutModel.TestCase
 TestLayoutModel.settings = settings(
-    max_examples=int(os.environ.get("PAPERWASP_LAYOUT_EXAMPLES", "25")), stateful_step_count=20, deadline=None,
+    max_examples=int(os.environ.get("PAPERWASP_LAYOUT_EXAMPLES", "25")), stateful_step_count=30, deadline=None,
     suppress_health_check=list(HealthCheck), phases=PHASES,
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -260,6 +261,69 @@ def test_fields_keep_their_numbers_and_profiles(tmp_path: Path) -> None:
     assert (number, indexed.profile.whole, indexed.profile.cased) == (3, True, True)
     assert [found(snapshot, word, ("album", "name")) for word in indexed.profile.terms("Kind of Blue")] == [[1]]
     assert [found(snapshot, word, ("album", "name")) for word in indexed.profile.terms("kind of blue")] == [[]]
+
+
+def test_a_field_that_is_indexed_no_more_leaves_nothing(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", [{"title": "blue", "lyrics": ["so blue"]}])
+    before, frozen = index.snapshot(), index.freeze()
+    index.configure([field for field in FIELDS if field.key != TITLE])
+    assert not index.snapshot().has(TITLE) and found(before, "blue") == [0]
+    index.configure(FIELDS)
+    assert index.snapshot().number_of(TITLE) == len(FIELDS), "its number is still in use"
+    assert found(index.snapshot(), "blue") == [] and found(index.snapshot(), "blue", LYRICS) == [0]
+    index.add_batch(1, "music", titles("blue"))
+    assert found(index.snapshot(), "blue") == [1]
+    state = index.flush(frozen)
+    assert found(index.snapshot(), "blue") == [1] and found(before, "blue") == [0]
+    again = TextIndex(tmp_path)
+    again.load(state)
+    assert found(again.snapshot(), "blue") == [0], "as it was when it was frozen"
+    state = flush(index)
+    assert state["fields"][0] is None and all(part["files"][0] is None for part in state["parts"])
+    index.configure([*FIELDS, IndexedField("music", "note", PLAIN)])
+    assert index.snapshot().number_of(("music", "note")) == 0
+    assert found(index.snapshot(), "blue", ("music", "note")) == []
+    index.configure(FIELDS, anew=[LYRICS])
+    assert found(index.snapshot(), "blue", LYRICS) == []
+    again = TextIndex(tmp_path)
+    again.load(state)
+    assert found(again.snapshot(), "blue") == [1] and again.snapshot().number_of(TITLE) == len(FIELDS)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "configure", "anew", "flush", "freeze", "load"]), st.integers(0, 7))))
+def test_fields_come_and_go(steps: list[tuple[str, int]]) -> None:
+    """`there`: by field, the lids whose postings it must have. Three fields; the bits of a step say which."""
+    with TemporaryDirectory() as directory:
+        index, lid = new_index(Path(directory)), 0
+        there = {field.key: list[int]() for field in FIELDS}
+        saved, frozen = (flush(index), {field.key: list[int]() for field in FIELDS}, 0), None
+        for step, bits in steps:
+            chosen = [field for number, field in enumerate(FIELDS) if bits >> number & 1]
+            if step == "add":
+                index.add_batch(lid, "music", [{"title": "w", "lyrics": ["w"]}])
+                for key in (TITLE, LYRICS):
+                    if key in there:
+                        there[key].append(lid)
+                lid += 1
+            elif step == "configure":
+                index.configure(chosen)
+                there = {field.key: there.get(field.key, []) for field in chosen}
+            elif step == "anew":
+                index.configure([field for field in FIELDS if field.key in there], [field.key for field in chosen])
+                there |= {field.key: [] for field in chosen if field.key in there}
+            elif step == "freeze" and frozen is None:
+                frozen = index.freeze(), {key: lids[:] for key, lids in there.items()}, lid
+            elif step == "flush":
+                taken = frozen or (index.freeze(), {key: lids[:] for key, lids in there.items()}, lid)
+                saved, frozen = (index.flush(taken[0]), taken[1], taken[2]), None
+            elif step == "load":
+                index = TextIndex(Path(directory))
+                index.load(saved[0])
+                frozen, there, lid = None, {key: lids[:] for key, lids in saved[1].items()}, saved[2]
+            snapshot = index.snapshot()
+            assert snapshot.fields.keys() == there.keys()
+            assert {key: found(snapshot, "w", key) for key in there} == there
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,18 @@ def test_a_batch_is_written_in_order(tmp_path: Path) -> None:
     store.close()
 
 
+def test_what_is_forgotten_leaves_nothing(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path)
+    put(store, 1, b"{}")
+    put(store, 2, b"{}")
+    writes = StoreWrites()
+    writes.forget(gid(1))
+    writes.forget(gid(3))
+    store.write(writes)
+    assert [found for found, _ in store.scan()] == [gid(2)] and store._database.get(gid(1)) is None
+    store.close()
+
+
 def test_a_checkpoint_is_one_moment(tmp_path: Path) -> None:
     store = DocumentStore(tmp_path / "store")
     put(store, 1, b"then")

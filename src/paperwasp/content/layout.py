@@ -19,12 +19,13 @@ import orjson
 
 from paperwasp.attribute import LONGEST_ROW, Column, create_column
 from paperwasp.document.converters import converter_of
-from paperwasp.document.types import PRIMITIVES, STRING, ArrayType, DataType, describe, described
+from paperwasp.document.types import ArrayType, DataType, describe, described
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
 from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.pending import is_attribute_now, is_indexed_now
 
 INDEX_MODE: Final = "index"
 """The mode of document types that are searched. Those of any other are stored only."""
@@ -136,28 +137,12 @@ class Layout:
 EMPTY: Final = Layout(0, {})
 
 
-def is_indexed_now(field: Field) -> bool:
-    """Whether the field's text is indexed: what the schema says, less what is not executed yet."""
-    element = field.type.element if isinstance(field.type, ArrayType) else field.type
-    return field.index is not None and element == STRING and field.match != "gram" and _is_plain(field)
-
-
-def is_attribute_now(field: Field) -> bool:
-    """Whether the field has a column: what the schema says, less what is not executed yet."""
-    element = field.type.element if isinstance(field.type, ArrayType) else field.type
-    return field.attribute is not None and PRIMITIVES.get(element.name) == element and _is_plain(field)
-
-
-def _is_plain(field: Field) -> bool:
-    return field.imported is None and (field.script is None or field.script.is_plain)
-
-
 def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
-    """What is stored of a document, and what is derived from it."""
+    """What is stored of a document. What is derived from it in fields of its own is not executed yet."""
     fields = {name: FieldLayout(name, data_type) for name, data_type in schema.document.fields.items()}
     for field in schema.fields.values():
-        if field.imported is None:
-            fields[field.name] = _field_layout(field) if is_searched else FieldLayout(field.name, field.type)
+        if is_searched and field.name in fields:
+            fields[field.name] = _field_layout(field)
     return fields
 
 

@@ -1,0 +1,372 @@
+"""Changed schemas taken live: what documents, columns and postings become."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from nodes import (
+    ATTRIBUTE,
+    BOOK,
+    INDEX,
+    MUSIC,
+    MUSIC_FIELDS,
+    SCHEMAS,
+    TestNode,
+    doc_id,
+    put,
+    reindexed,
+    remove,
+    schema,
+    start,
+    started,
+    update,
+)  # fmt: skip
+
+from paperwasp import limits
+from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.content.bitmaps import lids_of
+from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.content.messages import ReindexRequest, SearchRequest, SortKey
+from paperwasp.content.search import Profiles, search, space_of
+from paperwasp.content.service import address_of
+from paperwasp.document.types import (
+    INT,
+    LONG,
+    PREDICATE,
+    STRING,
+    DataType,
+    array_of,
+    map_of,
+    reference_to,
+    struct_of,
+    tensor_field,
+    weighted_set_of,
+)  # fmt: skip
+from paperwasp.errors import InvalidInput, InvalidQuery, NoSpace, Overload
+from paperwasp.operators import plan
+from paperwasp.query import Item, RangeItem, TrueItem, WordItem
+from paperwasp.schema import parse_schemas
+from paperwasp.schema.model import AttributeSettings, Field, IndexSettings
+from paperwasp.tensor.types import TensorType
+
+YEAR, NOTE = Field("year", INT, attribute=ATTRIBUTE), Field("note", STRING)
+
+
+def found(node: TestNode, item: Item, kind: str = "music") -> list[str]:
+    """The documents that match, in order of their names."""
+    view = node.node.view()
+    space = space_of(view, kind)
+    lids = lids_of(plan(item, space).bitmap() & space.accept)
+    documents = view.store.multi_get([view.gid(int(lid)) for lid in lids])
+    return sorted(document.id.rsplit(":", 1)[1] for document in documents if document)
+
+
+def configure(node: TestNode, generation: int, *fields: Field, **modes: str) -> None:
+    node.node.configure(generation, {"music": schema("music", *fields)}, modes)
+
+
+def values(node: TestNode, field: str, names: str) -> list[Any]:
+    view = node.node.view()
+    lids = {view.gid(int(lid)): int(lid) for lid in lids_of(view.live)}
+    return [view.columns["music", field].get(lids[doc_id(name).gid]) for name in names]
+
+
+def test_an_attribute_is_filled_from_the_documents(tmp_path: Path) -> None:
+    with started(tmp_path, {"music": schema("music", Field("year", INT), NOTE), "book": BOOK}) as node:
+        node.apply(
+            *[put(k, year=k) for k in (1, 2, 3)], put("4"), put("x", "book", pages=1), put("2", year=5), remove("3")
+        )
+        configure(node, 2, Field("year", INT, attribute=AttributeSettings(fast_search=True)), NOTE)
+        assert values(node, "year", "124") == [1, 5, None]
+        assert found(node, RangeItem("year", 1, 4)) == ["1"]
+        assert node.apply(update("1", year=7)) == [True] and node.node.view().limit == 6, "changed in place"
+
+
+def test_what_was_changed_in_place_outlives_its_attribute(tmp_path: Path) -> None:
+    node = start(tmp_path, {"music": schema("music", YEAR, NOTE)})
+    node.apply(put("1", year=1, note="n"), put("2", year=2), update("1", year=10), update("2", year=None))
+    configure(node, 2, Field("year", INT), NOTE)
+    shown = [{"year": 10, "note": "n"}, {}]
+    assert [node.get("1"), node.get("2")] == shown and not node.node.view().columns
+    node.crash()
+    with started(tmp_path, None) as again:
+        assert [again.get("1"), again.get("2")] == shown
+        configure(again, 3, NOTE)
+        assert [again.get("1"), again.get("2")] == [{"note": "n"}, {}]
+        configure(again, 4, YEAR, NOTE)
+        assert [again.get("1"), again.get("2")] == shown and values(again, "year", "12") == [10, None]
+
+
+def test_an_index_is_filled_by_puts_and_by_reindexing(tmp_path: Path) -> None:
+    title = Field("title", STRING, attribute=ATTRIBUTE)
+    with started(tmp_path, {"music": schema("music", title)}) as node:
+        node.apply(put("1", title="old song"), put("2", title="x"), update("2", title="old tune"))
+        configure(node, 2, Field("title", STRING, index=INDEX, attribute=ATTRIBUTE))
+        assert node.get("2") == {"title": "old tune"}
+        node.apply(put("3", title="old hat"))
+        assert found(node, WordItem("title", "old")) == ["3"]
+        answer = reindexed(node.node, ReindexRequest("music", b"", 2))
+        assert answer.documents == 2 and answer.token and 0 < answer.progress < 1
+        answer = reindexed(node.node, ReindexRequest("music", answer.token, 2))
+        assert answer == type(answer)(None, 1.0, 1)
+        assert found(node, WordItem("title", "old")) == ["1", "2", "3"]
+        configure(node, 3, title)
+        assert found(node, WordItem("title", "old")) == [] and found(node, WordItem("title", "old hat")) == ["3"]
+        configure(node, 4, Field("title", STRING, index=INDEX))
+        assert found(node, WordItem("title", "old")) == [], "begins empty"
+
+
+def test_text_settings_hold_for_what_is_put_from_then_on(tmp_path: Path) -> None:
+    unstemmed = Field("title", STRING, index=IndexSettings(stemming="none"))
+    with started(tmp_path, {"music": schema("music", Field("title", STRING, index=INDEX))}) as node:
+        node.apply(put("1", title="cars"))
+        configure(node, 2, unstemmed)
+        node.apply(put("2", title="cars"))
+        assert found(node, WordItem("title", "cars")) == ["2"] and found(node, WordItem("title", "car")) == ["1"]
+        reindexed(node.node, ReindexRequest("music"))
+        assert found(node, WordItem("title", "cars")) == ["1", "2"] and found(node, WordItem("title", "car")) == []
+
+
+def test_a_field_of_another_type_keeps_what_reads_as_that(tmp_path: Path) -> None:
+    with started(tmp_path, {"music": schema("music", Field("year", STRING, index=INDEX))}) as node:
+        node.apply(put("1", year="1999"), put("2", year="long ago"))
+        configure(node, 2, Field("year", LONG, attribute=ATTRIBUTE))
+        assert [node.get("1"), node.get("2")] == [{"year": 1999}, {}]
+        assert values(node, "year", "12") == [1999, None]
+        node.apply(update("1", year=2000))
+        configure(node, 3, Field("year", STRING, index=INDEX))
+        assert [node.get("1"), node.get("2")] == [{"year": "2000"}, {"year": "long ago"}]
+        assert found(node, WordItem("year", "ago")) == []
+        node.node.checkpoint()
+        configure(node, 4, Field("year", array_of(STRING), index=INDEX))
+        node.apply(put("3", year=["a", "b"]))
+        assert [node.get("1"), node.get("3")] == [{}, {"year": ["a", "b"]}] and found(node, WordItem("year", "b")) == [
+            "3"
+        ]
+
+
+ANY_TYPE: list[tuple[DataType, Any, Any]] = [
+    (map_of(STRING, INT), {"a": 1}, {"a": 1}),
+    (weighted_set_of(STRING), {"a": 3}, {"a": 3}),
+    (struct_of("pair", {"a": INT, "b": STRING}), {"a": 1, "b": "x"}, {"a": 1, "b": "x"}),
+    (array_of(struct_of("one", {"a": INT})), [{"a": 1}, {"a": 2}], [{"a": 1}, {"a": 2}]),
+    (reference_to("book"), "id:n:book::1", "id:n:book::1"),
+    (PREDICATE, "a in [b]", "a in [b]"),
+]
+
+
+@pytest.mark.parametrize(("data_type", "value", "shown"), ANY_TYPE, ids=[str(one[0]) for one in ANY_TYPE])
+def test_values_of_any_type_are_kept(tmp_path: Path, data_type: DataType, value: Any, shown: Any) -> None:
+    field = Field("any", data_type, attribute=ATTRIBUTE, index=INDEX)
+    node = start(tmp_path, {"music": schema("music", field)})
+    assert node.apply(put("1", any=value)) == [False]
+    node.crash()
+    with started(tmp_path, None) as again:
+        assert again.get("1") == {"any": shown}
+        again.node.configure(2, {"music": schema("music", field)})
+        for item in (WordItem("any", "a"), RangeItem("any", 1, 2)):
+            with pytest.raises(InvalidQuery, match=r"Field 'any' of type .* is not searched yet"):
+                found(again, item)
+
+
+def test_members_of_structs_come_and_go(tmp_path: Path) -> None:
+    def field(**members: DataType) -> Field:
+        return Field("all", map_of(STRING, array_of(struct_of("one", members))))
+
+    with started(tmp_path, {"music": schema("music", field(a=INT, b=STRING))}) as node:
+        node.apply(put("1", all={"k": [{"a": 1, "b": "x"}, {"b": "y"}]}))
+        configure(node, 2, field(a=INT, c=LONG))
+        assert node.get("1") == {"all": {"k": [{"a": 1}, {}]}}
+
+
+def test_layouts_say_every_type() -> None:
+    types: list[DataType] = [one[0] for one in ANY_TYPE]
+    types.append(tensor_field(TensorType.parse("tensor<float>(x[3],y{})")))
+    wide = schema("wide", *[Field(f"f{number}", data_type) for number, data_type in enumerate(types)])
+    layout = EMPTY.changed(1, [wide], {})
+    assert Layout.from_bytes(layout.to_bytes()) == layout
+
+
+def test_a_removed_type_takes_its_documents_along(tmp_path: Path) -> None:
+    node = start(tmp_path)
+    node.apply(*[put(k, year=k, title="word") for k in range(50)], *[put(k, "book", pages=k) for k in range(50)])
+    before = node.node.view()
+    node.node.configure(2, {"book": BOOK})
+    view = node.node.view()
+    assert view.live_counts == {"book": 50} and view.live_count == 50 == len(lids_of(view.live))
+    assert node.get(1) is None and node.get(1, "book") == {"pages": 1}
+    assert {kind for kind, _ in view.columns} == {kind for kind, _ in view.index.fields} == {"book"}
+    assert before.live_counts["music"] == 50, "a view does not change"
+    with pytest.raises(InvalidInput, match="Document type music does not exist"):
+        node.apply(put("a"))
+    node.crash()
+    with started(tmp_path, None) as again:
+        assert again.node.view().live_counts == {"book": 50} and again.get(1) is None
+        again.node.configure(3, SCHEMAS)
+        assert again.node.view().live_counts == {"book": 50, "music": 0} and again.get(1) is None
+        assert again.apply(put(1, title="word")) == [False] and found(again, WordItem("title", "word")) == ["1"]
+
+
+def test_an_operation_that_waits_while_its_type_goes_is_refused(tmp_path: Path) -> None:
+    entered, release, answers = Event(), Event(), list[object]()
+    with started(tmp_path) as node:
+
+        def block(_: object) -> None:
+            entered.set()
+            assert release.wait(30)
+
+        node.node.submit(put("a"), block)
+        assert entered.wait(30)
+        changing = threading.Thread(target=node.node.configure, args=(2, {"book": BOOK}))
+        changing.start()
+        while node.node.waiting() == 0:
+            pass
+        node.node.submit(put("b"), answers.append)
+        node.node.submit(put("c", "book", pages=1), answers.append)
+        release.set()
+        changing.join()
+        node.node.checkpoint()
+        assert isinstance(answers[0], InvalidInput) and not isinstance(answers[1], Exception)
+
+
+def test_documents_that_are_only_stored(tmp_path: Path) -> None:
+    with started(tmp_path, {"music": MUSIC}) as node:
+        node.apply(put("1", title="word", year=1), update("1", year=2))
+        configure(node, 2, *MUSIC_FIELDS, music="store-only")
+        node.apply(put("2", title="word", year=3), update("1", year=4))
+        assert node.get("1") == {"title": "word", "year": 4} and not node.node.view().columns
+        assert search(node.node.view(), SearchRequest(TrueItem()), Profiles()).hits == ()
+        configure(node, 3, *MUSIC_FIELDS, music="streaming")
+        with pytest.raises(InvalidQuery, match="mode streaming, which is not searched yet"):
+            search(node.node.view(), SearchRequest(TrueItem()), Profiles())
+        configure(node, 4, *MUSIC_FIELDS)
+        assert values(node, "year", "12") == [4, 3] and found(node, WordItem("title", "word")) == []
+
+
+def test_a_redeployment_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        before = node.log.last()
+        for generation in range(2, 50):
+            node.node.configure(generation, dict(SCHEMAS))
+        assert node.log.last() == before and node.node.view().generation == 49
+
+
+def test_many_deployments_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_LOG_BYTES", 200_000)
+    monkeypatch.setattr(limits, "LOG_FILE_BYTES", 100_000)
+    with started(tmp_path) as node:
+        node.apply(*[put(k, title="some words", year=k) for k in range(20)])
+        for generation in range(2, 200):
+            is_odd = generation % 2
+            name = f"text{generation}"
+            more = [Field(name, STRING, index=INDEX)] if is_odd else [Field(name, INT, attribute=ATTRIBUTE)]
+            configure(node, generation, *MUSIC_FIELDS, *more)
+            if is_odd:
+                node.apply(put(1, **{name: "x"}))
+        node.node.checkpoint()
+        node.node.checkpoint()
+        size = sum(path.stat().st_size for path in (tmp_path / "log").iterdir())
+        assert size < 1_000_000 and len(list((tmp_path / "index-1").iterdir())) < 40
+        snapshot = node.node.view().index
+        assert snapshot.numbers < 20 and len(node.node.view().columns) <= len(MUSIC_FIELDS) + 1
+
+
+def test_where_the_marker_cannot_be_written_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise NoSpace("the disk is full")
+
+    with started(tmp_path) as node:
+        node.apply(put("1", year=1, tags=["a"]))
+        with monkeypatch.context() as patch:
+            patch.setattr(FileOperationLog, "append", full)
+            with pytest.raises(NoSpace):
+                configure(node, 2, NOTE)
+        assert node.node.view().generation == 1 and node.get("1") == {"year": 1, "tags": ["a"]}
+        assert node.apply(update("1", year=2)) == [True]
+        node.node.check(2, {"music": schema("music", NOTE)})
+        assert node.node.view().generation == 1
+
+
+def test_reindexing_loses_no_write(tmp_path: Path) -> None:
+    """Clients write while all is written anew, again and again."""
+    with started(tmp_path) as node:
+        node.apply(*[put(k, year=0, title="t", note="n") for k in range(300)])
+        is_done = Event()
+
+        def reindex_all() -> None:
+            while not is_done.is_set():
+                token: bytes | None = b""
+                while token is not None:
+                    token = reindexed(node.node, ReindexRequest("music", token, 37)).token
+
+        reindexing = threading.Thread(target=reindex_all)
+        reindexing.start()
+        try:
+            for turn in range(1, 30):
+                node.apply(*[update(k, year=turn) for k in range(0, 300, 3)])
+                node.apply(*[update(k, note=str(turn)) for k in range(1, 300, 3)])
+                node.apply(*[remove(k) for k in range(2, 300, 6)])
+        finally:
+            is_done.set()
+            reindexing.join()
+        assert [node.get(k)["year"] for k in range(0, 300, 3)] == [29] * 100
+        assert [node.get(k)["note"] for k in range(1, 300, 3)] == ["29"] * 100
+        assert [node.get(k) for k in range(2, 300, 6)] == [None] * 50
+        assert node.node.view().live_count == 250
+
+
+def test_reindexing_waits_for_clients_and_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with started(tmp_path) as node:
+        node.apply(*[put(k, note="long " * 30) for k in range(9)], put("x", "book", pages=1))
+        with pytest.raises(InvalidInput, match="film does not exist"):
+            reindexed(node.node, ReindexRequest("film"))
+        with pytest.raises(InvalidInput, match="token of 3 bytes"):
+            reindexed(node.node, ReindexRequest("music", b"abc"))
+        monkeypatch.setattr(limits, "REINDEX_BYTES", 400)
+        assert reindexed(node.node, ReindexRequest("music")).documents == 3
+        monkeypatch.setattr(limits, "REINDEX_SCANNED", 1)
+        token: bytes | None = b""
+        written = []
+        while token is not None:
+            answer = reindexed(node.node, ReindexRequest("music", token))
+            token, written = answer.token, [*written, answer.documents]
+        assert sorted(written) == [0] * 2 + [1] * 9
+        monkeypatch.setattr(limits, "OPERATION_QUEUE_LENGTH", -4)
+        with pytest.raises(Overload, match="reindexing waits"):
+            reindexed(node.node, ReindexRequest("music"))
+
+
+def test_queries_go_on_while_layouts_change(tmp_path: Path) -> None:
+    """Every query is answered, by a layout that was there."""
+    text = """schema music { document music {
+      field title type string { indexing: index | summary }
+      field year type int { indexing: %s summary } } }"""
+    versions = [dict(parse_schemas({"schemas/music.sd": text % indexing}).schemas) for indexing in ("", "attribute |")]
+    with started(tmp_path, versions[0]) as node:
+        node.apply(*[put(k, year=k, title="word") for k in range(2000)])
+        is_done, problems, profiles = Event(), list[object](), Profiles()
+
+        def ask() -> None:
+            while not is_done.is_set():
+                request = SearchRequest(WordItem("title", "word"), hits=20, order_by=(SortKey("year"),))
+                response = search(node.node.view(), request, profiles)
+                if response.total_count != 2000 or any(b'"year":' not in hit.fields for hit in response.hits):
+                    problems.append(response)
+
+        asking = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in asking:
+            thread.start()
+        for generation in range(2, 20):
+            node.node.configure(generation, versions[generation % 2])
+        is_done.set()
+        for thread in asking:
+            thread.join()
+        assert problems == []
+
+
+def test_addresses() -> None:
+    assert address_of("default.music.default", "store") == "content/default.music.default/store"
