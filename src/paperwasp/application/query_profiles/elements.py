@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from paperwasp.application.findings import Findings
-from paperwasp.application.nearest import nearest
 from paperwasp.application.query_profiles.ids import NAME, ComponentId
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
+from paperwasp.parsing.nearest import did_you_mean
 
 ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     "query-profile": ("id", "type", "inherits"),
@@ -83,7 +83,7 @@ def check_known(element: Element, role: str, findings: Findings) -> None:
 
 def hint(word: str, known: Iterable[str], findings: Findings) -> str:
     """Which known word may have been meant; nothing where so much is wrong already that it will not be read."""
-    return nearest(word, known) if findings.has_room else ""
+    return did_you_mean(word, known) if findings.has_room else ""
 
 
 def _warn_unknown(word: str, known: Iterable[str], what: str, position: Position, findings: Findings) -> None:

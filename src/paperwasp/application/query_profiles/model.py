@@ -24,15 +24,16 @@ class Value:
     position: Position | None = None
 
 
+When = tuple[str | None, ...]
+"""Values of a profile's dimensions. None matches anything, and so does what is left out at the end."""
+
+
 @dataclass
 class Layer:
-    """What holds together: values, references to profiles whose fields are below a name, and what is inherited.
+    """What holds together: values, references to profiles whose fields are below a name, and what is inherited."""
 
-    `when` are the values of the profile's dimensions for which it holds; None matches anything, and so does what is
-    left out at the end. The profile's own layer has none.
-    """
-
-    when: tuple[str | None, ...] = ()
+    when: When = ()
+    """Nothing for the profile's own layer, which always holds."""
     position: Position | None = None
     values: dict[str, Value] = field(default_factory=dict)
     references: list[tuple[str, QueryProfile, bool]] = field(default_factory=list)

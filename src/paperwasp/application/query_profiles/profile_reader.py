@@ -10,7 +10,7 @@ from paperwasp.application.query_profiles.declarations import check_field, decla
 from paperwasp.application.query_profiles.elements import check_known, field_name, flag, hint, read_root, words
 from paperwasp.application.query_profiles.field_types import ProfileType
 from paperwasp.application.query_profiles.ids import Registry
-from paperwasp.application.query_profiles.model import Layer, QueryProfile, Value
+from paperwasp.application.query_profiles.model import Layer, QueryProfile, Value, When
 from paperwasp.application.query_profiles.substitution import Template, parse_value
 from paperwasp.application.xml import Element
 
@@ -40,8 +40,10 @@ class ProfileReader:
             profile.own.inherits.extend(self._inherited(root, str(profile)))
             settings: dict[str, bool] = {}
             self._read_fields(profile, profile.own, root, str(profile), settings)
+            variants: dict[When, Layer] = {}
             for element in root.all("query-profile"):
-                self._read_variant(profile, element, settings)
+                self._read_variant(profile, variants, element, settings)
+            profile.variants.extend(variants.values())
         return [profile for profile, _ in read]
 
     def _type_of(self, root: Element) -> ProfileType | None:
@@ -71,8 +73,10 @@ class ProfileReader:
             self._findings.error(f"{problem} in {of}{meant}", element.position)
         return profile
 
-    def _read_variant(self, profile: QueryProfile, element: Element, settings: dict[str, bool]) -> None:
-        """How many values there may be is checked when all inheritance is known."""
+    def _read_variant(
+        self, profile: QueryProfile, variants: dict[When, Layer], element: Element, settings: dict[str, bool]
+    ) -> None:
+        """Several for the same values are one. How many values there may be is checked when all inheritance is known."""
         check_known(element, "query-profile for", self._findings)
         if "for" not in element.attributes:
             self._findings.error(f"A variant of {profile} does not say what it is 'for'", element.position)
@@ -81,10 +85,7 @@ class ProfileReader:
         when = [None if value.strip() == "*" else value.strip() for value in given.split(",")]
         while when and when[-1] is None:
             when.pop()
-        layer = next((layer for layer in profile.variants if layer.when == tuple(when)), None)
-        if layer is None:
-            layer = Layer(tuple(when), element.position)
-            profile.variants.append(layer)
+        layer = variants.setdefault(tuple(when), Layer(tuple(when), element.position))
         of = f"variant '{given}' of {profile}"
         layer.inherits.extend(self._inherited(element, of))
         self._read_fields(profile, layer, element, of, dict(settings))
