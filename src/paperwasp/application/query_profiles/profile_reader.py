@@ -76,7 +76,7 @@ class ProfileReader:
     def _read_variant(
         self, profile: QueryProfile, variants: dict[When, Layer], element: Element, settings: dict[str, bool]
     ) -> None:
-        """Several for the same values are one. How many values there may be is checked when all inheritance is known."""
+        """Several for the same values are one. How many values there may be is checked later."""
         check_known(element, "query-profile for", self._findings)
         if "for" not in element.attributes:
             self._findings.error(f"A variant of {profile} does not say what it is 'for'", element.position)
