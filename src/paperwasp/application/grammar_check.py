@@ -8,10 +8,10 @@ from typing import Final, Literal
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import Rule, Use
-from paperwasp.application.nearest import nearest
 from paperwasp.application.values import Value
 from paperwasp.application.xml import Element
 from paperwasp.errors import Finding, Position
+from paperwasp.parsing.nearest import did_you_mean
 
 _SAID: Final[Mapping[Use, tuple[Literal["ERROR", "WARNING", "INFO"], str]]] = {
     Use.NOTED: ("INFO", "has no effect"),
@@ -57,7 +57,7 @@ class GrammarCheck:
         if kind is None or not rule.types:
             return rule
         if kind not in rule.types:
-            hint = nearest(kind, rule.types) if self.findings.has_room else ""
+            hint = did_you_mean(kind, rule.types) if self.findings.has_room else ""
             self.findings.error(f"unknown type '{kind}' of '{element.tag}'{hint}", element.position)
             return Rule(is_open=True)
         return rule.types[kind]
@@ -96,7 +96,7 @@ class GrammarCheck:
             self.findings.error(message, element.position)
 
     def _unknown(self, what: str, element: Element, word: str, known: Mapping[str, object], position: Position) -> None:
-        hint = nearest(word, known) if self.findings.has_room else ""
+        hint = did_you_mean(word, known) if self.findings.has_room else ""
         self.findings.error(f"{what} not allowed here, in '{element.tag}'{hint}", position)
 
     def _tell(self, what: str, use: Use, position: Position, why: str) -> None:

@@ -10,10 +10,10 @@ from typing import Final
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar_check import GrammarCheck
-from paperwasp.application.nearest import nearest
 from paperwasp.application.tables import RULES
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError
+from paperwasp.parsing.nearest import did_you_mean
 
 HOSTS_FILE: Final = "hosts.xml"
 LOCALHOST: Final = "localhost"
@@ -37,7 +37,7 @@ class Hosts:
             element = waiting.pop()
             alias = element.attributes.get("hostalias")
             if alias is not None and alias not in self._aliases:
-                hint = nearest(alias, self._aliases) if findings.has_room else ""
+                hint = did_you_mean(alias, self._aliases) if findings.has_room else ""
                 findings.error(f"Alias '{alias}' is not in {HOSTS_FILE}{hint}", element.position)
             waiting.extend(reversed(element.children))
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from paperwasp.application.findings import Findings
-from paperwasp.application.nearest import nearest
 from paperwasp.application.services_model import Content, Services
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import PaperwaspError, Position
+from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.model import Constant, OnnxModel, Schema
 from paperwasp.tensor.json_format import read_constant
 
@@ -33,7 +33,7 @@ def _check_types(content: Content, by_type: Mapping[str, Schema], findings: Find
     for document in content.documents:
         if document.type not in by_type:
             said = f"no schema for document type '{document.type}' in content cluster '{content.id}'"
-            findings.error(said + nearest(document.type, by_type), document.position)
+            findings.error(said + did_you_mean(document.type, by_type), document.position)
 
 
 def _check_parents(content: Content, by_type: Mapping[str, Schema], findings: Findings) -> None:
@@ -95,7 +95,7 @@ def _file(
         return None
     content = files.get(posixpath.normpath(path))
     if content is None:
-        findings.error(f"{what}: file '{path}' is not in the application package{nearest(path, files)}", position)
+        findings.error(f"{what}: file '{path}' is not in the application package{did_you_mean(path, files)}", position)
     return content
 
 

@@ -12,7 +12,6 @@ from typing import Final
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar_check import GrammarCheck
 from paperwasp.application.hosts import LOCALHOST, Hosts
-from paperwasp.application.nearest import nearest
 from paperwasp.application.preprocessing import DeployProperties, preprocess
 from paperwasp.application.services_container import read_container
 from paperwasp.application.services_content import processing_chains, read_content
@@ -20,6 +19,7 @@ from paperwasp.application.services_model import Container, Content, HttpServer,
 from paperwasp.application.tables import RULES
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
+from paperwasp.parsing.nearest import did_you_mean
 
 SERVICES_FILE: Final = "services.xml"
 _ROOTS: Final = ("container", "content", "admin", "clients", "routing")
@@ -88,7 +88,7 @@ def _check_references(
         elif chain not in _INDEXING_CHAINS:
             known = {chain for found in chains.values() for chain in found}
             if chain not in known:
-                message = f"there is no document processing chain '{chain}'{nearest(chain, known)}"
+                message = f"there is no document processing chain '{chain}'{did_you_mean(chain, known)}"
                 findings.error(message, cluster.position)
             else:
                 findings.warning(f"document processing chain '{chain}' is not executed yet", cluster.position)
@@ -97,7 +97,7 @@ def _check_references(
 def _unknown_cluster(
     what: str, name: str, known: Mapping[str, object] | set[str], position: Position | None, findings: Findings
 ) -> None:
-    findings.error(f"{what} '{name}': there is no such cluster{nearest(name, known)}", position)
+    findings.error(f"{what} '{name}': there is no such cluster{did_you_mean(name, known)}", position)
 
 
 def _with_free_ports(containers: Sequence[Container], findings: Findings) -> tuple[Container, ...]:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
+from typing import Final
+
+_LONGEST_WORD: Final = 100
+"""What is longer was not mistyped, and comparing takes time that grows with the length."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'that'?`, or nothing where no known word is near."""
-    found = get_close_matches(word[:100], list(known), 1)
+    return _did_you_mean(word, frozenset(known)) if len(word) <= _LONGEST_WORD else ""
+
+
+@lru_cache(maxsize=1000)
+def _did_you_mean(word: str, known: frozenset[str]) -> str:
+    """The same unknown word is often in many places of one file."""
+    found = get_close_matches(word, sorted(known), 1)
     return f"; did you mean {found[0]!r}?" if found else ""

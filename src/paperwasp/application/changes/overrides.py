@@ -11,9 +11,9 @@ from datetime import date, timedelta
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.application.nearest import nearest
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import Finding, LanguageError, Position
+from paperwasp.parsing.nearest import did_you_mean
 
 VALIDATIONS: Final[dict[str, str]] = {
     "access-control": "Zones without access control",
@@ -105,13 +105,13 @@ def _allow(element: Element, findings: list[Finding]) -> Allow | None:
         return None
     for name in element.attributes:
         if name not in _ATTRIBUTES:
-            hint = nearest(name, _ATTRIBUTES)
+            hint = did_you_mean(name, _ATTRIBUTES)
             findings.append(_error(element, f"attribute '{_short(name)}' not allowed here, in 'allow'{hint}"))
     until = _until(element, findings)
     validation_id = _RENAMED.get(element.text, element.text)
     if validation_id not in VALIDATIONS:
         # Comparing words takes time: for the problems that will be told, not for very many.
-        hint = nearest(validation_id, VALIDATIONS) if len(findings) < limits.PACKAGE_PROBLEMS else ""
+        hint = did_you_mean(validation_id, VALIDATIONS) if len(findings) < limits.PACKAGE_PROBLEMS else ""
         message = f"unknown validation id '{_short(element.text)}' allows nothing{hint}"
         findings.append(Finding(message, element.position))
         return None

@@ -13,9 +13,9 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.findings import Findings
-from paperwasp.application.nearest import nearest
 from paperwasp.application.xml import Element
 from paperwasp.errors import Position
+from paperwasp.parsing.nearest import did_you_mean
 
 _PROPERTIES: Final = "preprocess:properties"
 _REFERENCE: Final = re.compile(r"\$\{([^${}]*)\}")
@@ -59,7 +59,7 @@ class _Filler:
     def _value(self, reference: re.Match[str], position: Position) -> str:
         name = reference[1]
         if name not in self.values:
-            hint = nearest(name, self.values)
+            hint = did_you_mean(name, self.values)
             self.findings.error(f"The property '{name}' is not defined{hint}", position)
             return reference[0]
         self._room -= len(self.values[name])

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp.application.findings import Findings
-from paperwasp.application.nearest import nearest
 from paperwasp.application.xml import Element
+from paperwasp.parsing.nearest import did_you_mean
 
 _PREFIX: Final = "deploy:"
 _ENVIRONMENTS: Final = ("dev", "test", "staging", "perf", "prod")
@@ -103,10 +103,10 @@ class _Chooser:
         for name in element.attributes:
             known = name.removeprefix(_PREFIX)
             if name.startswith(_PREFIX) and known not in _NAMES:
-                message = f"attribute '{name}' not allowed here, in '{element.tag}'{nearest(known, _NAMES)}"
+                message = f"attribute '{name}' not allowed here, in '{element.tag}'{did_you_mean(known, _NAMES)}"
                 self.findings.error(message, element.position)
         for environment in sorted(_said(element).get("environment", frozenset()) - set(_ENVIRONMENTS)):
-            hint = nearest(environment, _ENVIRONMENTS)
+            hint = did_you_mean(environment, _ENVIRONMENTS)
             self.findings.error(f"'{environment}' is no environment{hint}", element.position)
 
 
