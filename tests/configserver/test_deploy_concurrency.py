@@ -177,6 +177,22 @@ def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
     app.close()
 
 
+def test_a_restart_reaches_the_service_with_what_it_names(tmp_path: Path) -> None:
+    service = Service()
+    server = ConfigServer(FileConfigStore(tmp_path), build, service.activate)
+    app = ConfigServerApp(server, services_of=service.services_of, restart=service.restart)
+
+    async def talk() -> None:
+        await app.handle(upload("default"))
+        for query in ("", "hostname=h&clusterId=c&clusterType=content&flavor=x"):
+            assert (await app.handle(Request("POST", f"{APPLICATION}/restart", query))).status == 200
+
+    asyncio.run(talk())
+    app.close()
+    name = "default.default.default"
+    assert service.restarts == [(name, None, None, None), (name, "h", "c", "content")]
+
+
 def test_of_a_deadline_and_a_commitment_the_first_wins() -> None:
     committed, expired, over = Deadline(100), Deadline(100), Deadline(0)
     committed.commit()

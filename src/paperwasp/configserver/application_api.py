@@ -83,7 +83,13 @@ class ApplicationApi:
         application, parameters = self._running(names).application, request.parameters()
         chosen = [parameters.get(name) or None for name in ("hostname", "clusterId", "clusterType")]
         deadline = Deadline(seconds(parameters, ACTIVATE_SECONDS), self._environment)
-        await self._workers.deploy(application.tenant, deadline, lambda: self._restart(application, *chosen))
+        await self._workers.deploy(
+            application.tenant,
+            deadline,
+            lambda: self._server.between_deployments(
+                application, lambda: self._restart(application, *chosen), deadline
+            ),
+        )
         return json_response(200, {"message": "Success"})
 
     async def logs(self, request: Request, names: Mapping[str, str]) -> Response:

@@ -293,6 +293,13 @@ class ConfigServer:
             self._sessions.delete(self.session(application.tenant, active.session_id))
             self._sessions.sweep()
 
+    def between_deployments(self, application: ApplicationId, call: Callable[[], None], deadline: Deadline) -> None:
+        """Makes a call that no deployment of the application gets into. Errors: NotFound, LockFailure, the call's."""
+        with self._locks.hold(application, deadline):
+            self.running_of(application)
+            deadline.commit()
+            call()
+
     # Reading
 
     def session(self, tenant: str, session_id: int) -> Session:
