@@ -135,6 +135,7 @@ def _tensor(draft: Draft, problems: Problems) -> None:
     elif "index" in draft.outputs and "attribute" not in draft.outputs:
         problems.error(f"tensor {draft.described} has an index, so it must be an attribute", draft.place("indexing"))
     if "hnsw" in draft.places and "index" not in draft.outputs:
+        # Vespa refuses it too: whoever sets a graph up wants one.
         problems.error(f"{draft.described} has hnsw settings, but its indexing makes no index", draft.place("hnsw"))
     if draft.attribute.get("fast_search") and not tensor.mapped:
         message = f"{draft.described} cannot be fast-search: of tensors, only those with a mapped dimension can"
@@ -210,7 +211,7 @@ def _dictionary(draft: Draft, problems: Problems) -> None:
             problems.error(f"{draft.described} has a hash dictionary, but does not say match: cased", place)
         elif ("cased" in draft.dictionary and not cased) or ("uncased" in draft.dictionary and cased):
             word = "cased" if "cased" in draft.dictionary else "uncased"
-            problems.error(f"{draft.described} has a {word} dictionary, but does not say match: {word}", place)
+            problems.error(f"the dictionary of {draft.described} is {word}, but it does not say match: {word}", place)
     elif not isinstance(innermost(draft.type), NumericType):
         problems.error(f"{draft.described} cannot have a dictionary: that is for numbers and strings", place)
     elif not draft.attribute.get("fast_search"):

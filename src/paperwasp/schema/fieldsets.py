@@ -48,8 +48,8 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
             case "query-command":
                 commands.append(child.text)
             case _:
-                for mode in child.children:
-                    match = _MODES.get(mode.keyword) or match
+                modes = [_MODES[mode.keyword] for mode in child.children if mode.keyword in _MODES]
+                match = next((mode for mode in modes if mode not in ("cased", "uncased")), next(iter(modes), match))
     if not names:
         problems.error(f"fieldset {node.name} has no fields", node.position)
     for name in names:

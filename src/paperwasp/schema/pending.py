@@ -232,7 +232,8 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
     for name, what in _PROFILE_LATER:
         value = getattr(profile, name)
         if value and not any(getattr(parent, name) == value for parent in parents):
-            yield _later(f"{said}: {what}", getattr(value, "position", None) or profile.position)
+            place = getattr(value, "position", None)
+            yield _later(what, place) if place else _later(f"{said}: {what}", profile.position)
     for keyword, value in profile.tuning.items():
         if not any(parent.tuning.get(keyword) == value for parent in parents):
             if why := _TUNING_NO_EFFECT.get(keyword):

@@ -333,7 +333,6 @@ def _mutate(settings: RankSettings, node: Node, around: Surroundings) -> None:
             message = f"{child.keyword}: expected 'attribute += number', '-=' or '=', found {child.text.strip()!r}"
             around.problems.error(message, child.value_position)
             continue
-        around.check_field(child, found[1])
         settings.mutations += (Mutation(child.keyword, found[1], found[2], float(found[3])),)
 
 

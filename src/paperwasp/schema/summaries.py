@@ -87,7 +87,7 @@ class _Resolution:
     def run(self) -> dict[str, _Draft]:
         found = {name: _drafted(summary) for name, summary in self.inherited.items() if name != DEFAULT}
         found |= {name: self.effective(name) for name in self.declared}
-        for name in self.by_fields.keys() - {DEFAULT}:
+        for name in (name for name in self.by_fields if name != DEFAULT):
             found.setdefault(name, self.effective(name))
         default = self.done.get(DEFAULT) or _Draft(DEFAULT, dict(self.by_fields[DEFAULT]))
         found.pop(DEFAULT, None)
