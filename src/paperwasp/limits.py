@@ -142,6 +142,8 @@ MODEL_FILE_BYTES: Final = 2**31 - 1
 MODEL_NAME_BYTES: Final = 1024
 MODEL_VALUES: Final = 1000
 """Inputs and outputs of one model."""
+RANK_ARGUMENT_CHARACTERS: Final = 10_000
+"""Of one argument of a rank feature, with the arguments of functions put in their places."""
 RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
 RANK_INFERENCE_NODES: Final = 500_000

@@ -342,7 +342,10 @@ class TypeInference:
         assert binding.node is not None and binding.scope is not None
         found = resolved(binding.node, binding.scope)
         if found is not None and isinstance(found[0], Reference | String | Number):
-            text = argument_text(*found)
+            try:
+                text = argument_text(*found)
+            except LanguageError:
+                text = None
             if text is not None:
                 return text
         return self._bound(binding)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
+from paperwasp import limits
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.parsing.tokens import position_of
 from paperwasp.ranking.expression import parse_expression
@@ -112,6 +113,7 @@ class Binding:
     type: TensorType | None = None
     is_typed: bool = False
     value: int | None = None
+    text: str | None = None
 
 
 def function_source(name: str, function: FunctionSource, around: str) -> Source:
@@ -128,11 +130,22 @@ def resolved(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
 
 
 def argument_text(node: Node, scope: Scope) -> str | None:
-    """What an argument of a feature says: bound names are replaced, quotes are taken off. None: it is not known."""
-    found = resolved(node, scope)
-    if found is None:
-        return None
-    node, scope = found
+    """What an argument of a feature says: bound names are replaced, quotes are taken off. None: it is not known.
+
+    Raises LanguageError for a text that grew too long, as it may by functions that double it.
+    """
+    binding = scope.binding(node)
+    if binding is not None:
+        if binding.text is None and binding.node is not None and binding.scope is not None:
+            binding.text = argument_text(binding.node, binding.scope)
+        return binding.text
+    text = _text(node, scope)
+    if text is not None and len(text) > limits.RANK_ARGUMENT_CHARACTERS:
+        scope.fail(node, f"an argument has more than {limits.RANK_ARGUMENT_CHARACTERS} characters")
+    return text
+
+
+def _text(node: Node, scope: Scope) -> str | None:
     if isinstance(node, String):
         return node.value
     if isinstance(node, Named):
@@ -140,7 +153,8 @@ def argument_text(node: Node, scope: Scope) -> str | None:
         return None if value is None else f"{node.name}:{value}"
     if isinstance(node, Reference) and node.arguments:
         parts = [argument_text(argument, scope) for argument in node.arguments]
-        if None in parts:
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
             return None
-        return f"{node.name}({','.join(filter(None, parts))}){'.' + node.output if node.output else ''}"
+        return f"{node.name}({','.join(known)}){'.' + node.output if node.output else ''}"
     return str(node)
