@@ -68,14 +68,14 @@ def active(answer: httpx.Response) -> dict[str, Any]:
 
 
 @contextmanager
-def deployed_service(data_directory: Path, port: int = 0) -> Iterator[Deployed]:
+def deployed_service(data_directory: Path, port: int = 0, config_port: int = 0) -> Iterator[Deployed]:
     """Starts a service and ends it, whatever happened."""
     box: dict[str, Any] = {}
     started = threading.Event()
 
     async def run() -> None:
         box["loop"], box["end"] = asyncio.get_running_loop(), asyncio.Event()
-        service = Service(Settings(data_directory, HOST, port, 0))
+        service = Service(Settings(data_directory, HOST, port, config_port))
         try:
             service.start()
             box["service"] = service
