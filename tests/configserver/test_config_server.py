@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import threading
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.cluster.config_store import FileConfigStore
-from paperwasp.configserver import EMPTY_MODEL, ApplicationId, ConfigServer, PrepareOptions
+from paperwasp.cluster.disk import Disk
+from paperwasp.configserver import EMPTY_MODEL, Activation, ApplicationId, ConfigServer, PrepareOptions
 from paperwasp.configserver.sessions import TRANSITIONS, Event, State
 from paperwasp.errors import Conflict, InternalError, InvalidInput, InvalidPackage, NoSpace, NotFound, PaperwaspError
 
@@ -158,6 +161,32 @@ def test_the_first_activation_may_fail(tmp_path: Path) -> None:
     assert not restarted.running
     service.error = None
     deploy(server, "music")
+
+
+def test_what_cannot_even_be_taken_back_is_tried_again_at_the_next_start(tmp_path: Path) -> None:
+    full = False
+
+    def write(descriptor: int, content: memoryview) -> int:
+        if full:
+            raise OSError(28, "No space left on device")
+        return os.write(descriptor, content)
+
+    def activate(activation: Activation) -> None:
+        nonlocal full
+        full = activation.generation == 2
+        if full:
+            raise NoSpace("the disk is full")
+
+    server = ConfigServer(FileConfigStore(tmp_path, Disk(write=write)), build, activate)
+    deploy(server, "music")
+    _, error = server.prepare_and_activate(PACKAGES["artist-added"])
+    assert isinstance(error, NoSpace)
+    assert (server.current_generation(DEFAULT), server.wanted_generation(DEFAULT)) == (1, 1)
+    full = False
+    restarted = config_server(tmp_path)
+    restarted.restore()
+    assert restarted.current_generation(DEFAULT) == 2
+    assert deploy(server, "music") == 3
 
 
 def test_a_deletion_may_fail(tmp_path: Path) -> None:
@@ -334,3 +363,48 @@ def run_call(server: ConfigServer, call: str, number: int) -> None:
         deploy(server, "music", ABROAD)
     else:
         server.delete_application(application)
+
+
+def test_many_at_once_leave_whole_applications(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few sessions are kept, so that sweeping meets the making of sessions all the time."""
+    monkeypatch.setattr(limits, "SESSIONS", 9)
+    store = FileConfigStore(tmp_path, Disk(fsync=lambda descriptor: None))
+    server = config_server(store)
+    server.add_tenant("abroad")
+    seed = random.SystemRandom().randrange(2**32)
+    defects: list[BaseException] = []
+
+    def work(number: int) -> None:
+        chance = random.Random(seed + number)
+        for _ in range(25):
+            application = chance.choice([DEFAULT, OTHER, ABROAD])
+            try:
+                if chance.random() < 0.2:
+                    server.delete_application(application)
+                elif chance.random() < 0.3:
+                    session = server.create(PACKAGES["readme"], application)
+                    server.prepare(application.tenant, session.id)
+                    server.activate(application.tenant, session.id, force=True)
+                else:
+                    deploy(server, chance.choice(["music", "artist-added"]), application)
+            except (Conflict, NotFound, InvalidInput):
+                continue
+            except BaseException as error:
+                defects.append(error)
+                raise
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not defects, f"seed {seed}"
+    for application, activation in server.running.items():
+        session = server.active_session(application)
+        assert session.id == activation.generation == server.wanted_generation(application), f"seed {seed}"
+        assert server._sessions.package(session), f"seed {seed}"
+    restarted = config_server(store)
+    restarted.restore()
+    assert {name: a.generation for name, a in restarted.running.items()} == {
+        name: a.generation for name, a in server.running.items()
+    }, f"seed {seed}"

@@ -193,6 +193,19 @@ def test_a_restart_reaches_the_service_with_what_it_names(tmp_path: Path) -> Non
     assert service.restarts == [(name, None, None, None), (name, "h", "c", "content")]
 
 
+def test_a_client_that_goes_away_leaves_its_deployment_to_itself(app: ConfigServerApp, gate: Gate) -> None:
+    async def talk() -> None:
+        gone = asyncio.ensure_future(app.handle(upload(SLOW)))
+        await reached(gate)
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        gate.opened.set()
+        assert json.loads((await app.handle(upload(SLOW))).body)["session-id"] == "2"
+
+    asyncio.run(talk())
+
+
 def test_of_a_deadline_and_a_commitment_the_first_wins() -> None:
     committed, expired, over = Deadline(100), Deadline(100), Deadline(0)
     committed.commit()

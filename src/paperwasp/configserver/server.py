@@ -397,18 +397,21 @@ class ConfigServer:
         try:
             self._run(activation)
         except Exception as error:
-            self._undo(chosen, before, new_revision)
+            try:
+                self._undo(chosen, before, new_revision)
+            except Exception:
+                _log.exception("Generation %d cannot be taken back: the next start tries it again", chosen.generation)
             if isinstance(error, PaperwaspError):
                 raise
             _log.exception("Activating generation %d of %s failed", activation.generation, activation.application)
             raise InternalError(f"Activating generation {activation.generation} failed: {error}") from error
 
     def _undo(self, chosen: Active, before: Active | None, revision: int) -> None:
+        self._want(chosen.application, before.generation if before else 0)
         if before is None:
             self._sessions.clear_active(chosen.application)
         else:
             self._sessions.set_active(before, revision)
-        self._want(chosen.application, before.generation if before else 0)
         self._reindexing.update(chosen.application, lambda found: replace(found, scheduled={}))
 
     def _run(self, activation: Activation) -> None:

@@ -43,10 +43,10 @@ class Workers:
         """The result of a step, or its error. Errors: Overload; DeployTimeout if the time is over before it commits."""
         self._enter(tenant)
         future = asyncio.get_running_loop().run_in_executor(self._deployers, partial(self._run, tenant, call))
+        future.add_done_callback(_forget)
         over_seconds = deadline.remaining_seconds + limits.DEPLOY_ANSWER_SECONDS
         await asyncio.wait([future], timeout=over_seconds)
         if not future.done() and deadline.expire():
-            future.add_done_callback(_forget)
             raise deadline.error()
         return await future
 
@@ -73,6 +73,6 @@ class Workers:
 
 
 def _forget(future: asyncio.Future[T]) -> None:
-    """Takes the outcome of a step that nobody waits for any more, so that no warning tells of it."""
+    """Takes the outcome of a step, so that no warning tells of it where nobody waits for it any more."""
     if not future.cancelled():
         future.exception()
