@@ -260,3 +260,20 @@ def test_strings_that_no_row_has_are_not_saved() -> None:
     again = create_column(STRING)
     again.load(arrays)
     assert [again.get(lid) for lid in (0, 1, 999)] == ["one", "same", "same"]
+
+
+@pytest.mark.parametrize("data_type", TYPES, ids=str)
+@given(data=st.data())
+def test_filled_rows_are_as_appended_ones(data_type: DataType, data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.none() | values_of(data_type), max_size=12))
+    appended, filled = create_column(data_type), create_column(data_type)
+    appended.append(values)
+    filled.pad(len(values))
+    lids = data.draw(st.permutations(range(len(values))))
+    for some in (lids[: len(lids) // 2], lids[len(lids) // 2 :]):
+        filled.fill(np.array(some, np.uint32), [values[lid] for lid in some])
+    assert repr([filled.get(lid) for lid in lids]) == repr([appended.get(lid) for lid in lids])
+    for value in values:
+        if not is_unset(value) and not isinstance(value, list):
+            found = filled.snapshot().equal_bitmap(value)
+            assert lids_of(found) == lids_of(appended.snapshot().equal_bitmap(value))

@@ -423,6 +423,6 @@ def has_term(document: Document, name: str, term: str) -> bool:
 
 TestLayoutModel = LayoutModel.TestCase
 TestLayoutModel.settings = settings(
-    max_examples=int(os.environ.get("PAPERWASP_LAYOUT_EXAMPLES", "25")), stateful_step_count=30, deadline=None,
+    max_examples=int(os.environ.get("PAPERWASP_LAYOUT_EXAMPLES", "40")), stateful_step_count=30, deadline=None,
     suppress_health_check=list(HealthCheck), phases=PHASES,
 )  # fmt: skip

@@ -149,6 +149,34 @@ def test_a_field_of_another_type_keeps_what_reads_as_that(tmp_path: Path) -> Non
         ]
 
 
+def test_text_of_another_type_is_indexed_anew(tmp_path: Path) -> None:
+    with started(tmp_path, {"music": schema("music", Field("title", STRING, index=INDEX))}) as node:
+        node.apply(put("1", title="old"))
+        configure(node, 2, Field("title", array_of(STRING), index=INDEX))
+        node.apply(put("2", title=["old", "new"]))
+        assert node.get("1") == {} and found(node, WordItem("title", "old")) == ["2"]
+
+
+def test_what_is_shown_does_not_depend_on_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that gives all documents new rows keeps what earlier layouts left in them."""
+    monkeypatch.setattr(limits, "DEAD_ROWS_LEAST", 1)
+    monkeypatch.setattr(limits, "DEAD_ROWS_SHARE", 0.1)
+    node = start(tmp_path, {"music": schema("music", YEAR, NOTE)})
+    node.apply(put("1", year=1, note="n"), put("2", year=2), put("3"))
+    configure(node, 2, NOTE)
+    node.apply(remove("3"), put("4", note="m"))
+    node.crash()
+    for generation in (3, 4):
+        node = start(tmp_path, None)
+        assert node.node.view().limit == node.node.view().live_count == 3, "new rows"
+        shown = [{"note": "n"}, {}, {"note": "m"}]
+        assert [node.get(name) for name in "124"] == shown
+        configure(node, generation, NOTE, Field("year", LONG))
+        assert [node.get(name) for name in "124"] == [{"note": "n", "year": 1}, {"year": 2}, {"note": "m"}]
+        configure(node, generation, NOTE)
+        node.crash()
+
+
 ANY_TYPE: list[tuple[DataType, Any, Any]] = [
     (map_of(STRING, INT), {"a": 1}, {"a": 1}),
     (weighted_set_of(STRING), {"a": 3}, {"a": 3}),

@@ -148,16 +148,24 @@ class ArrayColumn(Column):
         return self._rows.length
 
     def append(self, values: Sequence[Value | None]) -> None:
+        self._rows.extend(self._added(values))
+
+    def _added(self, values: Sequence[Value | None]) -> NDArray[np.uint64]:
+        """Appends the elements of these values; gives their rows."""
         lists: list[list[Value]] = [value or [] for value in values]
         lengths = np.array([len(value) for value in lists], np.uint64)
         if len(lengths) and int(lengths.max()) > LONGEST_ROW:
             raise InvalidInput(f"an array of {lengths.max()} elements; at most {LONGEST_ROW}")
         starts = np.uint64(self._values.length) + np.cumsum(lengths) - lengths
         self._append_elements(list(chain.from_iterable(lists)))
-        self._rows.extend(starts << np.uint64(ROW_LENGTH_BITS) | lengths)
+        rows: NDArray[np.uint64] = starts << np.uint64(ROW_LENGTH_BITS) | lengths
+        return rows
 
     def pad(self, length: int) -> None:
         self._rows.pad(length)
+
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        self._rows.array[lids] = self._added(values)
 
     def set(self, lid: int, value: Value | None) -> None:
         elements = value or []

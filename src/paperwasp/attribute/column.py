@@ -106,6 +106,10 @@ class Column(ABC):
         """Unset rows up to `length`."""
 
     @abstractmethod
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        """Gives values to rows that are unset, in a column that nobody reads yet."""
+
+    @abstractmethod
     def set(self, lid: int, value: Value | None) -> None:
         """Changes one row in place."""
 

@@ -149,13 +149,13 @@ class NumericColumn(Column):
         return self._values.length
 
     def append(self, values: Sequence[Value | None]) -> None:
-        if None in values:
-            unset = self._unset
-            values = [unset if value is None else value for value in values]
-        self._values.extend(np.array(values, self._values.array.dtype))
+        self._values.extend(self._encoded(values))
 
     def pad(self, length: int) -> None:
         self._values.pad(length)
+
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        self._values.array[lids] = self._encoded(values)
 
     def set(self, lid: int, value: Value | None) -> None:
         self._values.array[lid] = self._unset if value is None else value
@@ -178,6 +178,12 @@ class NumericColumn(Column):
 
     def size_bytes(self) -> int:
         return self._values.array.nbytes
+
+    def _encoded(self, values: Sequence[Value | None]) -> NDArray[Any]:
+        if None in values:
+            unset = self._unset
+            values = [unset if value is None else value for value in values]
+        return np.array(values, self._values.array.dtype)
 
 
 def _number(value: Value, data_type: NumericType) -> Number | None:

@@ -109,6 +109,9 @@ class StringColumn(Column):
     def pad(self, length: int) -> None:
         self._codes.pad(length)
 
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        self._codes.array[lids] = self._dictionary.encode([value or "" for value in values])
+
     def set(self, lid: int, value: Value | None) -> None:
         self._codes.array[lid] = self._dictionary.encode_one(value or "")
         if self._posting is not None:

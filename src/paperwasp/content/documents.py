@@ -21,7 +21,7 @@ from paperwasp.content.layout import TypeLayout
 from paperwasp.document.converters import Converter, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import render_of
-from paperwasp.document.types import ArrayType, DataType, MapType, StructType
+from paperwasp.document.types import STRING, ArrayType, DataType, MapType, StructType
 from paperwasp.errors import InvalidInput
 from paperwasp.store.document_store import StoredDocument
 
@@ -118,11 +118,14 @@ def type_of_id(id_text: str) -> str:
 
 
 def _converter(data_type: DataType) -> Converter:
-    """The reader of a type's values. Where there is none yet, all are refused."""
+    """The reader of a type's stored values. Where there is none yet, all are refused."""
     try:
-        return converter_of(data_type)
+        convert = converter_of(data_type)
     except InvalidInput as error:
         return _refuse_all(error.message)
+    if data_type == STRING:  # text was looked through when it came
+        return lambda value: value if type(value) is str else convert(value)
+    return convert
 
 
 def _refuse_all(reason: str) -> Converter:

@@ -14,7 +14,8 @@ Where there are no documents, as when a checkpoint is loaded, all this costs not
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 Lids = NDArray[np.uint32]
 StoredChunk = list[tuple[int, bytes, StoredDocument]]
 """Lid, gid, document."""
+_SCAN_SHARE: Final = 0.5
+"""Scanning the store is cheaper than asking for each document, where at least this much of it is wanted."""
 
 
 def change_layout(state: NodeState, layout: Layout) -> None:
@@ -122,15 +125,25 @@ def _fill(
 ) -> None:
     """Fills columns from the stored documents. Rows of dead ones, and of other types, stay unset."""
     names = [field.name for field in fields]
-    for chunk in _chunks(_lids_of(state, kind)):
-        first, rows = int(chunk[0]), int(chunk[-1]) - int(chunk[0]) + 1
-        values: dict[str, list[Any]] = {name: [None] * rows for name in names}
-        for lid, _, document in _stored(state, chunk):
-            for name, value in codec.decode_kept(document.fields, names).items():
-                values[name][lid - first] = value
+    for name in names:
+        columns[name].pad(state.limit)
+    for documents in _documents_of(state, kind):
+        lids = np.array([lid for lid, _, _ in documents], np.uint32)
+        values = [codec.decode_kept(document.fields, names) for _, _, document in documents]
         for name in names:
-            columns[name].pad(first)
-            columns[name].append(values[name])
+            columns[name].fill(lids, [found.get(name) for found in values])
+
+
+def _documents_of(state: NodeState, kind: TypeLayout) -> Iterator[StoredChunk]:
+    """All documents of a type, in any order."""
+    if state.live_counts.get(kind.name, 0) < state.live_count * _SCAN_SHARE:
+        yield from (_stored(state, chunk) for chunk in _chunks(_lids_of(state, kind)))
+        return
+    types = state.document_types.array
+    scanned = ((document.lid, gid, document) for gid, document in state.store.scan())
+    of_type = (found for found in scanned if types[found[0]] == kind.number)
+    while chunk := list(islice(of_type, limits.LOG_BATCH_OPERATIONS)):
+        yield chunk
 
 
 def _lids_of(state: NodeState, kind: TypeLayout) -> Lids:
@@ -141,14 +154,14 @@ def _lids_of(state: NodeState, kind: TypeLayout) -> Lids:
 
 
 def _chunks(lids: Lids) -> Iterator[Lids]:
-    """Runs of lids that are near each other: what is between them has rows too."""
     size = limits.LOG_BATCH_OPERATIONS
     return (lids[start : start + size] for start in range(0, len(lids), size))
 
 
 def _stored(state: NodeState, lids: Lids) -> StoredChunk:
-    gids = [state.gids.array[lid].tobytes() for lid in lids]
-    found = zip(lids.tolist(), gids, state.store.multi_get(gids), strict=True)
+    gid_of = sorted((state.gids.array[lid].tobytes(), lid) for lid in lids.tolist())
+    gids = [gid for gid, _ in gid_of]
+    found = ((lid, gid, document) for (gid, lid), document in zip(gid_of, state.store.multi_get(gids), strict=True))
     return [(lid, gid, _checked(lid, gid, document)) for lid, gid, document in found]
 
 
