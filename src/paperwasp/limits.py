@@ -15,6 +15,13 @@ DATA_TYPE_DEPTH: Final = 30
 """Nesting of collections and structs in one data type."""
 DATA_TYPE_PARTS: Final = 10_000
 """Types within one data type, each counted as often as it is there."""
+SCHEMA_PARTS: Final = 1_000_000
+"""Types within the fields and structs of a package; settings of the rank profiles, or fields of the document
+summaries, of one schema. What is inherited counts in each heir."""
+SCHEMA_PROBLEMS: Final = 500
+"""Errors in schemas after which the rest of a package is not looked at."""
+NEAREST_WORDS: Final = 500
+"""Known words among which the nearest one is looked for."""
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_ITEMS: Final = 10_000
@@ -94,8 +101,6 @@ MULTIPART_PARTS: Final = 16
 MULTIPART_HEADER_BYTES: Final = 8 * 1024
 
 # Reindexing
-REINDEX_CHUNK_DOCUMENTS: Final = 500
-"""Documents indexed anew at a time; after each chunk the place is kept, and others may go first."""
 REINDEX_TRIES: Final = 60
 """Times in a row that a chunk may find its cluster overloaded or away, before the reindexing has failed."""
 REINDEX_AGAIN_SECONDS: Final = 1.0

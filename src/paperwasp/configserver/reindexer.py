@@ -133,7 +133,7 @@ class Reindexer:
         item = (application, target)
         started_ns = self._environment.monotonic_ns()
         try:
-            answer = self._chunk(application, *target, run.token, limits.REINDEX_CHUNK_DOCUMENTS)
+            answer = self._chunk(application, *target, run.token, limits.REINDEX_DOCUMENTS)
         except Exception as error:
             self._failed(item, run, error)
             return

@@ -290,6 +290,7 @@ class ConfigServer:
             chosen = Active(number, None, application, number, active.generation, clusters)
             self._switch(chosen, revision, active, Activation(number, application, EMPTY_MODEL, clusters))
             self._forget(application)
+            _log.info("Deleted application %s", application)
             self._sessions.delete(self.session(application.tenant, active.session_id))
             self._sessions.sweep()
 
@@ -381,6 +382,7 @@ class ConfigServer:
             self._reindexing.update(application, lambda found: found.with_scheduled(causes, session.id))
         chosen = Active(session.id, session.id, application, self._sessions.last_number(), previous, removed)
         self._switch(chosen, revision, active, activation)
+        _log.info("Activated session %d of application %s", session.id, application)
         self._sessions.record_activated(activated)
         self._reindex_ready(application)
         return activated, activation
