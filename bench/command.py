@@ -7,10 +7,10 @@ import sys
 
 from rich.console import Console
 
-from bench import feed, http_query, start, top_k
+from bench import deploy, feed, http_query, start, top_k
 from bench.report import Report
 
-BENCHMARKS = ("top_k", "feed", "http_query", "start", "start_full", "memory")
+BENCHMARKS = ("top_k", "feed", "http_query", "start", "start_full", "memory", "deploy")
 
 
 def main() -> None:
@@ -36,6 +36,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         feed.run(report, feed.Options(**count))
     elif name == "http_query":
         http_query.run(report, http_query.Options(**count))
+    elif name == "deploy":
+        deploy.run(report, deploy.Options())
     elif name == "start":
         start.run_empty(report, start.Options())
     elif name == "start_full":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,8 @@ class Running:
     process: subprocess.Popen[str]
     port: int
     ready_seconds: float
+    config_port: int | None = None
+    """Where deployments go, if the process says so."""
 
     @property
     def url(self) -> str:
@@ -93,8 +96,8 @@ def process(command: list[str]) -> Iterator[Running]:
         ready_seconds = time.perf_counter() - start
         if "127.0.0.1:" not in line:
             raise RuntimeError(f"{command[0]} did not start: {line!r}")
-        port = int(line.partition("127.0.0.1:")[2].split(",")[0].split()[0])
-        yield Running(child, port, ready_seconds)
+        ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", line)]
+        yield Running(child, ports[0], ready_seconds, ports[1] if len(ports) > 1 else None)
     finally:
         child.send_signal(signal.SIGTERM)
         child.wait(STOP_SECONDS)
