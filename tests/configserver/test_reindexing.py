@@ -245,6 +245,13 @@ def test_a_change_of_indexing_is_reindexed_once_it_is_active(world: World) -> No
     assert not server.reindexing(DEFAULT).scheduled
 
 
+def test_what_waits_for_a_generation_that_never_came_is_forgotten(world: World) -> None:
+    world.server.change_reindexing(DEFAULT, lambda all_, _: all_.with_scheduled({MUSIC: "why"}, 2))
+    deploy(world.server, "music", ApplicationId("default", "other"))
+    deploy(world.server, "music")
+    assert world.server.reindexing(DEFAULT) == ApplicationReindexing()
+
+
 def test_types_that_are_gone_are_forgotten(world: World) -> None:
     deploy(world.server, "two-clusters")
     world.ask(1.0, MUSIC, ("books", "book"))

@@ -99,7 +99,7 @@ class ApplicationReindexing:
     def with_active(self, generation: int, model: ApplicationModel, now_ms: int) -> ApplicationReindexing:
         """That generation is active: what waited for it is ready, and what is of no type of it is forgotten."""
         known = set(targets_of(model))
-        ready = {t: s for t, s in self.scheduled.items() if s.generation <= generation and t in known}
+        ready = {t: s for t, s in self.scheduled.items() if s.generation == generation and t in known}
         kept = replace(self, scheduled={}, runs={t: run for t, run in self.runs.items() if t in known})
         for target, scheduled in ready.items():
             kept = kept.with_ready([target], now_ms, 1.0, scheduled.cause)
