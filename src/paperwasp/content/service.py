@@ -30,9 +30,9 @@ from paperwasp.errors import InternalError
 Search = Callable[[View, SearchRequest], SearchResponse]
 
 
-def address_of(application_name: str, cluster_id: str = "") -> str:
+def address_of(application_name: str, cluster_id: str) -> str:
     """Where a content cluster of an application (`tenant.application.instance`) is served."""
-    return f"content/{application_name}/{cluster_id}" if cluster_id else f"content/{application_name}"
+    return f"content/{application_name}/{cluster_id}"
 
 
 class ContentService:
@@ -43,7 +43,7 @@ class ContentService:
         self._pool = pool
         self._search = search
 
-    def serve(self, messenger: Messenger, application_name: str, cluster_id: str = "") -> None:
+    def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle)
 
     def handle(self, message: Request, reply: Reply) -> None:
