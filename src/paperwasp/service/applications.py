@@ -53,7 +53,10 @@ class Applications:
             self._containers.abandon(change)
             raise
         self._content.settle(name, activation.generation, model.content_clusters)
-        self._models[name] = model
+        if activation.is_deletion:
+            self._models.pop(name, None)
+        else:
+            self._models[name] = model
         _LOG.info("Application %s serves generation %d", name, activation.generation)
 
     def restart(
