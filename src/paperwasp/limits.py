@@ -153,6 +153,8 @@ RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
 RANK_INFERENCE_NODES: Final = 500_000
 """Nodes whose types are found out for one rank profile, each call of a function with other arguments anew."""
+RANK_TREES_CHARACTERS: Final = 1024 * 1024
+"""Of the rank expressions whose trees are remembered."""
 RANK_PROGRAM_OPERATIONS: Final = 1_000_000
 """Nodes worked while one rank expression is compiled, each call of a function anew."""
 

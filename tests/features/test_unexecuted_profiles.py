@@ -11,6 +11,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.features import compile_profiles
 from paperwasp.features.compile import unexecuted_findings
 from paperwasp.features.family import families
+from paperwasp.features.known import KNOWN
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
@@ -204,8 +205,8 @@ def test_what_to_tell_at_a_deployment() -> None:
     first, second = unexecuted_findings(schema, compile_profiles(schema, FILES))
     assert (first.level, first.message) == (
         "WARNING",
-        "rank-profile p of schema s is not executed yet: the tensor function sum, attribute(vector), a"
-        " tensor<float>(x[3])",
+        "rank-profile p of schema s is not executed yet: the tensor function sum, attribute(vector) of"
+        " type tensor<float>(x[3])",
     )
     assert second.message == (
         "The following inputs used in rank-profile p are not declared and will be interpreted as scalars, not tensors:"
@@ -231,6 +232,10 @@ def test_a_query_is_told_what_is_not_executed() -> None:
 def test_literals_are_checked() -> None:
     problem = told("1", more="constants { c tensor(x[2]):[1,2,3] }")
     assert problem == "constant 'c': line 1, column 1: expected 2 value(s), found 3"
+
+
+def test_no_executed_feature_is_in_the_table_of_the_others() -> None:
+    assert [family.name for family in KNOWN if families()[family.name].bind is not None] == []
 
 
 REFERENCE = (Path(__file__).parent / "reference_features.txt").read_text().split()

@@ -24,10 +24,10 @@ def test_types() -> None:
     ("text", "pending"),
     [
         ("1 + n", []),
-        ("sum(dense)", ["the tensor function sum", "constant dense, a tensor<float>(x[3])"]),
-        ("twice(query(q)){x:1}", ["slices of tensors", "query(q), a tensor<float>(x[3])"]),
+        ("sum(dense)", ["the tensor function sum", "constant dense of type tensor<float>(x[3])"]),
+        ("twice(query(q)){x:1}", ["slices of tensors", "query(q) of type tensor<float>(x[3])"]),
         ('"a" == 1', ["strings in expressions"]),
-        ("query(s)", ["query(s), a string"]),
+        ("query(s)", ["query(s) of type string"]),
     ],
 )
 def test_what_is_not_executed_is_noted(text: str, pending: list[str]) -> None:

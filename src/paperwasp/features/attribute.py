@@ -32,7 +32,7 @@ def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     kind = described.type.element if isinstance(described.type, ArrayType) else described.type
     is_read = output in ("", "value") and (kind is described.type or len(arguments) == 2)
     executed = isinstance(kind, NumericType) or (kind in (STRING, URI) and not is_read)
-    return "" if executed else f"attribute({arguments[0]}), of type {described.type}"
+    return "" if executed else f"attribute({arguments[0]}) of type {described.type}"
 
 
 @register(

@@ -161,8 +161,9 @@ def families() -> Mapping[str, Family]:
 
 
 def register_known(*known: Family) -> None:
-    """Registers families that are checked only."""
-    _FAMILIES.update((family.name, family) for family in known)
+    """Registers families that are checked only; one that is executed comes before it."""
+    for family in known:
+        _FAMILIES.setdefault(family.name, family)
 
 
 def check_arguments(family: Family, setup: RankSetup, arguments: tuple[str | None, ...]) -> str:
@@ -203,12 +204,12 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
     if problem := _FIELD_CHECKS[kind](described):
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {problem}")
     if isinstance(described, SubField):
-        return f"{feature}({name}), of a struct field"
+        return f"{feature}({name}) of a struct field"
     if kind in ("index", "field"):
         executed = is_indexed_now(described) or (kind == "field" and is_attribute_now(described))
     else:
         executed = is_attribute_now(described) or isinstance(described.type, TensorFieldType)
-    return "" if executed else f"{feature}({name}), of type {described.type}"
+    return "" if executed else f"{feature}({name}) of type {described.type}"
 
 
 def _index_problem(described: Field | SubField) -> str:

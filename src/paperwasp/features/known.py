@@ -192,7 +192,7 @@ _UNDOCUMENTED: Final = (
 _TOKENS: Final[tuple[Parameter, ...]] = ("number", "expression", "expression")
 _DISTANCE_OUTPUTS: Final = "distance km index latitude longitude out"
 
-register_known(
+KNOWN: Final = (
     # Text
     _row(
         "fieldMatch",
@@ -250,3 +250,5 @@ register_known(
     # Beyond the reference: what content nodes know
     *(_row(name, "name", repeated=True, any_output=True) for name in _UNDOCUMENTED),
 )
+
+register_known(*KNOWN)

@@ -6,9 +6,10 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
 
 from __future__ import annotations
 
-from functools import lru_cache
+import threading
 from typing import Final
 
+from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing import Lexicon, Token, TokenStream
 from paperwasp.ranking.tensor_expression import TensorParser
@@ -28,9 +29,6 @@ from paperwasp.ranking.tree import (
     operation,
     unquoted,
 )
-
-_CACHED_CHARACTERS: Final = 4096
-"""Longer texts are parsed each time: they are rare, and remembering them would cost much memory."""
 
 _LEXICON = Lexicon(
     {
@@ -63,24 +61,47 @@ FUNCTIONS: Final[dict[str, int]] = {
 
 def parse_expression(text: str, source: str = "") -> Node:
     """The tree of `text`; raises LanguageError, with the place, for what is wrong. Equal texts have the same tree."""
-    if len(text) > _CACHED_CHARACTERS:
-        return _parsed(text, source)
-    try:
-        return _parsed_once(text)
-    except LanguageError:
-        return _parsed(text, source)  # again, so that the error names the source
+    known = _TREES.get(text)
+    if known is None:
+        known = _parsed(text, source)
+        _TREES.add(text, known)
+    return known
 
 
 def _parsed(text: str, source: str) -> Node:
     parser = _Parser(_LEXICON.tokenize(text, source))
-    node = parser.expression()
+    try:
+        node = parser.expression()
+    except RecursionError:
+        parser.tokens.fail("nested too deeply")
     parser.tokens.expect_end()
     return node
 
 
-@lru_cache(maxsize=8192)
-def _parsed_once(text: str) -> Node:
-    return _parsed(text, "")
+class _Trees:
+    """The trees of texts parsed lately: the profiles of a package share most of theirs. Any thread may be here."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._trees: dict[str, Node] = {}
+        self._characters = 0
+
+    def get(self, text: str) -> Node | None:
+        return self._trees.get(text)
+
+    def add(self, text: str, tree: Node) -> None:
+        if len(text) > limits.RANK_TREES_CHARACTERS:
+            return
+        with self._lock:
+            self._characters += 0 if text in self._trees else len(text)
+            self._trees[text] = tree
+            while self._characters > limits.RANK_TREES_CHARACTERS:
+                oldest = next(iter(self._trees))
+                del self._trees[oldest]
+                self._characters -= len(oldest)
+
+
+_TREES: Final = _Trees()
 
 
 def parse_reference(text: str, source: str = "") -> Reference:
@@ -131,8 +152,12 @@ class _Parser:
         while token := self.tokens.accept("-", "!"):
             prefixes.append(token)
         node = self.value()
+        slices = 0
         while self.tokens.at("{", "[") and not isinstance(node, Number | String):
             node = self.tensors.slice(node)
+            slices += 1
+            if slices > limits.TENSOR_DIMENSIONS:
+                self.tokens.fail(f"more than {limits.TENSOR_DIMENSIONS} slices of one tensor")
         for prefix in reversed(prefixes):
             node = Prefix(prefix.text, node, start=prefix.start)
         return node

@@ -306,7 +306,7 @@ class TypeInference:
 
     def _typed(self, what: str, type_: Type) -> Type:
         if type_ is not None and not type_.is_number:
-            self._pending(f"{what}, a {type_}")
+            self._pending(f"{what} of type {type_}")
         return type_
 
     def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> Type:
@@ -360,7 +360,7 @@ class TypeInference:
             return NUMBER
         type_ = self.names.inputs[name]
         if type_ is None:
-            self._pending(f"query({name}), a string")
+            self._pending(f"query({name}) of type string")
             return NUMBER
         return self._typed(f"query({name})", type_)
 

@@ -210,7 +210,7 @@ class _ProfileCompiler:
             uses.pending = {"global-phase": None, **uses.pending}
         for constant in self.profile.constants.values():
             if constant.type.is_number and not constant.text:
-                uses.pending[f"constant {constant.name}, a number in a file"] = None
+                uses.pending[f"constant {constant.name} in a file"] = None
         if uses.pending:
             return Unexecuted(self.profile.name, tuple(uses.pending), tuple(uses.undeclared))
         return self.programs(roots, inputs, default_rank_features)
