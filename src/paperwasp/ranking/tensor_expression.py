@@ -242,11 +242,9 @@ class TensorParser:
         if self.tokens.peek().text == ":":
             dimension = self.tokens.expect_kind("name", "number").text
             self.tokens.expect(":")
-        if self.tokens.accept("("):
-            index = self.expression()
-            self.tokens.expect(")")
-            return Place(dimension, index=index, start=start)
-        return Place(dimension, self.label(), start=start)
+        if self.tokens.at_kind("name", "number", "string") and self.tokens.peek().text in (",", "}"):
+            return Place(dimension, self.label(), start=start)
+        return Place(dimension, index=self.expression(), start=start)
 
     # Parts
 

@@ -40,7 +40,7 @@ component/hugging-face-embedder  used
     +transformer
     tokenizer-model@model?
     normalize?  used = boolean
-    pooling-strategy?  used = cls|mean|none
+    pooling-strategy?  used = cls|last|mean|none
     +prepending
 component/hugging-face-tokenizer  used id!:id type!
     model+  used language model-id path url secret-ref
@@ -51,7 +51,7 @@ component/bert-embedder  used
     tokenizer-vocab@model!
     transformer-start-sequence-token?  used = integer
     transformer-end-sequence-token?  used = integer
-    pooling-strategy?  used = cls|mean|none
+    pooling-strategy?  used = cls|last|mean|none
 component/colbert-embedder  used
     +transformer
     tokenizer-model@model?
@@ -84,4 +84,20 @@ component/mistral-embedder  used
     api-key-secret-ref!  used = text
     dimensions!  used = positive
     quantization?  used = auto|float|int8|binary
+component/hugging-face-tei-embedder  used id!:id type!
+    endpoint?  used = text
+    api-key-secret-ref?  used = text
+    dimensions?  used = positive
+    normalize?  used = boolean
+    truncate?  used = boolean
+    truncation-direction?  used = left|right
+    prompt-name?  used = text
+    query-prompt-name?  used = text
+    document-prompt-name?  used = text
+    max-retries?  used = count
+    timeout?  used = positive
+    batching?  used max-size!:integer max-delay!:seconds
+    +prepending
+    config@config
+    component@component
 """

@@ -99,6 +99,7 @@ container  used version!:1.0 id:name ~jetty:boolean
                     intraop-threads?  pending = count
                     interop-threads?  pending = count
                     execution-mode?  pending = sequential|parallel
+                    gpu-device?  pending = count
     component@component
     components@components
     handler  used

@@ -59,7 +59,7 @@ step  used
             endpoint@endpoint+
     perf?  used
         +account
-    prod  used tester-flavor
+    prod  used tester-flavor ~global-service-id
         +account
         tester@tester?
         region@region

@@ -18,6 +18,7 @@ consumer  noted id:id name:id
         secret-key-name?  noted = text
         profile?  noted = text
         shared-credentials?  noted file! profile
+        credentials?  noted access-key-name! secret-key-name!
 admin  noted version!:2.0|3.0|4.0 -- everything runs in this one process
     adminserver@service-node?
     nodes?  noted count!:amount flavor docker-image
