@@ -135,8 +135,11 @@ def _fill(
 
 
 def _documents_of(state: NodeState, kind: TypeLayout) -> Iterator[StoredChunk]:
-    """All documents of a type, in any order."""
-    if state.live_counts.get(kind.name, 0) < state.live_count * _SCAN_SHARE:
+    """All documents of a type, in any order. A state that is being loaded has none, though its store has."""
+    count = state.live_counts.get(kind.name, 0)
+    if count == 0:
+        return
+    if count < state.live_count * _SCAN_SHARE:
         yield from (_stored(state, chunk) for chunk in _chunks(_lids_of(state, kind)))
         return
     types = state.document_types.array
