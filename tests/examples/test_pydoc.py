@@ -80,4 +80,4 @@ def test_the_installation_has_much_to_say() -> None:
 def test_the_application_is_valid() -> None:
     model = build_model(load_package(EXAMPLE / "application"), check_profiles)
     assert set(model.schemas["pydoc"].rank_profiles) >= {"default", "names", "longest", "unranked"}
-    assert not model.notes
+    assert not model.findings

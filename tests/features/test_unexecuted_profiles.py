@@ -25,6 +25,8 @@ SCHEMA = """schema s {
             index: enable-bm25 }
         field genre type string { indexing: attribute }
         field year type int { indexing: attribute }
+        field seen type int { indexing: attribute
+            attribute: mutable }
         field tags type array<string> { indexing: attribute }
         field weights type weightedset<string> { indexing: attribute }
         field place type position { indexing: attribute }
@@ -66,6 +68,9 @@ def told(expression: str, phase: str = "first-phase", more: str = "") -> str:
 
 RIGHT = [
     "attributeMatch(genre).averageWeight",
+    "bm25(title, label: other)",
+    "bm25_for_labels(title){first}",
+    "sum(matches_for_labels(title) * matches_for_labels, label)",
     "closeness(field, vector)",
     "closeness(label, anything)",
     "closeness(place).logscale",
@@ -145,6 +150,18 @@ def test_the_global_phase_is_checked_and_not_executed() -> None:
     assert told(right, "global-phase", functions).startswith("not executed yet: global-phase, rank feature reciprocal")
     assert told("firstPhase + attribute(yaer)", "global-phase").endswith("has no field 'yaer'; did you mean 'year'?")
     assert told("query(q)", "global-phase", "inputs { query(q) tensor(x{}) }").startswith("The global-phase expression")
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ("second-phase { expression: 1 }\n diversity { attribute: year\n min-groups: 3 }", "diversity"),
+        ("mutate { on-match { seen += 1 } }", "mutate"),
+        ("significance { use-model: true }", "significance: use-model"),
+    ],
+)
+def test_settings_that_would_give_other_answers(setting: str, name: str) -> None:
+    assert told("1", more=setting) == f"not executed yet: {name}"
 
 
 def test_models_are_checked_against_what_feeds_them() -> None:

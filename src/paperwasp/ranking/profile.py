@@ -88,6 +88,12 @@ class ProfileSource(Protocol):
     @property
     def strict(self) -> bool | None: ...
     @property
+    def diversity(self) -> object: ...
+    @property
+    def mutations(self) -> object: ...
+    @property
+    def use_significance_model(self) -> object: ...
+    @property
     def position(self) -> Position | None: ...
     @property
     def expression_positions(self) -> Mapping[str, Position]: ...
@@ -206,14 +212,24 @@ class _ProfileCompiler:
         uses = self.infer(roots)
         if self.problems:
             raise ProfileError(self.problems)
-        if self.profile.global_phase is not None:
-            uses.pending = {"global-phase": None, **uses.pending}
-        for constant in self.profile.constants.values():
-            if constant.type.is_number and not constant.text:
-                uses.pending[f"constant {constant.name} in a file"] = None
-        if uses.pending:
-            return Unexecuted(self.profile.name, tuple(uses.pending), tuple(uses.undeclared))
+        pending = (*self.pending_settings(), *uses.pending)
+        if pending:
+            return Unexecuted(self.profile.name, pending, tuple(uses.undeclared))
         return self.programs(roots, inputs, default_rank_features)
+
+    def pending_settings(self) -> Iterator[str]:
+        """What else the profile says that would give other hits or scores, and is not executed yet."""
+        profile = self.profile
+        settings = {
+            "global-phase": profile.global_phase,
+            "diversity": profile.diversity,
+            "mutate": profile.mutations,
+            "significance: use-model": profile.use_significance_model,
+        }
+        yield from (name for name, value in settings.items() if value)
+        for constant in profile.constants.values():
+            if constant.type.is_number and not constant.text:
+                yield f"constant {constant.name} in a file"
 
     # What is checked
 
