@@ -84,10 +84,15 @@ class Catalog:
 
 
 def _positional(name: str, arguments: tuple[str | None, ...]) -> tuple[tuple[str | None, ...], bool]:
-    """The arguments of `bm25(field:title, label:x)` as those of `bm25(title)`, and whether there is a label."""
+    """The arguments of `bm25(field:title, label:x)` as those of `bm25(title)`, and whether there is a label.
+
+    The word `field:` of the first argument may be left out.
+    """
     if name != "bm25" or not any(argument and ":" in argument for argument in arguments):
         return arguments, False
-    given = dict((argument or "").partition(":")[::2] for argument in arguments)
+    first, *others = (argument or "" for argument in arguments)
+    named = (first if ":" in first else f"field:{first}", *others)
+    given = dict(argument.partition(":")[::2] for argument in named)
     if "field" not in given or given.keys() - {"field", "label"}:
         raise LanguageError("bm25 takes field: and label:")
     return (given["field"],), "label" in given

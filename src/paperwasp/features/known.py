@@ -76,6 +76,11 @@ def _elementwise(setup: RankSetup, arguments: tuple[str, ...], output: str) -> T
     return TensorType.of([Dimension(arguments[1])], cells)
 
 
+def _by_label(cells: str) -> TypeRule:
+    """One cell for each label of the query's items."""
+    return lambda setup, arguments, output: TensorType.of([Dimension("label")], cells)
+
+
 def _tokens(length_argument: int) -> TypeRule:
     def type_of(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
         length = int(arguments[length_argument])
@@ -206,6 +211,8 @@ KNOWN: Final = (
     _row("elementCompleteness", "index", outputs="completeness fieldCompleteness queryCompleteness elementWeight"),
     _row("elementSimilarity", "index", outputs="default", any_output=True),
     _row("elementwise", "name", "name", "name", optional=1, type_=_elementwise),
+    _row("bm25_for_labels", "index", outputs="score", type_=_by_label("double")),
+    _row("matches_for_labels", "field", optional=1, type_=_by_label("float")),
     _row("match", outputs="score totalWeight weight", any_output=True, check=_check_match),
     # Attributes
     _row(
