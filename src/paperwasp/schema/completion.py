@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
@@ -10,7 +10,7 @@ from typing import TypeVar
 from paperwasp.schema.declaration import Declared
 from paperwasp.schema.fieldsets import resolve_fieldsets
 from paperwasp.schema.indexing import check_script
-from paperwasp.schema.model import Constant, DocumentSummary, Field, FieldSet, OnnxModel, Schema
+from paperwasp.schema.model import DocumentSummary, Field, FieldSet, Schema
 from paperwasp.schema.problems import Problems
 from paperwasp.schema.rank_checks import check_profile
 from paperwasp.schema.rank_profiles import BUILT_IN, FieldRanking, ProfileScope, all_profiles, rank_profile
@@ -38,11 +38,10 @@ def complete(
     declared: Declared,
     done: Mapping[str, Completed],
     files: Mapping[str, str],
-    package_files: Collection[str] | None,
     problems: Problems,
 ) -> Completed:
     """The schema; those that it inherits are in `done`."""
-    return _Completion(declared, done, files, package_files, problems).run()
+    return _Completion(declared, done, files, problems).run()
 
 
 class _Completion:
@@ -53,7 +52,6 @@ class _Completion:
         declared: Declared,
         done: Mapping[str, Completed],
         files: Mapping[str, str],
-        package_files: Collection[str] | None,
         problems: Problems,
     ) -> None:
         self.declared = declared
@@ -61,9 +59,9 @@ class _Completion:
         self.inherited = [done[name] for name in self.source.inherited_schemas]
         self.inherited_documents = [done[name] for name in self.source.inherited_documents]
         self.files = files
-        self.package_files = package_files
         self.problems = problems
         self.fields: Mapping[str, Field] = MappingProxyType({**declared.fields, **declared.connected.imported})
+        self.ranking = FieldRanking.of(self.fields)
 
     def run(self) -> Completed:
         self.check_scripts()
@@ -74,9 +72,8 @@ class _Completion:
         return Completed(schema, profiles, reachable)
 
     def schema(self, profiles: Mapping[str, RankSettings]) -> Schema:
-        constants = self.gathered("constant", "constants", self.constant)
-        models = self.gathered("onnx-model", "onnx_models", self.onnx_model)
-        ranking = FieldRanking.of(self.fields)
+        constants = self.gathered("constant", "constants", schema_constant)
+        models = self.gathered("onnx-model", "onnx_models", onnx_model)
         effective = {**BUILT_IN, **profiles}
         return Schema(
             name=self.source.name,
@@ -84,7 +81,7 @@ class _Completion:
             fields=self.fields,
             fieldsets=MappingProxyType(self.fieldsets()),
             rank_profiles=MappingProxyType(
-                {name: rank_profile(each, ranking, constants, models) for name, each in effective.items()}
+                {name: rank_profile(each, self.ranking, constants, models) for name, each in effective.items()}
             ),
             summaries=MappingProxyType(self.summaries()),
             source=self.source.path,
@@ -108,23 +105,17 @@ class _Completion:
         inherited = all(each.schema.raw_as_base64 for each in self.inherited)
         return said[-1] if said else inherited
 
-    def gathered(self, keyword: str, name: str, resolve: Callable[[Node], _T | None]) -> Mapping[str, _T]:
+    def gathered(self, keyword: str, name: str, resolve: Callable[[Node, Problems], _T | None]) -> Mapping[str, _T]:
         """The schema's elements of that keyword by name, with those of inherited schemas."""
         own: dict[str, _T] = {}
         for node in self.source.elements(keyword):
             if node.name in own:
                 self.problems.error(f"{node.describe()} is defined twice", node.position)
-            resolved = resolve(node)
+            resolved = resolve(node, self.problems)
             if resolved is not None:
                 own[node.name] = resolved
         inherited = {key: value for each in self.inherited for key, value in getattr(each.schema, name).items()}
         return MappingProxyType({**inherited, **own})
-
-    def constant(self, node: Node) -> Constant | None:
-        return schema_constant(node, self.package_files, self.problems)
-
-    def onnx_model(self, node: Node) -> OnnxModel:
-        return onnx_model(node, self.package_files, self.problems)
 
     def fieldsets(self) -> dict[str, FieldSet]:
         inherited = {name: fieldset for each in self.inherited for name, fieldset in each.schema.fieldsets.items()}
@@ -140,8 +131,8 @@ class _Completion:
         around = Surroundings(
             fields=self.fields,
             unusable=self.declared.unusable,
+            ranking_fields=len(self.ranking),
             files=self.files,
-            package_files=self.package_files,
             directory=self.source.path[: self.source.path.rfind("/") + 1],
             problems=self.problems,
         )

@@ -74,6 +74,8 @@ class TypeScope:
         self.structs: dict[str, DataType] = dict(inherited)
         self.failed: set[str] = set()
         """Structs that have no type; to name them elsewhere is no further problem."""
+        self.parts = 0
+        """Fields of structs, and types within fields of documents, so far."""
         self._path: list[str] = []
         self._depth = 0
         self._sizes: dict[str, tuple[int, int]] = {}
@@ -127,6 +129,10 @@ class TypeScope:
         if fields is None or not self._fits(name, fields.values(), node.position):
             self.failed.add(name)
             return None
+        self.parts += len(fields)
+        if self.parts > limits.SCHEMA_PARTS:
+            self.failed.add(name)
+            return self._refuse(f"the structs have more than {limits.SCHEMA_PARTS} fields together", node)
         self.structs[name] = struct_of(name, fields)
         return self.structs[name]
 
@@ -168,7 +174,10 @@ class TypeScope:
 
     def type_of(self, node: Node) -> DataType | None:
         """The type that `node` declares; None after telling why there is none."""
-        return self._parse(node.type, node)
+        type_ = self._parse(node.type, node)
+        if type_ is not None:
+            self.parts += self._measure(type_)[0]
+        return type_
 
     def _parse(self, text: str, node: Node) -> DataType | None:
         known = SINGLE_TYPES.get(text) or self._known.get(text)

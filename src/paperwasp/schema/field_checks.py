@@ -28,10 +28,10 @@ from paperwasp.schema.field_draft import Draft
 from paperwasp.schema.model import SummaryField
 from paperwasp.schema.problems import Problems
 
-_NO_INDEX: Final[dict[DataType, str]] = {
-    PREDICATE: "use 'attribute' instead of 'index'",
-    RAW: "indexing of raw fields is not supported",
-    BOOL: "its type is bool",
+_NO_INDEX: Final[dict[str, str]] = {
+    "predicate": "use 'attribute' instead of 'index'",
+    "raw": "indexing of raw fields is not supported",
+    "bool": "its type is bool",
 }
 _SIMPLE: Final = frozenset({"byte", "int", "long", "float", "double", "string"})
 """Types of which a part of a struct may be an attribute."""
@@ -86,7 +86,7 @@ def _index(draft: Draft, problems: Problems) -> None:
             draft.script.index_to_attribute()
         message = f"{draft.described} is an attribute instead of an index, as its type is {draft.type}"
         problems.warn(message, draft.node.position)
-    elif (why := _NO_INDEX.get(innermost(draft.type))) or isinstance(draft.type, ReferenceType):
+    elif (why := _NO_INDEX.get(innermost(draft.type).name)) or isinstance(draft.type, ReferenceType):
         problems.error(f"{draft.described} cannot have an index: {why or 'it is a reference'}", place)
     elif is_position(draft.type):
         problems.error(f"{draft.described} cannot have an index: use 'attribute' for positions", place)
@@ -266,14 +266,14 @@ def _bolding(draft: Draft, problems: Problems) -> None:
     if not is_strings or "index" not in draft.outputs:
         message = f"{draft.described} cannot have bolding: that is for strings with an index"
         problems.error(message, draft.place("bolding"))
-    elif not any(each.shown.dynamic for each in draft.summaries if each.shown.name == draft.name):
+    elif draft.name not in draft.summaries or not draft.summaries[draft.name].shown.dynamic:
         shown = SummaryField(draft.name, (draft.name,), bolding=True, position=draft.place("bolding"))
         draft.add_summary(shown, ())
 
 
 def _summary(draft: Draft, problems: Problems) -> None:
     is_multiple = isinstance(draft.type, ArrayType | WeightedSetType | StructType)
-    for each in draft.summaries:
+    for each in draft.summaries.values():
         if each.shown.dynamic and is_multiple:
             message = (
                 f"{draft.described} cannot have a dynamic summary: that is for single strings; for others, a"
@@ -285,8 +285,9 @@ def _summary(draft: Draft, problems: Problems) -> None:
             problems.warn(message, each.shown.position)
     if draft.summaries and not draft.outputs & {"summary", "attribute"}:
         message = f"summary of {draft.described} has no effect: its indexing makes no summary"
-        problems.warn(message, draft.summaries[0].shown.position or draft.place("summary-to"))
-        draft.summaries = []
+        first = next(iter(draft.summaries.values())).shown
+        problems.warn(message, first.position or draft.place("summary-to"))
+        draft.summaries = {}
 
 
 _CHECKS: Final = (

@@ -39,7 +39,8 @@ class Draft:
     dictionary: set[str] = field(default_factory=set)
     weight: int = 100
     bolding: bool = False
-    summaries: list[FieldSummary] = field(default_factory=list)
+    summaries: dict[str, FieldSummary] = field(default_factory=dict)
+    """By the names of what they show."""
     aliases: dict[str, str] = field(default_factory=dict)
     query_commands: list[str] = field(default_factory=list)
     linguistics: Linguistics | None = None
@@ -64,12 +65,11 @@ class Draft:
     def add_summary(self, shown: SummaryField | None, to: Sequence[str], name: str = "") -> None:
         """Adds a summary field, or adds to the one of that name."""
         name = shown.name if shown else name
-        for at, known in enumerate(self.summaries):
-            if known.shown.name == name:
-                merged = _merged(known.shown, shown) if shown else known.shown
-                self.summaries[at] = FieldSummary(merged, (*known.to, *to))
-                return
-        self.summaries.append(FieldSummary(shown or SummaryField(name, (self.name,)), tuple(to)))
+        known = self.summaries.get(name)
+        if known is None:
+            self.summaries[name] = FieldSummary(shown or SummaryField(name, (self.name,)), tuple(to))
+        else:
+            self.summaries[name] = FieldSummary(_merged(known.shown, shown) if shown else known.shown, (*known.to, *to))
 
 
 def _merged(known: SummaryField, more: SummaryField) -> SummaryField:

@@ -397,7 +397,7 @@ def _field(draft: Draft) -> Field:
         sub_fields=MappingProxyType({sub.name.partition(".")[2]: _sub_field(sub) for sub in draft.sub_drafts.values()}),
         query_commands=tuple(draft.query_commands),
         aliases=MappingProxyType(draft.aliases),
-        summaries=tuple(draft.summaries),
+        summaries=tuple(draft.summaries.values()),
     )
 
 

@@ -23,6 +23,8 @@ class Part(Enum):
     NAME = auto()
     """An identifier: letters, digits and underscores."""
     OPTIONAL_NAME = auto()
+    OPTIONAL_PATH = auto()
+    """Nothing, or as PATH."""
     DASHED_NAME = auto()
     """An identifier that may hold dashes."""
     PATH = auto()
@@ -191,7 +193,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
         "struct field": {"id": _value(Value.INTEGER), "match": _MATCH},
         "import": {},
         "field": {
-            "alias": Element((Part.OPTIONAL_NAME,), value=Value.WORD),
+            "alias": Element((Part.OPTIONAL_PATH,), value=Value.WORD),
             "attribute": _ATTRIBUTE,
             "bolding": _value(Value.BOOLEAN),
             "dictionary": _properties("dictionary"),
@@ -233,7 +235,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "enable-bit-vectors": _flag(),
             "enable-only-bit-vector": _flag(),
             "sorting": _SORTING,
-            "alias": Element((Part.OPTIONAL_NAME,), value=Value.WORD),
+            "alias": Element((Part.OPTIONAL_PATH,), value=Value.WORD),
             "distance-metric": _value(Value.WORD),
         },
         "sorting": {

@@ -11,9 +11,6 @@ from typing import Final
 
 from paperwasp.document.types import (
     BOOL,
-    POSITION,
-    STRING,
-    URI,
     ArrayType,
     DataType,
     NumericType,
@@ -193,7 +190,7 @@ def kind_of(type_: DataType) -> str | None:
             return "tensor"
         case NumericType():
             return "bool" if type_ == BOOL else "number"
-    return {STRING: "text", URI: "text", POSITION: "position"}.get(type_)
+    return {"string": "text", "uri": "text", "position": "position"}.get(type_.name)
 
 
 def _is_mutable(known: Field) -> bool:

@@ -312,7 +312,7 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class FieldRank:
-    """What a rank profile says of a field beyond its weight."""
+    """What a rank profile says of a field beyond its weight. Empty `rank_type`: that of the field."""
 
     filter_threshold: float | None = None
     element_gap: float | None = None

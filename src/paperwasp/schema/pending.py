@@ -15,6 +15,7 @@ from paperwasp.errors import Finding, Position
 from paperwasp.schema.model import (
     DocumentSummary,
     Field,
+    FieldRank,
     FieldSet,
     IndexSettings,
     MatchSettings,
@@ -241,7 +242,7 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
             else:
                 yield _later(f"{said}: {keyword}", profile.position)
     for name, rank in profile.field_ranks.items():
-        yield from _field_rank(said, name, rank, profile, schema, parents)
+        yield from _field_rank(said, name, rank, profile, parents)
     for name, declared in profile.inputs.items():
         if declared.type is None or not declared.type.is_number:
             kind = f"type {declared.type}" if declared.type else "type string"
@@ -255,14 +256,12 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
 
 
 def _field_rank(
-    said: str, name: str, rank: object, profile: RankProfile, schema: Schema, parents: list[RankProfile]
+    said: str, name: str, rank: FieldRank, profile: RankProfile, parents: list[RankProfile]
 ) -> Iterator[Finding]:
-    field = schema.fields.get(name)
     for setting in ("filter_threshold", "element_gap", "rank_type"):
         value = getattr(rank, setting)
         known = [getattr(parent.field_ranks.get(name), setting, None) for parent in parents]
-        nothing = (None, "", "about", field.rank_type if field and setting == "rank_type" else None)
-        if value not in nothing and value not in known:
+        if value not in (None, "", "about") and value not in known:
             yield _later(f"{said}: {setting.replace('_', '-')} of field {name}", profile.position)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from itertools import islice
 
+from paperwasp import limits
 from paperwasp.errors import Finding, InvalidPackage, Position
+from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.tree import Node
 
 
@@ -26,7 +28,7 @@ class Problems:
 
     def __init__(self) -> None:
         self._found: set[Finding] = set()
-        self._has_errors = False
+        self._errors = 0
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -34,8 +36,11 @@ class Problems:
         return _ordered(finding for finding in self._found if finding.level != "ERROR")
 
     def error(self, message: str, position: Position | None) -> None:
-        self._has_errors = True
+        """Adds an error. Raises InvalidSchemas where there are so many that nobody wants more."""
+        self._errors += 1
         self._found.add(Finding(message, position, "ERROR"))
+        if self._errors >= limits.SCHEMA_PROBLEMS:
+            self.check()
 
     def warn(self, message: str, position: Position | None) -> None:
         self._found.add(Finding(message, position, "WARNING"))
@@ -52,17 +57,19 @@ class Problems:
 
     def check(self) -> None:
         """Raises InvalidSchemas if there is any error."""
-        if self._has_errors:
+        if self._errors:
             raise InvalidSchemas(_ordered(finding for finding in self._found if finding.level == "ERROR"))
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """How an error goes on that says that `word` is none of `words`: with the nearest one, or all if they are few."""
-    known = list(words) if isinstance(words, Sequence | Mapping) else sorted(words)
-    found = get_close_matches(word, known, n=1)
-    if found:
-        return f"; did you mean {found[0]!r}?"
-    return f"; there are {', '.join(known)}" if 0 < len(known) <= _FEW else ""
+    known = list(islice(words, limits.NEAREST_WORDS + 1))
+    if len(known) > limits.NEAREST_WORDS:
+        return ""
+    if hint := did_you_mean(word, known):
+        return hint
+    told = known if isinstance(words, Sequence | Mapping) else sorted(known)
+    return f"; there are {', '.join(told)}" if 0 < len(known) <= _FEW else ""
 
 
 _FEW = 12

@@ -79,19 +79,35 @@ def _with_inner(nodes: Iterable[Node], outer: str, problems: Problems) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class FieldRanking:
-    """What the fields of a schema say about ranking, for all its profiles."""
+    """What the fields of a schema say about ranking, for all its profiles: most share it as it is."""
 
     weights: Mapping[str, int]
-    filters: Mapping[str, bool]
-    rank_types: Mapping[str, str]
+    """As in `default` and its heirs."""
+    no_weights: Mapping[str, int]
+    """As in other profiles: every weight is 100 there."""
+    filters: frozenset[str]
 
     @classmethod
     def of(cls, fields: Mapping[str, Field]) -> FieldRanking:
+        weights = {each.name: each.weight for each in fields.values() if each.weight != 100}
         return cls(
-            {each.name: each.weight for each in fields.values() if each.weight != 100},
-            {each.name: True for each in fields.values() if each.rank_filter},
-            {each.name: each.rank_type for each in fields.values() if each.rank_type},
+            MappingProxyType(weights),
+            MappingProxyType(dict.fromkeys(weights, 100)),
+            frozenset(each.name for each in fields.values() if each.rank_filter),
         )
+
+    def __len__(self) -> int:
+        return len(self.weights) + len(self.filters)
+
+    def weights_of(self, settings: RankSettings) -> Mapping[str, int]:
+        weights = self.weights if settings.is_default else self.no_weights
+        return MappingProxyType({**weights, **settings.weights}) if settings.weights else weights
+
+    def filters_of(self, settings: RankSettings) -> frozenset[str]:
+        if not settings.filters:
+            return self.filters
+        filters = {**dict.fromkeys(self.filters, True), **settings.filters}
+        return frozenset(name for name, is_filter in filters.items() if is_filter)
 
 
 def rank_profile(
@@ -102,9 +118,7 @@ def rank_profile(
 ) -> RankProfile:
     """The profile as the rest of the code sees it, with what the schema and its fields say in it."""
     single = _values(settings)
-    weights = {name: weight if settings.is_default else 100 for name, weight in ranking.weights.items()}
-    filters = {**ranking.filters, **settings.filters}
-    match, summary, rank = (settings.features.get(keyword, ()) for keyword in FEATURE_LISTS)
+    match, summary, rank = (tuple(settings.features.get(keyword, ())) for keyword in FEATURE_LISTS)
     return RankProfile(
         name=settings.name,
         functions=MappingProxyType(settings.functions),
@@ -114,11 +128,11 @@ def rank_profile(
         match_features=match,
         summary_features=summary,
         rank_features=rank,
-        rank_properties=MappingProxyType(settings.properties),
-        field_weights=MappingProxyType(weights | settings.weights),
-        filter_fields=frozenset(name for name, is_filter in filters.items() if is_filter),
-        field_ranks=MappingProxyType(_field_ranks(settings, ranking)),
-        mutations=settings.mutations,
+        rank_properties=MappingProxyType({key: tuple(values) for key, values in settings.properties.items()}),
+        field_weights=ranking.weights_of(settings),
+        filter_fields=ranking.filters_of(settings),
+        field_ranks=MappingProxyType(_field_ranks(settings)),
+        mutations=tuple(settings.mutations),
         tuning=MappingProxyType(settings.tuning),
         position=settings.position,
         inherits=settings.parents,
@@ -149,8 +163,8 @@ def _positions(settings: RankSettings) -> dict[str, Position]:
     return {**places, **settings.feature_positions}
 
 
-def _field_ranks(settings: RankSettings, ranking: FieldRanking) -> dict[str, FieldRank]:
-    types = {**ranking.rank_types, **settings.rank_types}
+def _field_ranks(settings: RankSettings) -> dict[str, FieldRank]:
+    types = settings.rank_types
     names = dict.fromkeys([*types, *settings.filter_thresholds, *settings.element_gaps])
     return {
         name: FieldRank(settings.filter_thresholds.get(name), settings.element_gaps.get(name), types.get(name, ""))
@@ -165,6 +179,7 @@ class _Resolution:
         self.scope = scope
         self.around = around
         self.done: dict[str, RankSettings] = {}
+        self.size = 0
         self.path: list[str] = []
 
     def effective(self, name: str) -> RankSettings:
@@ -176,8 +191,18 @@ class _Resolution:
         self.path.append(name)
         parents = [parent for each in node.inherits if (parent := self.parent(name, each, node)) is not None]
         self.path.pop()
-        self.done[name] = _combined(own, parents, self.around.problems)
-        return self.done[name]
+        self.done[name] = _combined(own, parents, self.around.problems) if self.has_room(name, node) else own
+        done = self.done[name]
+        self.size += done.size + (self.around.ranking_fields if done.has_field_settings else 0)
+        return done
+
+    def has_room(self, name: str, node: Node) -> bool:
+        """Whether the profiles so far hold few enough settings, inherited ones counted in each."""
+        if self.size <= limits.SCHEMA_PARTS:
+            return True
+        message = f"rank-profile {name}: the rank profiles have more than {limits.SCHEMA_PARTS} settings together"
+        self.around.problems.error(message, node.position)
+        return False
 
     def parent(self, child: str, name: str, node: Node) -> RankSettings | None:
         """The effective profile that `child` calls `name`; itself is the one of that name that is inherited."""
@@ -222,7 +247,7 @@ def _combined(own: RankSettings, parents: list[RankSettings], problems: Problems
         feature_positions={**{k: v for p in parents for k, v in p.feature_positions.items()}, **own.feature_positions},
         properties=combine.only("rank-properties", [p.properties for p in parents], {}) | own.properties,
         tuning=merged("", "tuning"),
-        mutations=(*(mutation for p in parents for mutation in p.mutations), *own.mutations),
+        mutations=[*(mutation for p in parents for mutation in p.mutations), *own.mutations],
         weights=merged("weight of ", "weights"),
         filters=merged("rank of ", "filters"),
         filter_thresholds=merged("filter-threshold of ", "filter_thresholds"),
@@ -279,13 +304,13 @@ class _Combination:
             self.conflict(what)
         return found[0] if found else nothing
 
-    def features(self, keyword: str) -> tuple[str, ...]:
+    def features(self, keyword: str) -> dict[str, None]:
         own = self.own.features.get(keyword)
         if own is None:
-            return self.only(keyword, [p.features.get(keyword, ()) for p in self.parents], ())
+            return self.only(keyword, [p.features.get(keyword, {}) for p in self.parents], {})
         named = self.own.inherited_features.get(keyword, ())
         inherited = [f for p in self.parents if p.name in named for f in p.features.get(keyword, ())]
-        return tuple(dict.fromkeys([*inherited, *own]))
+        return dict.fromkeys([*inherited, *own])
 
     def conflict(self, what: str) -> None:
         message = f"rank-profile {self.own.name} inherits different values of {what} from its parents"

@@ -44,14 +44,14 @@ class RankSettings:
     constants: dict[str, Constant] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
     onnx_models: dict[str, OnnxModel] = field(default_factory=dict)
-    features: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Keyword of FEATURE_LISTS → features, without duplicates."""
+    features: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Keyword of FEATURE_LISTS → features, in order and each once."""
     feature_positions: dict[str, Position] = field(default_factory=dict)
     inherited_features: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Keyword of FEATURE_LISTS → the parents whose features come before those of this profile."""
-    properties: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    properties: dict[str, list[str]] = field(default_factory=dict)
     tuning: dict[str, float] = field(default_factory=dict)
-    mutations: tuple[Mutation, ...] = ()
+    mutations: list[Mutation] = field(default_factory=list)
     weights: dict[str, int] = field(default_factory=dict)
     filters: dict[str, bool] = field(default_factory=dict)
     """Field → whether it is a filter, whatever the field itself says."""
@@ -60,6 +60,18 @@ class RankSettings:
     rank_types: dict[str, str] = field(default_factory=dict)
     is_default: bool = False
     """Whether it is the profile `default` or inherits it; the weights of fields count in these only."""
+
+    @property
+    def size(self) -> int:
+        """How many settings there are."""
+        named = len(self.functions) + len(self.constants) + len(self.inputs) + len(self.properties)
+        of_fields = len(self.weights) + len(self.filters) + len(self.rank_types) + len(self.mutations)
+        return 1 + named + of_fields + sum(len(features) for features in self.features.values())
+
+    @property
+    def has_field_settings(self) -> bool:
+        """Whether it says other of fields than they say themselves."""
+        return bool(self.weights or self.filters)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -76,10 +88,10 @@ class Surroundings:
 
     fields: Mapping[str, Field]
     unusable: Collection[str]
+    ranking_fields: int
+    """How many fields say something about ranking."""
     files: Mapping[str, str]
     """Path → text of the package, for expressions in files of their own."""
-    package_files: Collection[str] | None
-    """The paths of all files, where they are known."""
     directory: str
     """Where expression files are."""
     problems: Problems
@@ -209,7 +221,7 @@ def _constants(settings: RankSettings, node: Node, around: Surroundings) -> None
     for child in node.children:
         if child.name in settings.constants:
             around.problems.error(f"constant {child.name} is defined twice", child.position)
-        constant = profile_constant(child, around.package_files, around.problems)
+        constant = profile_constant(child, around.problems)
         if constant is not None:
             settings.constants[child.name] = constant
 
@@ -227,7 +239,7 @@ def _inputs(settings: RankSettings, node: Node, around: Surroundings) -> None:
 def _onnx_model(settings: RankSettings, node: Node, around: Surroundings) -> None:
     if node.name in settings.onnx_models:
         around.problems.error(f"{node.describe()} is defined twice in rank-profile {settings.name}", node.position)
-    settings.onnx_models[node.name] = onnx_model(node, around.package_files, around.problems)
+    settings.onnx_models[node.name] = onnx_model(node, around.problems)
 
 
 def _features(settings: RankSettings, node: Node, around: Surroundings) -> None:
@@ -236,8 +248,7 @@ def _features(settings: RankSettings, node: Node, around: Surroundings) -> None:
     except ValueError as error:
         around.problems.error(f"{node.keyword}: {error}", node.value_position)
         return
-    known = settings.features.get(node.keyword, ())
-    settings.features[node.keyword] = tuple(dict.fromkeys(known + features))
+    settings.features.setdefault(node.keyword, {}).update(dict.fromkeys(features))
     if node.value_position:
         settings.feature_positions.setdefault(node.keyword, node.value_position)
     if node.inherits:
@@ -277,7 +288,7 @@ def split_features(text: str) -> tuple[str, ...]:
 
 def _properties(settings: RankSettings, node: Node, around: Surroundings) -> None:
     for child in node.children:
-        settings.properties[child.name] = (*settings.properties.get(child.name, ()), child.text)
+        settings.properties.setdefault(child.name, []).append(child.text)
 
 
 # Phases beside the expressions
@@ -333,7 +344,7 @@ def _mutate(settings: RankSettings, node: Node, around: Surroundings) -> None:
             message = f"{child.keyword}: expected 'attribute += number', '-=' or '=', found {child.text.strip()!r}"
             around.problems.error(message, child.value_position)
             continue
-        settings.mutations += (Mutation(child.keyword, found[1], found[2], float(found[3])),)
+        settings.mutations.append(Mutation(child.keyword, found[1], found[2], float(found[3])))
 
 
 # Settings of fields

@@ -11,7 +11,7 @@ left out, so that one mistake is not reported as many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -46,15 +46,14 @@ class SchemaSet:
         return tuple(map(str, self.findings))
 
 
-def parse_schemas(files: Mapping[str, str], package_files: Collection[str] | None = None) -> SchemaSet:
+def parse_schemas(files: Mapping[str, str]) -> SchemaSet:
     """Parses and resolves the schemas in `files`, a mapping of package path to text.
 
     Looked at are `*.sd`, `*.profile` below the directory of its schema, and the `*.expression` that these name.
-    `package_files` are the paths of all files in the package: constants and models must be among them, if it is given.
     Raises InvalidSchemas with all problems of all files.
     """
     problems = Problems()
-    package = _Package(files, package_files, problems)
+    package = _Package(files, problems)
     package.read()
     schemas = package.resolve()
     problems.check()
@@ -66,9 +65,8 @@ def parse_schemas(files: Mapping[str, str], package_files: Collection[str] | Non
 class _Package:
     """The schema files of one package on their way to schemas."""
 
-    def __init__(self, files: Mapping[str, str], package_files: Collection[str] | None, problems: Problems) -> None:
+    def __init__(self, files: Mapping[str, str], problems: Problems) -> None:
         self.files = files
-        self.package_files = package_files
         self.problems = problems
         self.sources: dict[str, Source] = {}
         self.broken: set[str] = set()
@@ -76,6 +74,7 @@ class _Package:
         self.declared: dict[str, Declared | None] = {}
         """In the order of inheritance; None where something that the schema inherits is broken."""
         self.path: list[str] = []
+        self.parts = 0
 
     # Reading
 
@@ -152,7 +151,7 @@ class _Package:
         )
         completed: dict[str, Completed] = {}
         for name, declared in usable.items():
-            completed[name] = complete(declared, completed, self.files, self.package_files, self.problems)
+            completed[name] = complete(declared, completed, self.files, self.problems)
         return {name: completed[name].schema for name in self.sources if name in completed}
 
     def declare(self, name: str) -> Declared | None:
@@ -164,8 +163,18 @@ class _Package:
             self.path.pop()
             whole = {parent: declared for parent, declared in parents.items() if declared}
             usable = len(whole) == len(parents) and name not in self.broken
-            self.declared[name] = declare(source, whole, self.problems) if usable else None
+            self.declared[name] = declare(source, whole, self.problems) if usable and self.has_room(source) else None
+            declared = self.declared[name]
+            self.parts += declared.scope.parts + len(declared.fields) if declared else 0
         return self.declared[name]
+
+    def has_room(self, source: Source) -> bool:
+        """Whether the schemas so far declare little enough, what they inherit counted in each."""
+        if self.parts <= limits.SCHEMA_PARTS:
+            return True
+        message = f"the schemas have more than {limits.SCHEMA_PARTS} fields and types within them together"
+        self.problems.error(message, source.root.position)
+        return False
 
     def parent_names(self, source: Source) -> tuple[str, ...]:
         if len(source.inherited_schemas) > 1:

@@ -1,4 +1,4 @@
-"""Constants and ONNX models, of a schema or of a rank profile.
+"""Constants and ONNX models, of a schema or of a rank profile. Whether their files are there is checked elsewhere.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#constant, #constants, #onnx-model
 """
@@ -6,11 +6,11 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#constant, #consta
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from paperwasp.schema.model import Constant, Input, OnnxModel
-from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.problems import Problems
 from paperwasp.schema.tree import Node
 from paperwasp.schema.values import integer
 from paperwasp.tensor.types import NUMBER, TensorType
@@ -18,15 +18,13 @@ from paperwasp.tensor.types import NUMBER, TensorType
 _FILE = "file:"
 
 
-def schema_constant(node: Node, files: Collection[str] | None, problems: Problems) -> Constant | None:
-    """The constant of a `constant name { }` block. `files` are all of the package, where they are known."""
+def schema_constant(node: Node, problems: Problems) -> Constant | None:
+    """The constant of a `constant name { }` block; None after telling `problems` why there is none."""
     said = {child.keyword: child for child in node.children}
     if "type" not in said:
         problems.error(f"constant {node.name} must have a type", node.position)
     if "file" not in said and "uri" not in said:
         problems.error(f"constant {node.name} must have a file", node.position)
-    if "file" in said:
-        _check_file(said["file"], said["file"].text, files, problems)
     type_ = _tensor(said["type"], said["type"].text, problems) if "type" in said else None
     if type_ is None:
         return None
@@ -34,7 +32,7 @@ def schema_constant(node: Node, files: Collection[str] | None, problems: Problem
     return Constant(node.name, type_, file=file, uri=uri, position=node.position)
 
 
-def profile_constant(node: Node, files: Collection[str] | None, problems: Problems) -> Constant | None:
+def profile_constant(node: Node, problems: Problems) -> Constant | None:
     """The constant of a line of `constants { }`; None after telling `problems` why there is none."""
     if not node.values:
         problems.error(f"constant {node.name} has no value", node.position)
@@ -44,7 +42,6 @@ def profile_constant(node: Node, files: Collection[str] | None, problems: Proble
         return None
     if node.text.startswith(_FILE):
         path = node.text.removeprefix(_FILE).strip()
-        _check_file(node, path, files, problems)
         return Constant(node.name, type_, file=path, position=node.position)
     text = _literal(node, type_, "constant", problems)
     return None if text is None else Constant(node.name, type_, text, position=node.position)
@@ -63,13 +60,11 @@ def profile_input(node: Node, problems: Problems) -> Input | None:
     return None if text is None else Input(type_, text, node.position)
 
 
-def onnx_model(node: Node, files: Collection[str] | None, problems: Problems) -> OnnxModel:
+def onnx_model(node: Node, problems: Problems) -> OnnxModel:
     """The model of an `onnx-model name { }` block."""
     said = {child.keyword: child for child in node.children}
     if "file" not in said and "uri" not in said:
         problems.error(f"onnx-model {node.name} must have a file", node.position)
-    if "file" in said:
-        _check_file(said["file"], said["file"].text, files, problems)
     file, uri, mode = (said[word].text if word in said else "" for word in ("file", "uri", "execution-mode"))
     device, intra, inter = (
         integer(said[word], problems) if word in said else None
@@ -91,11 +86,6 @@ def onnx_model(node: Node, files: Collection[str] | None, problems: Problems) ->
 
 def _bindings(node: Node, keyword: str) -> Mapping[str, str]:
     return MappingProxyType({child.name: child.text.strip() for child in node.all(keyword)})
-
-
-def _check_file(node: Node, path: str, files: Collection[str] | None, problems: Problems) -> None:
-    if files is not None and path not in files:
-        problems.error(f"there is no file {path!r} in the package{nearest(path, files)}", node.value_position)
 
 
 def _declared_type(node: Node, what: str, problems: Problems) -> TensorType | None:

@@ -82,6 +82,7 @@ class _Resolution:
         self.problems = problems
         self.by_fields = _of_fields(fields)
         self.done: dict[str, _Draft] = {}
+        self.size = 0
         self.path: list[str] = []
 
     def run(self) -> dict[str, _Draft]:
@@ -114,11 +115,15 @@ class _Resolution:
         if node:
             self.own(draft, node)
         self.done[name] = draft
+        self.size += len(draft.fields)
         return draft
 
     def inherit(self, draft: _Draft, name: str, node: Node | None) -> None:
         position = node.position if node else None
-        if name in self.path and not (name == draft.name and name in self.inherited):
+        if self.size > limits.SCHEMA_PARTS:
+            message = f"the document summaries show more than {limits.SCHEMA_PARTS} fields together"
+            self.problems.error(message, position)
+        elif name in self.path and not (name == draft.name and name in self.inherited):
             self.problems.error(f"a cycle of document summaries: {draft.name} inherits {name}", position)
         elif name in self.declared and name != draft.name and len(self.path) < limits.INHERITANCE_DEPTH:
             draft.fields |= self.effective(name).fields

@@ -268,7 +268,9 @@ class _Parser:
             case Part.NAME:
                 draft.name = self.name_token(_NAME, "a name")
             case Part.OPTIONAL_NAME:
-                draft.name = self.optional_name()
+                draft.name = self.optional_name(_NAME)
+            case Part.OPTIONAL_PATH:
+                draft.name = self.optional_name(_PATH)
             case Part.DASHED_NAME:
                 draft.name = self.name_token(_DASHED_NAME, "a name")
             case Part.PATH:
@@ -304,10 +306,10 @@ class _Parser:
             names.append(self.name_token(pattern, "a name"))
         return tuple(names)
 
-    def optional_name(self) -> str:
+    def optional_name(self, pattern: re.Pattern[str]) -> str:
         if self.tokens.at(":", "{", "inherits", "type"):
             return ""
-        return self.name_token(_NAME, "a name, ':' or '{'")
+        return self.name_token(pattern, "a name, ':' or '{'")
 
     def function_header(self, draft: _Draft) -> None:
         if self.tokens.at("inline") and self.tokens.peek().text != "(":
