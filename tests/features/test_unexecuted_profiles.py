@@ -21,18 +21,31 @@ from onnx_bytes import FLOAT, INT64, onnx_model
 
 SCHEMA = """schema s {
     document s {
+        struct item {
+            field name type string { }
+            field region type string { }
+            field price type float { }
+        }
+        field items type array<item> {
+            indexing: summary
+            struct-field name { indexing: attribute }
+            struct-field region { indexing: attribute }
+            struct-field price { indexing: attribute }
+        }
         field title type string { indexing: index | summary
             index: enable-bm25 }
         field genre type string { indexing: attribute }
         field year type int { indexing: attribute }
-        field seen type int { indexing: attribute
-            attribute: mutable }
         field tags type array<string> { indexing: attribute }
         field weights type weightedset<string> { indexing: attribute }
         field place type position { indexing: attribute }
         field vector type tensor<float>(x[3]) { indexing: attribute }
         field vectors type tensor<float>(p{},x[3]) { indexing: attribute }
         field stored type string { indexing: summary }
+    }
+    field seen type int {
+        indexing: 0 | to_int | attribute
+        attribute: mutable
     }
     onnx-model m {
         file: models/m.onnx
@@ -67,6 +80,7 @@ def told(expression: str, phase: str = "first-phase", more: str = "") -> str:
 
 
 RIGHT = [
+    "attribute(items.price, 0)",
     "attributeMatch(genre).averageWeight",
     "bm25(title, label: other)",
     "bm25_for_labels(title){first}",
@@ -124,6 +138,10 @@ WRONG = [
     ("sum(tensorFromWeightedSet(attribute(tags)))", "field 'tags' is a array<string>, and no weighted set"),
     ("sum(tensorFromLabels(tags))", "takes attribute(name), not 'tags'"),
     ("sum(tensorFromStructs(attribute(items), name, price, int8))", "the cell type is float or double, not 'int8'"),
+    ("sum(tensorFromStructs(attribute(tags), name, price, float))", "'tags' is no array of structs in 's'"),
+    ("sum(tensorFromStructs(items, name, price, float))", "takes attribute(name), not 'items'"),
+    ("sum(elementwise(bm25(genre), x))", "field 'genre' has no index"),
+    ("sum(elementwise(title, x))", "elementwise takes bm25(field), not 'title'"),
     ("sum(tokenInputIds(n, query(a)))", "takes a number counted from 0, not 'n'"),
     ("xgboost(\"none.json\")", "there is no file 'models/none.json' in the package"),
     ("xgboost(\"bad.json\")", "bad.json, line 1, column 6"),

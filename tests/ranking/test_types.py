@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ranking_scripts import SCRIPTS, run
 from typed import CONSTANTS, inference, type_text
 
+from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.scope import Source
 from paperwasp.tensor.types import TensorType
 
@@ -190,6 +191,7 @@ def test_the_type_is_that_of_the_value(drawn: Typed | None) -> None:
     inferring = inference(constants=TYPES)
     type_, _ = inferring.infer(Source(text))
     assert not inferring.problems, text
+    assert inferring.infer(Source(str(parse_expression(text))))[0] == type_, text
     assert type_ is not None
     assert {(d.name, d.size) for d in type_.dimensions} == value.type, text
     assert all({name for name, _ in address} == set(value.dimensions) for address in value.cells), text

@@ -133,6 +133,25 @@ def _check_labels(setup: RankSetup, arguments: tuple[str, ...], output: str) -> 
     return ""
 
 
+def _check_structs(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    name = _source(arguments[0])
+    described = setup.described(name)
+    if not (arguments[0].startswith("attribute(") and arguments[0].endswith(")")):
+        raise LanguageError(f"tensorFromStructs takes attribute(name), not {arguments[0]!r}")
+    if described is None or not any(isinstance(type_, StructType) for type_ in described.type.walk()):
+        near = did_you_mean(name, setup.schema.fields) if described is None else ""
+        raise LanguageError(f"tensorFromStructs: {name!r} is no array of structs in {setup.schema.name!r}{near}")
+    return ""
+
+
+def _check_elementwise(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    feature = arguments[0]
+    if not (feature.startswith("bm25(") and feature.endswith(")")):
+        raise LanguageError(f"elementwise takes bm25(field), not {feature!r}")
+    check_field("index", feature[5:-1], setup, "elementwise")
+    return ""
+
+
 def _check_foreach(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     over, _, _, condition, operation = arguments
     _one_of("what foreach goes over", over, _FOREACH_OVER)
@@ -210,7 +229,7 @@ KNOWN: Final = (
     _row("textSimilarity", "index", outputs="score proximity order queryCoverage fieldCoverage"),
     _row("elementCompleteness", "index", outputs="completeness fieldCompleteness queryCompleteness elementWeight"),
     _row("elementSimilarity", "index", outputs="default", any_output=True),
-    _row("elementwise", "name", "name", "name", optional=1, type_=_elementwise),
+    _row("elementwise", "name", "name", "name", optional=1, type_=_elementwise, check=_check_elementwise),
     _row("bm25_for_labels", "index", outputs="score", type_=_by_label("double")),
     _row("matches_for_labels", "field", optional=1, type_=_by_label("float")),
     _row("match", outputs="score totalWeight weight", any_output=True, check=_check_match),
@@ -225,7 +244,17 @@ KNOWN: Final = (
     _row("nativeDotProduct", "field", repeated=True),
     _row("tensorFromWeightedSet", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_weighted),
     _row("tensorFromLabels", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_labels),
-    _row("tensorFromStructs", "name", "name", "name", "name", "name", repeated=True, type_=_of_structs),
+    _row(
+        "tensorFromStructs",
+        "name",
+        "name",
+        "name",
+        "name",
+        "name",
+        repeated=True,
+        type_=_of_structs,
+        check=_check_structs,
+    ),
     # Distances
     _row("closeness", "name", "name", optional=1, outputs="out logscale", check=_check_distance("closeness")),
     _row("distance", "name", "name", optional=1, outputs=_DISTANCE_OUTPUTS, check=_check_distance("distance")),
