@@ -9,7 +9,7 @@ import pytest
 
 from paperwasp.cluster.messenger import EmbeddedMessenger, Reply
 from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload
+from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload, Timeout
 
 
 def test_a_request_is_answered() -> None:
@@ -24,6 +24,21 @@ def test_a_request_is_answered() -> None:
             await messenger.request("a", 1)
 
     asyncio.run(run())
+
+
+def test_a_thread_may_wait_for_an_answer() -> None:
+    messenger = EmbeddedMessenger()
+    messenger.serve("a", lambda message, reply: Thread(target=reply, args=(message + 1,)).start())
+    assert messenger.call("a", 1, 10) == 2
+    messenger.replace("a", lambda message, reply: reply(InvalidInput("replied")))
+    with pytest.raises(InvalidInput, match="replied"):
+        messenger.call("a", 1, 10)
+    messenger.replace("a", lambda message, reply: None)
+    with pytest.raises(Timeout, match="'a' did not answer within 0\\.01 s"):
+        messenger.call("a", 1, 0.01)
+    for use in (lambda: messenger.call("b", 1, 10), lambda: messenger.replace("b", lambda message, reply: None)):
+        with pytest.raises(NotFound, match="nobody serves 'b'"):
+            use()
 
 
 def test_errors_come_back_however_they_are_given() -> None:

@@ -197,3 +197,34 @@ def test_gunzip_reads_members_and_holds_its_limit() -> None:
         gunzip(gzip.compress(b"ab") + gzip.compress(b"cd"), 3)
     with pytest.raises(InvalidInput):
         gunzip(gzip.compress(b"ab") + b"junk", 100)
+
+
+def test_a_restart_keeps_the_port_and_who_waits_for_it() -> None:
+    async def test(server: HttpServer) -> None:
+        async with client(server, http2=False) as before:
+            assert (await before.get("/")).status_code == 200
+            restart = asyncio.ensure_future(server.restart())
+            with socket.create_connection((HOST, server.port)) as waiting:
+                await restart
+                waiting.close()
+            assert (await before.get("/")).status_code == 200
+
+    serve(test)
+
+
+def test_a_port_that_another_took_before_listening_is_told() -> None:
+    """Two sockets may be bound to one port while neither listens."""
+
+    async def test() -> None:
+        first, second = HttpServer(echo, HOST, 0), None
+        try:
+            second = HttpServer(echo, HOST, first.port)
+            first.start()
+            with pytest.raises(PortTaken, match=f"Port {first.port} on {HOST} is taken"):
+                second.start()
+        finally:
+            if second is not None:
+                await second.stop()
+            await asyncio.wait_for(first.stop(), 10)
+
+    asyncio.run(test())
