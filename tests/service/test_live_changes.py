@@ -296,3 +296,43 @@ def test_no_request_fails_while_an_application_changes(tmp_path: Path, kind: str
         assert search(service, YEARS)["fields"]["totalCount"] == DOCUMENTS
         answer = httpx.get(service.url + "/document/v1/ns/music/docid/3").json()
         assert (answer["fields"]["title"], answer["fields"]["year"]) == ("Blue Trains 3", 1903)
+
+
+def test_requests_for_what_goes_are_answered_or_refused_but_never_fail(tmp_path: Path) -> None:
+    """Clients that go on using a field, an index and a document type while these come and go."""
+    with_all = package_files(services("music", "book"), schema(MOOD_INDEX), **{"schemas/book.sd": BOOK})
+    without = package_files(MUSIC, schema())
+    requests = [
+        ("POST", "/document/v1/ns/music/docid/x", {"fields": {"title": "x", "mood": "calm"}}),
+        ("PUT", "/document/v1/ns/music/docid/x", {"fields": {"mood": {"assign": "calm"}}}),
+        ("POST", "/document/v1/ns/book/docid/x", {"fields": {"title": "Emma"}}),
+        ("GET", "/document/v1/ns/book/docid/x", None),
+        ("POST", "/search/", {"yql": "select * from music where mood contains 'calm'", "timeout": "20s"}),
+        ("POST", "/search/", {"yql": "select * from sources * where title contains 'emma'", "timeout": "20s"}),
+        ("POST", "/search/", {"yql": "select * from book where true", "timeout": "20s"}),
+    ]
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy({**without, **overrides()}))
+        done = threading.Event()
+        wrong: list[str] = []
+        seen: set[int] = set()
+
+        def ask(method: str, path: str, body: dict[str, Any] | None) -> None:
+            with httpx.Client(base_url=service.url, timeout=60) as client:
+                while not done.is_set():
+                    answer = client.request(method, path, json=body)
+                    seen.add(answer.status_code)
+                    if answer.status_code not in (200, 400, 404):
+                        wrong.append(f"{method} {path} {body}: {answer.status_code} {answer.text}")
+
+        threads = [threading.Thread(target=ask, args=request) for request in requests]
+        for thread in threads:
+            thread.start()
+        for _ in range(4 * ROUNDS):
+            active(service.deploy({**with_all, **overrides()}))
+            active(service.deploy({**without, **overrides()}))
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+        assert {200, 400} <= seen
