@@ -92,6 +92,8 @@ class _Declaration:
         self.source = source
         self.parents = parents
         self.problems = problems
+        self.own_names: set[str] = set()
+        """Of the fields that this schema itself defines, so far."""
         connected = Connected(
             name=source.name,
             fields={},
@@ -152,10 +154,10 @@ class _Declaration:
             self.declared.unusable.add(node.name)
             return
         added, draft = resolved
-        self.add(added, "defined", node.position)
+        self.add(added, "defined", node.position, is_own=True)
         self.declared.drafts.append(draft)
         if added.attribute and is_position(added.type):
-            self.add(_z_curve(added), f"made of {added.name}", node.position)
+            self.add(_z_curve(added), f"made of {added.name}", node.position, is_own=True)
 
     def indexes(self) -> Mapping[str, list[Node]]:
         """The `index` elements outside of fields, by the names of their fields."""
@@ -168,12 +170,17 @@ class _Declaration:
             self.problems.warn(message, indexes[name][0].position)
         return indexes
 
-    def add(self, added: Field, how: str, position: Position | None) -> None:
-        """Adds a field; one of its name that is not the very same is an error, as fields cannot be overridden."""
-        known = self.declared.fields.setdefault(added.name, added)
-        if known is not added:
+    def add(self, added: Field, how: str, position: Position | None, *, is_own: bool = False) -> None:
+        """Adds a field. What was inherited gives way to a field of the schema's own of the same type."""
+        fields = self.declared.fields
+        known = fields.setdefault(added.name, added)
+        is_alike = (known.type, known.in_document) == (added.type, added.in_document)
+        if known is not added and (added.name in self.own_names or not is_alike):
             message = f"field {added.name} is {how}, but was already defined at {known.position}"
             self.problems.error(message, position)
+        elif is_own:
+            fields[added.name] = added
+            self.own_names.add(added.name)
 
     def stemming(self) -> Stemming:
         found = {stemming_of(node, self.problems): node for node in self.source.elements("stemming")}

@@ -73,6 +73,21 @@ def _sub_attribute(field: Draft, draft: Draft, problems: Problems) -> None:
     _attribute_settings(draft, problems)
 
 
+# input
+
+
+def _input(draft: Draft, problems: Problems) -> None:
+    if draft.script is None or draft.in_document:
+        return
+    if draft.attribute.get("mutable"):
+        draft.script.takes_own_value = True
+        return
+    for statement in draft.script.tree.operands:
+        if statement.needs_input:
+            message = f"{draft.described} is outside the document, so its indexing must start with an input or a value"
+            problems.error(message, draft.script.place(statement))
+
+
 # index
 
 
@@ -167,8 +182,10 @@ def _no_attribute(type_: DataType) -> str:
         return "its type is uri"
     if isinstance(type_, MapType | StructType) or holds_struct(type_):
         return "of structs and maps, only parts can, by struct-field"
-    if inner in (BOOL, RAW) and not is_single(type_):
-        return f"only single {inner}s can"
+    if inner == RAW and not is_single(type_):
+        return "only single raws can"
+    if inner == BOOL and isinstance(type_, WeightedSetType):
+        return "only bools and arrays of them can"
     if not is_single(inner):
         return f"its type is {type_}"
     return ""
@@ -263,22 +280,22 @@ def _bolding(draft: Draft, problems: Problems) -> None:
     if not draft.bolding:
         return
     is_strings = draft.type == STRING or (isinstance(draft.type, ArrayType) and is_text(draft.type))
-    if not is_strings or "index" not in draft.outputs:
-        message = f"{draft.described} cannot have bolding: that is for strings with an index"
+    if not is_strings:
+        message = f"{draft.described} cannot have bolding: that is for strings and arrays of them"
         problems.error(message, draft.place("bolding"))
+    elif "index" not in draft.outputs:
+        problems.without_effect(draft.places["bolding"], f"{draft.described} has no index")
+        draft.bolding = False
     elif draft.name not in draft.summaries or not draft.summaries[draft.name].shown.dynamic:
         shown = SummaryField(draft.name, (draft.name,), bolding=True, position=draft.place("bolding"))
         draft.add_summary(shown, ())
 
 
 def _summary(draft: Draft, problems: Problems) -> None:
-    is_multiple = isinstance(draft.type, ArrayType | WeightedSetType | StructType)
+    is_multiple = isinstance(draft.type, WeightedSetType | StructType)
     for each in draft.summaries.values():
         if each.shown.dynamic and is_multiple:
-            message = (
-                f"{draft.described} cannot have a dynamic summary: that is for single strings; for others, a"
-                " document-summary can have a dynamic field with this source"
-            )
+            message = f"{draft.described} cannot have a dynamic summary: that is for strings and arrays of them"
             problems.error(message, each.shown.position)
         elif each.shown.dynamic and not is_text(draft.type):
             message = f"the dynamic summary of {draft.described} has no effect: that is for strings"
@@ -291,6 +308,6 @@ def _summary(draft: Draft, problems: Problems) -> None:
 
 
 _CHECKS: Final = (
-    *(_index, _index_settings, _tensor, _attribute, _sorting, _dictionary),
+    *(_input, _index, _index_settings, _tensor, _attribute, _sorting, _dictionary),
     *(_match, _needs_outputs, _rank, _bolding, _summary),
 )

@@ -50,7 +50,9 @@ class FieldScript:
     node: Node
     owner: str
     tree: Expression
-    in_document: bool
+    takes_own_value: bool
+    """Whether a statement without an input has the value that was fed to the field: of fields of the document, and of
+    attributes that are mutable."""
     outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Keyword of OUTPUTS → names, in order."""
     index_is: str = "index"
@@ -80,16 +82,16 @@ class FieldScript:
     @property
     def is_plain(self) -> bool:
         """Whether it hands the field's own value, unchanged, to its outputs."""
-        return self.in_document and all(map(self._is_plain, self.tree.operands))
+        return self.takes_own_value and all(map(self._is_plain, self.tree.operands))
 
     def _statement(self, statement: Expression) -> str:
         text = str(_named(statement, self.owner, self.index_is))
-        return f"input {self.owner} | {text}" if self.in_document and statement.needs_input else text
+        return f"input {self.owner} | {text}" if self.takes_own_value and statement.needs_input else text
 
     def _inputs(self, statement: Expression) -> list[str]:
         names = [each.arguments[0] if each.arguments else self.owner for each in _all(statement, "input")]
         names += [name for each in _all(statement, "select_input") for name in each.arguments]
-        return [self.owner, *names] if self.in_document and statement.needs_input else names
+        return [self.owner, *names] if self.takes_own_value and statement.needs_input else names
 
     def _is_plain(self, statement: Expression) -> bool:
         first, *others = statement.operands
@@ -109,9 +111,6 @@ def read_script(node: Node, owner: str, *, in_document: bool, problems: Problems
         if expression.keyword in OUTPUTS:
             _output(script, expression, problems)
     for statement in script.tree.operands:
-        if not in_document and statement.needs_input:
-            message = f"field {owner} is outside the document, so its indexing must start with an input or a value"
-            problems.error(message, script.place(statement))
         _check_conflicts(script, statement, problems)
     return script
 
@@ -151,7 +150,7 @@ def check_script(script: FieldScript, type_: DataType, fields: Mapping[str, Fiel
                 problems.error(message + nearest(name, sources), script.place(expression))
     target = kind_of(type_)
     for statement in script.tree.operands:
-        kind = target if script.in_document and statement.needs_input else None
+        kind = target if script.takes_own_value and statement.needs_input else None
         for expression in statement.operands:
             if expression.keyword in OUTPUTS and kind and target and kind != target:
                 message = f"the indexing of field {script.owner} assigns a value of kind {kind} to a {type_}"

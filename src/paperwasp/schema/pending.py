@@ -56,11 +56,16 @@ def is_attribute_now(field: Field) -> bool:
 def summary_now(shown: SummaryField, fields: Mapping[str, Field]) -> bool:
     """Whether the summary field shows what it says: the value of one stored field, bold where the field is."""
     source = fields.get(shown.sources[0])
-    if len(shown.sources) > 1 or (source is not None and not source.in_document):
+    if _is_part(shown) or len(shown.sources) > 1 or (source is not None and not source.in_document):
         return False
     if shown.bolding and not (source and source.bolding):
         return False
     return not (shown.dynamic or shown.tokens or shown.matched_elements_only or shown.select_elements_by)
+
+
+def _is_part(shown: SummaryField) -> bool:
+    """Whether it shows a part of a struct."""
+    return "." in shown.sources[0]
 
 
 def _element(type_: DataType) -> DataType | None:
@@ -208,7 +213,8 @@ def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[
         yield _later(f"document-summary {summary.name}: omit-summary-features", summary.position)
     for shown in summary.fields.values():
         source = fields.get(shown.sources[0])
-        if (source is not None and source.in_document and source.imported is None) or len(shown.sources) > 1:
+        is_own = source is not None and source.in_document and source.imported is None
+        if is_own or len(shown.sources) > 1 or _is_part(shown):
             for what in _shown_later(shown, source):
                 yield _later(f"summary {shown.name}: {what}", shown.position or summary.position)
 
@@ -216,6 +222,8 @@ def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[
 def _shown_later(shown: SummaryField, source: Field | None) -> Iterator[str]:
     if len(shown.sources) > 1:
         yield "more than one source"
+    elif _is_part(shown):
+        yield "a source within a struct"
     if shown.bolding and not (source and source.bolding):
         yield "bolding"
     for name in ("dynamic", "tokens", "matched_elements_only", "select_elements_by"):

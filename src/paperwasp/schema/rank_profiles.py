@@ -71,10 +71,15 @@ def all_profiles(nodes: Iterable[Node], problems: Problems) -> Iterator[tuple[st
 def _with_inner(nodes: Iterable[Node], outer: str, problems: Problems) -> Iterator[tuple[str, Node]]:
     for node in nodes:
         name = f"{outer}.{node.name}" if outer else node.name
-        if outer and outer not in node.inherits:
+        if outer and not {outer, _short(outer)} & set(node.inherits):
             problems.error(f"inner rank-profile {name} must inherit {outer}, which contains it", node.position)
         yield name, node
         yield from _with_inner(node.all("rank-profile"), name, problems)
+
+
+def _short(name: str) -> str:
+    """The name of an inner profile as its neighbours call it."""
+    return name.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +194,8 @@ class _Resolution:
         node = self.scope.declared[name]
         own = read_settings(name, node, self.around)
         self.path.append(name)
-        parents = [parent for each in node.inherits if (parent := self.parent(name, each, node)) is not None]
+        own.parents = tuple(self.full_name(name, each) for each in node.inherits)
+        parents = [parent for each in own.parents if (parent := self.parent(name, each, node)) is not None]
         self.path.pop()
         self.done[name] = _combined(own, parents, self.around.problems) if self.has_room(name, node) else own
         done = self.done[name]
@@ -203,6 +209,16 @@ class _Resolution:
         message = f"rank-profile {name}: the rank profiles have more than {limits.SCHEMA_PARTS} settings together"
         self.around.problems.error(message, node.position)
         return False
+
+    def full_name(self, child: str, name: str) -> str:
+        """The full name of what `child` calls `name`: the nearest of the profiles around it."""
+        outer = child.rpartition(".")[0]
+        while outer:
+            full = f"{outer}.{name}"
+            if full in self.scope.declared and full != child:
+                return full
+            outer = outer.rpartition(".")[0]
+        return name
 
     def parent(self, child: str, name: str, node: Node) -> RankSettings | None:
         """The effective profile that `child` calls `name`; itself is the one of that name that is inherited."""
@@ -238,6 +254,7 @@ def _combined(own: RankSettings, parents: list[RankSettings], problems: Problems
     return RankSettings(
         name=own.name,
         node=own.node,
+        parents=own.parents,
         single=single,
         functions=combine.agreed("function ", [p.functions for p in parents], {}, _function) | own.functions,
         constants=combine.agreed("constant ", [p.constants for p in parents], {}, _constant) | own.constants,
@@ -308,8 +325,8 @@ class _Combination:
         own = self.own.features.get(keyword)
         if own is None:
             return self.only(keyword, [p.features.get(keyword, {}) for p in self.parents], {})
-        named = self.own.inherited_features.get(keyword, ())
-        inherited = [f for p in self.parents if p.name in named for f in p.features.get(keyword, ())]
+        named = set(self.own.inherited_features.get(keyword, ()))
+        inherited = [f for p in self.parents if {p.name, _short(p.name)} & named for f in p.features.get(keyword, ())]
         return dict.fromkeys([*inherited, *own])
 
     def conflict(self, what: str) -> None:

@@ -38,6 +38,8 @@ class RankSettings:
 
     name: str
     node: Node | None = None
+    parents: tuple[str, ...] = ()
+    """Full names of the profiles that it inherits."""
     single: dict[str, object] = field(default_factory=dict)
     """Name → value, for the settings that have one value; mostly names of `RankProfile`."""
     functions: dict[str, Function] = field(default_factory=dict)
@@ -74,10 +76,6 @@ class RankSettings:
         return bool(self.weights or self.filters)
 
     @property
-    def parents(self) -> tuple[str, ...]:
-        return self.node.inherits if self.node else ()
-
-    @property
     def position(self) -> Position | None:
         return self.node.position if self.node else None
 
@@ -96,10 +94,13 @@ class Surroundings:
     """Where expression files are."""
     problems: Problems
 
-    def check_field(self, node: Node, name: str) -> None:
-        if name not in self.fields and name not in self.unusable:
-            message = f"{node.keyword} of a field that does not exist: {name!r}{nearest(name, self.fields)}"
-            self.problems.error(message, node.position)
+    def has_field(self, node: Node) -> bool:
+        """Whether there is the field that `node` names; tells of it if not, as Vespa takes that without a word."""
+        if node.name in self.fields:
+            return True
+        if node.name not in self.unusable:
+            self.problems.without_effect(node, f"there is no field {node.name!r}{nearest(node.name, self.fields)}")
+        return False
 
 
 _Setting = Callable[[RankSettings, Node, Surroundings], None]
@@ -254,7 +255,7 @@ def _features(settings: RankSettings, node: Node, around: Surroundings) -> None:
     if node.inherits:
         settings.inherited_features[node.keyword] = node.inherits
     for parent in node.inherits:
-        if parent not in settings.parents:
+        if settings.node is None or parent not in settings.node.inherits:
             message = f"{node.keyword} can only inherit those of a direct parent, and {parent!r} is none"
             around.problems.error(message, node.position)
 
@@ -351,12 +352,14 @@ def _mutate(settings: RankSettings, node: Node, around: Surroundings) -> None:
 
 
 def _weight(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    around.check_field(node, node.name)
-    settings.weights[node.name] = _count(node, around)
+    weight = _count(node, around)
+    if around.has_field(node):
+        settings.weights[node.name] = weight
 
 
 def _rank(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    around.check_field(node, node.name)
+    if not around.has_field(node):
+        return
     for child in node.children:
         match child.keyword:
             case "filter" | "normal":
@@ -377,7 +380,8 @@ def _gap(node: Node, around: Surroundings) -> float:
 
 
 def _rank_type(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    around.check_field(node, node.name)
+    if not around.has_field(node):
+        return
     if node.text.lower() in RANK_TYPES:
         settings.rank_types[node.name] = node.text.lower()
     else:

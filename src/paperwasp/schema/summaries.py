@@ -19,7 +19,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.document.types import ArrayType, DataType, MapType, WeightedSetType
 from paperwasp.errors import Position
-from paperwasp.schema.data_types import holds_struct, is_text
+from paperwasp.schema.data_types import holds_struct, is_text, part_of
 from paperwasp.schema.model import DocumentSummary, Field, SummaryField
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.summary_fields import summary_of
@@ -158,7 +158,7 @@ class _Resolution:
         if any(True for _ in node.all("to")):
             self.problems.warn(f"'to' of {described} has no effect: it is in that summary already", node.position)
         for source in shown.sources:
-            if source not in self.fields and source not in self.unusable and source != DOCUMENT_ID:
+            if not self.is_known(source):
                 message = f"{described} has no valid source: there is no field {source!r}"
                 self.problems.error(message + nearest(source, self.fields), node.position)
         if node.type:
@@ -168,6 +168,13 @@ class _Resolution:
                 message = f"the type of {described} is ignored: it has that of its source, {type_}"
                 self.problems.warn(message, node.position)
         draft.fields[node.name] = self.transformed(shown)
+
+    def is_known(self, source: str) -> bool:
+        """Whether there is what the source names: a field, a part of one by its path, or the document id."""
+        outer, _, path = source.partition(".")
+        if not path or outer not in self.fields:
+            return source in self.fields or source in self.unusable or source == DOCUMENT_ID
+        return part_of(self.fields[outer].type, path) is not None
 
     def transformed(self, shown: SummaryField) -> SummaryField:
         """The summary field with the transform that `default` has for it, where it says none itself."""
