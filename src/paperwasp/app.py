@@ -87,8 +87,8 @@ class Service:
             self.config_server = HttpServer(self._config_app.handle, settings.host, settings.config_port)
             closing.callback(self.config_server.close)
             self.containers.configure_ports(PortRecord(store), {self.config_server.port: "the config server"})
-            self.config.restore()
             closing.enter_context(_logging_to(log))
+            self.config.restore()
             self._closing = closing.pop_all()
 
     def deploy(self, application: Path) -> int:

@@ -159,9 +159,10 @@ class Service:
 
     def services_of(self, application: ApplicationId) -> list[ServiceAddress]:
         """The containers of what was activated last, at ports from 8080 on."""
-        running = [a for a in self.activations if a.application == application][-1]
+        activations = [a for a in self.activations if a.application == application]
         return [
             ServiceAddress(container.id, "container", "localhost", 8080 + index, running.generation - self.lag)
+            for running in activations[-1:]
             for index, container in enumerate(running.model.containers)
         ]
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 from config_stores import MemoryStore
-from deploy_fixtures import CLOCK, PACKAGES, Service, ask, config_app, config_server, deploy
+from deploy_fixtures import PACKAGES, Service, ask, config_app, config_server, deploy
 from test_deploy_scripts import BOUNDARY, form
 
 from paperwasp import limits
@@ -173,7 +173,8 @@ def test_a_defect_is_answered_and_logged(
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr(ConfigServer, "session", defect)
-    app = ConfigServerApp(config_server(tmp_path), environment=CLOCK)
+    service = Service()
+    app = config_app(config_server(tmp_path, service), service)
     path = "/application/v2/tenant/default/session/1/prepared"
     response = ask(app, Request("GET", path))
     debugged = ask(app, Request("GET", path, "debug=true"))

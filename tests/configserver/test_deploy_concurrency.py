@@ -48,7 +48,7 @@ def gate() -> Gate:
 def app(tmp_path: Path, gate: Gate) -> Iterator[ConfigServerApp]:
     service = Service()
     server = ConfigServer(FileConfigStore(tmp_path), gate.build, service.activate)
-    app = ConfigServerApp(server, services_of=service.services_of)
+    app = ConfigServerApp(server, services_of=service.services_of, restart=service.restart)
     yield app
     gate.opened.set()
     app.close()
@@ -156,7 +156,7 @@ def test_closing_ends_the_wait_of_deployments(app: ConfigServerApp, gate: Gate) 
 def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
     service = Service()
     server = ConfigServer(FileConfigStore(tmp_path), build, service.activate)
-    app = ConfigServerApp(server, services_of=service.services_of)
+    app = ConfigServerApp(server, services_of=service.services_of, restart=service.restart)
     converge = Request("GET", f"{APPLICATION}/serviceconverge", "timeout=20")
 
     async def talk() -> None:

@@ -86,15 +86,12 @@ def test_applications_do_not_see_each_other(tmp_path: Path) -> None:
 
 def test_each_container_has_its_port_and_its_interfaces(tmp_path: Path) -> None:
     port = free_port()
-    files = (
-        application(
-            container("feed", "<document-api/>", port=8080),
-            container("query", "<search/>"),
-            container("both", port=port),
-        )
-        | {}
+    files = application(
+        container("feed", "<document-api/>", port=8080),
+        container("query", "<search/>"),
+        container("both", port=port),
+        content(),
     )
-    files["services.xml"] = files["services.xml"].replace("</services>", content() + "</services>")
     with deployed_service(tmp_path / "data") as service:
         active(service.deploy(files))
         ports = service.ports()
@@ -158,6 +155,32 @@ def test_a_port_that_another_application_has_is_refused_with_its_name(tmp_path: 
         assert "the config server has it" in answer.json()["message"]
         assert httpx.get(service.application_url(SECOND)).status_code == 404
         assert titles(service.url) == []
+
+
+def test_an_application_whose_port_is_taken_at_the_start_is_left_out_alone(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
+    files = application(container(port=port), content())
+    with deployed_service(data) as service:
+        create_tenant(service, "shop")
+        active(service.deploy(files, FIRST))
+        active(service.deploy(application(container(), content()), SECOND))
+        assert put(service.container_url(name=FIRST), 1, "Blue Train").status_code == 200
+        assert put(service.container_url(name=SECOND), 1, "Giant Steps").status_code == 200
+    with socket.socket() as other:
+        other.bind((HOST, port))
+        other.listen()
+        with deployed_service(data) as service:
+            assert titles(service.container_url(name=SECOND)) == ["Giant Steps"]
+            answer = httpx.get(service.application_url(FIRST) + "/serviceconverge", params={"timeout": "0"}).json()
+            assert (answer["converged"], answer["wantedGeneration"]) == (False, 1)
+            health = httpx.get(service.config_url + "/state/v1/health").json()["status"]
+            assert f"{FIRST} does not run: Port {port} on {HOST} is taken" in health["message"]
+            lines = httpx.get(service.application_url(SECOND) + "/logs").text
+            assert f"Application {FIRST} could not be restored" in lines
+            active(service.deploy(application(container(), content()), FIRST))
+            assert titles(service.container_url(name=FIRST)) == ["Blue Train"]
+    with deployed_service(data) as service:
+        assert titles(service.container_url(name=FIRST)) == ["Blue Train"]
 
 
 @pytest.mark.parametrize("cluster_type", ["content", "container", None])

@@ -14,7 +14,7 @@ from paperwasp.configserver.metrics import RequestMetrics
 from paperwasp.configserver.parameters import flag
 from paperwasp.configserver.reindexing_api import ReindexingApi
 from paperwasp.configserver.server import ConfigServer
-from paperwasp.configserver.services import Restart, ServicesOf, local_services, no_restart
+from paperwasp.configserver.services import Restart, ServicesOf
 from paperwasp.configserver.state_api import StateApi
 from paperwasp.configserver.tenant_api import TenantApi
 from paperwasp.configserver.worker import Workers
@@ -37,21 +37,20 @@ class ConfigServerApp:
         self,
         server: ConfigServer,
         *,
-        services_of: ServicesOf | None = None,
-        restart: Restart = no_restart,
+        services_of: ServicesOf,
+        restart: Restart,
         logs: ServiceLog | None = None,
         environment: Environment = SYSTEM,
     ) -> None:
-        services = services_of or local_services(server)
         self._server = server
         self._environment = environment
         self._workers = Workers()
         self._metrics = RequestMetrics(environment)
         self._router = Router()
         DeployApi(server, self._workers, environment).bind(self._router)
-        TenantApi(server, self._workers, services).bind(self._router)
-        ApplicationApi(server, self._workers, services, restart, logs, environment).bind(self._router)
-        ConvergenceApi(server, services).bind(self._router)
+        TenantApi(server, self._workers, services_of).bind(self._router)
+        ApplicationApi(server, self._workers, services_of, restart, logs, environment).bind(self._router)
+        ConvergenceApi(server, services_of).bind(self._router)
         ReindexingApi(server, self._workers).bind(self._router)
         ContentApi(server, self._workers).bind(self._router)
         StateApi(server, self._metrics, environment).bind(self._router)

@@ -54,8 +54,8 @@ class ApplicationApi:
     async def applications(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant = names["tenant"]
         await self._workers.read(self._server.check_tenant, tenant)
-        running = sorted(application for application in self._server.running if application.tenant == tenant)
-        return json_response(200, [application_url(request, application) for application in running])
+        found = [application for application in self._server.active_applications() if application.tenant == tenant]
+        return json_response(200, [application_url(request, application) for application in found])
 
     async def status(self, request: Request, names: Mapping[str, str]) -> Response:
         """The generation that runs. Both names of the list of versions are given: the clients differ."""

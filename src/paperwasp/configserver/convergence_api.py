@@ -36,15 +36,16 @@ class ConvergenceApi:
 
     async def converge(self, request: Request, names: Mapping[str, str]) -> Response:
         """All services, and the least generation that one of them has."""
-        application = self._server.running_of(application_in_path(names)).application
+        application = application_in_path(names)
+        self._server.check_active(application)
         services = await self._converged(request, application, None)
         shown = [_service(request, service) for service in services]
         answer = self._answer(request, application, services)
         return json_response(200, {"services": shown, "url": request.url, **answer})
 
     async def converge_one(self, request: Request, names: Mapping[str, str]) -> Response:
-        application = self._server.running_of(application_in_path(names)).application
-        name = names["service"]
+        application, name = application_in_path(names), names["service"]
+        self._server.check_active(application)
         services = await self._converged(request, application, name)
         answer = {"url": request.url, "host": name}
         if services:
@@ -61,9 +62,7 @@ class ConvergenceApi:
         end = loop.time() + seconds(request.parameters(), _WAIT_SECONDS)
         while True:
             services = [s for s in self._services_of(application) if name is None or _is_named(request, s, name)]
-            wanted = self._server.wanted_generation(application)
-            behind = any(service.generation != wanted for service in services)
-            if not behind or loop.time() >= end or not _is_our_version(request):
+            if self._have_converged(application, services) or loop.time() >= end or not _is_our_version(request):
                 return services
             await asyncio.sleep(min(limits.CONVERGENCE_POLL_SECONDS, end - loop.time()))
 
@@ -72,9 +71,13 @@ class ConvergenceApi:
     ) -> dict[str, Any]:
         current = min((service.generation for service in services), default=_NO_GENERATION)
         wanted = self._server.wanted_generation(application)
-        behind = any(service.generation != wanted for service in services)
-        converged = not behind and _is_our_version(request)
+        converged = self._have_converged(application, services) and _is_our_version(request)
         return {"currentGeneration": current, "wantedGeneration": wanted, "converged": converged}
+
+    def _have_converged(self, application: ApplicationId, services: Sequence[ServiceAddress]) -> bool:
+        """Also an application without services: once it runs."""
+        wanted = self._server.wanted_generation(application)
+        return {self._server.current_generation(application), *(service.generation for service in services)} == {wanted}
 
 
 def _is_our_version(request: Request) -> bool:

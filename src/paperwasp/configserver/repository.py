@@ -283,5 +283,4 @@ def _decode_session(value: dict[str, Any], revision: int) -> Session:
 
 def _decode_active(value: dict[str, Any]) -> Active:
     value["application"] = ApplicationId(**value["application"])
-    value["removed_clusters"] = tuple(value["removed_clusters"])
     return Active(**value)

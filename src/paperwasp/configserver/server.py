@@ -29,7 +29,16 @@ from paperwasp.configserver.reindexing import ApplicationReindexing, ReindexingR
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Active, Event, Session, check_fresh
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import Finding, InternalError, InvalidPackage, LockFailure, NotFound, PaperwaspError
+from paperwasp.errors import (
+    Conflict,
+    Finding,
+    InternalError,
+    InvalidInput,
+    InvalidPackage,
+    LockFailure,
+    NotFound,
+    PaperwaspError,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -44,13 +53,13 @@ ACTIVATE_SECONDS: Final = 120.0
 class Activation:
     """What the service shall be from now on for an application. `model` is EMPTY_MODEL after it was deleted.
 
-    The documents of `removed_clusters` are to be deleted. The same activation may be delivered again after a restart.
+    Documents of content clusters that the model has not are to be deleted. The same activation may be delivered again
+    after a restart.
     """
 
     generation: int
     application: ApplicationId
     model: ApplicationModel
-    removed_clusters: tuple[str, ...] = ()
     previous_generation: int = 0
 
     @property
@@ -112,6 +121,7 @@ class ConfigServer:
         self._memory_lock = threading.Lock()
         self._running: Mapping[ApplicationId, Activation] = MappingProxyType({})
         self._wanted: Mapping[ApplicationId, int] = MappingProxyType({})
+        self._left_out: Mapping[ApplicationId, str] = MappingProxyType({})
         self._reindexing = ReindexingRepository(store)
         self._reindexer = Reindexer(self._reindexing, self._running_models, reindex_chunk, environment)
 
@@ -122,11 +132,27 @@ class ConfigServer:
         """What the service is configured with: the applications that it has, by name."""
         return self._running
 
+    @property
+    def left_out(self) -> Mapping[ApplicationId, str]:
+        """The applications that are active, but could not be restored at the start, each with the reason."""
+        return self._left_out
+
+    def active_applications(self) -> list[ApplicationId]:
+        """Those that run and those that should, by name."""
+        return sorted({*self._running, *self._left_out})
+
+    def check_active(self, application: ApplicationId) -> None:
+        """Errors: NotFound."""
+        if application not in self._left_out:
+            self.running_of(application)
+
     def running_of(self, application: ApplicationId) -> Activation:
         """Errors: NotFound."""
         running = self._running.get(application)
         if running is None:
-            raise NotFound(f"Unknown application id '{application}'")
+            reason = self._left_out.get(application)
+            unknown = f"Unknown application id '{application}'"
+            raise NotFound(f"Application {application} does not run: {reason}" if reason else unknown)
         return running
 
     def wanted_generation(self, application: ApplicationId) -> int:
@@ -146,20 +172,27 @@ class ConfigServer:
     def restore(self) -> None:
         """Brings back all that was active before the restart, oldest generation first. Call once, before serving.
 
-        Errors: whatever reading, checking or activating an application raises.
+        An application whose package or ports are in its way is left out: the others serve, and it can be deployed anew.
+        Errors: whatever else activating one raises, since damaged data and full disks are for a person to mend first.
         """
         self._sessions.sweep()
         for active in self._sessions.all_active():
             if active.session_id is None:
-                self._run(Activation(active.generation, active.application, EMPTY_MODEL, active.removed_clusters))
+                self._run(Activation(active.generation, active.application, EMPTY_MODEL))
                 self._forget(active.application)
                 continue
-            session = self._sessions.get(active.application.tenant, active.session_id)
-            model = self._models.of(self.package(session), active.application)
-            previous = active.previous_generation
-            self._run(Activation(active.generation, active.application, model, active.removed_clusters, previous))
-            self._sessions.record_activated(session)
-            self._reindex_ready(active.application)
+            try:
+                self._restore(active, self._sessions.get(active.application.tenant, active.session_id))
+            except (InvalidInput, Conflict) as error:
+                _log.error("Application %s could not be restored: %s", active.application, error.message)
+                self._want(active.application, active.generation)
+                self._left_out = MappingProxyType({**self._left_out, active.application: error.message})
+
+    def _restore(self, active: Active, session: Session) -> None:
+        model = self._models.of(self.package(session), active.application)
+        self._run(Activation(active.generation, active.application, model, active.previous_generation))
+        self._sessions.record_activated(session)
+        self._reindex_ready(active.application)
 
     def start(self) -> None:
         """Begins to reindex what is to be."""
@@ -278,17 +311,16 @@ class ConfigServer:
     def delete_application(self, application: ApplicationId, deadline: Deadline | None = None) -> None:
         """Stops serving the application and deletes its documents. Errors: NotFound, LockFailure."""
         deadline = deadline or self._deadline(ACTIVATE_SECONDS)
-        if application not in self._running:
+        if application not in self.active_applications():
             raise NotFound(f"Unable to delete {application}: Not found")
         with self._locks.hold(application, deadline):
             active, revision = self._sessions.active(application)
             if active is None or active.session_id is None:
                 raise NotFound(f"Unable to delete {application}: Not found")
-            clusters = tuple(cluster.id for cluster in self._running[application].model.content_clusters)
             deadline.commit()
             number = self._sessions.next_number()
-            chosen = Active(number, None, application, number, active.generation, clusters)
-            self._switch(chosen, revision, active, Activation(number, application, EMPTY_MODEL, clusters))
+            chosen = Active(number, None, application, number, active.generation)
+            self._switch(chosen, revision, active, Activation(number, application, EMPTY_MODEL))
             self._forget(application)
             _log.info("Deleted application %s", application)
             self._sessions.delete(self.session(application.tenant, active.session_id))
@@ -358,14 +390,30 @@ class ConfigServer:
 
     def _checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
         """What the change from the active application needs. Errors: InvalidPackage for one that nothing allows."""
-        running = self._running.get(session.application)
-        if running is None or running.model is model:
+        before = self._active_model(session)
+        if before is None or before is model:
             return Changes()
-        changes = find_changes(running.model, model)
+        changes = find_changes(before, model)
         refused = changes.refused(model.overrides, self._today(), session.ignore_validation_errors)
         if refused:
             raise InvalidPackage(f"Invalid application package: {told_refusals(refused)}")
         return changes
+
+    def _active_model(self, session: Session) -> ApplicationModel | None:
+        """The model that the session's is to take the place of. Errors: InvalidPackage where that can never be told."""
+        application = session.application
+        if application not in self._left_out:
+            running = self._running.get(application)
+            return running.model if running else None
+        try:
+            return self._models.of(self.package(self.active_session(application)), application)
+        except InvalidInput as error:
+            if session.ignore_validation_errors:
+                return None
+            unknown = f"What is lost with the active package of {application} cannot be told, since it is not valid"
+            raise InvalidPackage(
+                f"{unknown} any more; ignoreValidationErrors=true replaces it: {error.message}"
+            ) from error
 
     def _activate_session(self, session: Session, force: bool, deadline: Deadline) -> tuple[Session, Activation]:
         activated = replace(session.after(Event.ACTIVATE), activated_ms=self._now_ms())
@@ -374,24 +422,18 @@ class ConfigServer:
         check_fresh(session, active, force)
         model = self._models.of(self.package(session), application)
         changes = self._checked_changes(session, model)
-        previous, removed = active.generation if active else 0, self._removed_clusters(application, model)
-        activation = Activation(session.id, application, model, removed, previous)
+        previous = active.generation if active else 0
+        activation = Activation(session.id, application, model, previous)
         deadline.commit()
         causes = {(a.cluster, a.document_type): "; ".join(a.messages) for a in changes.of_kind("reindex")}
         if causes:
             self._reindexing.update(application, lambda found: found.with_scheduled(causes, session.id))
-        chosen = Active(session.id, session.id, application, self._sessions.last_number(), previous, removed)
+        chosen = Active(session.id, session.id, application, self._sessions.last_number(), previous)
         self._switch(chosen, revision, active, activation)
         _log.info("Activated session %d of application %s", session.id, application)
         self._sessions.record_activated(activated)
         self._reindex_ready(application)
         return activated, activation
-
-    def _removed_clusters(self, application: ApplicationId, model: ApplicationModel) -> tuple[str, ...]:
-        running = self._running.get(application)
-        kept = {cluster.id for cluster in model.content_clusters}
-        before = running.model.content_clusters if running else ()
-        return tuple(cluster.id for cluster in before if cluster.id not in kept)
 
     def _switch(self, chosen: Active, revision: int, before: Active | None, activation: Activation) -> None:
         """Makes the choice durable, then real; takes it back where that fails."""
@@ -426,6 +468,8 @@ class ConfigServer:
             if activation.is_deletion:
                 del running[activation.application]
             self._running = MappingProxyType(running)
+            left_out = {name: why for name, why in self._left_out.items() if name != activation.application}
+            self._left_out = MappingProxyType(left_out)
 
     def _want(self, application: ApplicationId, generation: int) -> None:
         with self._memory_lock:

@@ -81,8 +81,7 @@ class Session:
 class Active:
     """What is active of an application: the content of the one key that decides it.
 
-    `session_id` None: the application is being deleted. `removed_clusters` are content clusters whose documents go
-    with this generation.
+    `session_id` None: the application is being deleted.
     """
 
     generation: int
@@ -91,7 +90,6 @@ class Active:
     issued: int
     """The highest number of a session when this was activated: sessions up to it were made before."""
     previous_generation: int = 0
-    removed_clusters: tuple[str, ...] = ()
 
 
 def check_fresh(session: Session, active: Active | None, force: bool) -> None:

@@ -83,17 +83,21 @@ class StateApi:
 
     async def config(self, request: Request, names: Mapping[str, str]) -> Response:
         """The youngest generation of any application."""
-        running = self._server.running
-        current = max((activation.generation for activation in running.values()), default=0)
-        wanted = max((self._server.wanted_generation(application) for application in running), default=0)
+        applications = self._server.active_applications()
+        current = max(map(self._server.current_generation, applications), default=0)
+        wanted = max(map(self._server.wanted_generation, applications), default=0)
         return json_response(200, {"config": {"generation": current, "wantedGeneration": wanted}})
 
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
 
     def _state(self, values: list[Metric]) -> Response:
+        """Up even without applications that could not be restored: to deploy them is how they are mended."""
+        status = {"code": "up"}
+        if self._server.left_out:
+            status["message"] = "; ".join(f"{name} does not run: {why}" for name, why in self._server.left_out.items())
         metrics = self._metrics.snapshot(values)
-        return json_response(200, {"time": self._now_ms(), "status": {"code": "up"}, "metrics": metrics})
+        return json_response(200, {"time": self._now_ms(), "status": status, "metrics": metrics})
 
     def _gauges(self) -> list[Metric]:
         applications = [
