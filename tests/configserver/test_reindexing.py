@@ -283,6 +283,40 @@ def test_the_thread_runs_it_and_ends(tmp_path: Path) -> None:
     assert server.reindexing(DEFAULT).runs[MUSIC].state == "successful"
 
 
+def test_what_is_disabled_just_as_it_begins_does_not_begin(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.ask()
+    repository = world.server._reindexing
+    get, reads = repository.get, iter(range(100))
+
+    def get_then_disable(application: ApplicationId) -> ApplicationReindexing:
+        found = get(application)
+        if next(reads) == 1:  # the first read finds the work, the second begins it
+            repository.update(application, lambda reindexing: reindexing.with_enabled(False))
+        return found
+
+    monkeypatch.setattr(repository, "get", get_then_disable)
+    world.step()
+    assert (world.run().state, world.service.reindexed) == ("pending", [])
+
+
+def test_a_stop_between_two_steps_is_not_slept_through(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    reindexer = world.server._reindexer
+    step = reindexer.step
+
+    def stopped_then_step() -> float | None:
+        reindexer._stopped = True
+        reindexer._woken.set()
+        return step()
+
+    monkeypatch.setattr(reindexer, "step", stopped_then_step)
+    reindexer.start()
+    assert reindexer._thread is not None
+    reindexer._thread.join(PATIENCE_SECONDS)
+    ended = not reindexer._thread.is_alive()
+    reindexer._woken.set()
+    assert ended
+
+
 NAMES = st.text("abc_-", min_size=1, max_size=8)
 TARGETS = st.tuples(NAMES, NAMES)
 RUNS = st.builds(

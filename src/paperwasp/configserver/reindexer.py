@@ -90,7 +90,8 @@ class Reindexer:
             except Exception:
                 _log.exception("Reindexing could not be looked after")
                 wait_seconds = limits.REINDEX_RETRY_SECONDS
-            self._woken.wait(wait_seconds)
+            if not self._stopped:  # the step may have taken what `stop` set for what `wake` did
+                self._woken.wait(wait_seconds)
 
     def step(self) -> float | None:
         """One chunk for each run that is due; returns the seconds until one is again (None: there is none)."""
@@ -153,18 +154,19 @@ class Reindexer:
             return run
         started_ms = run.started_ms or self._now_ms()
         begun = replace(run, state="running", started_ms=started_ms, ended_ms=0, message="")
-        kept = self._change(application, target, run, begun)
+        kept = self._change(application, target, begun)
+        if kept is None or kept.state != "running":
+            return None
         _log.info("Reindexing '%s' in '%s' of %s: %s", target[1], target[0], application, run.cause or "asked for")
         return kept
 
     def _reached(self, item: _Work, run: Run, answer: ReindexedChunk) -> Run | None:
         if answer.token is not None:
-            return self._change(
-                *item, run, replace(run, progress=min(max(answer.progress, 0.0), 1.0), token=answer.token)
-            )
+            progress = min(max(answer.progress, 0.0), 1.0)
+            return self._change(*item, replace(run, progress=progress, token=answer.token))
         _log.info("Reindexed '%s' in '%s' of %s", item[1][1], item[1][0], item[0])
         done = replace(run, state="successful", progress=1.0, token=b"", ended_ms=self._now_ms())
-        return self._change(*item, run, done)
+        return self._change(*item, done)
 
     def _failed(self, item: _Work, run: Run, error: Exception) -> None:
         """What passes is tried again soon; what does not has failed, and is tried again much later."""
@@ -175,19 +177,18 @@ class Reindexer:
         del self._tries[item]
         message = str(error) or type(error).__name__
         _log.warning("Reindexing '%s' in '%s' of %s failed: %s", item[1][1], item[1][0], item[0], message)
-        self._change(*item, run, replace(run, state="failed", message=message, ended_ms=self._now_ms()))
+        self._change(*item, replace(run, state="failed", message=message, ended_ms=self._now_ms()))
         self._put_off(item, limits.REINDEX_RETRY_SECONDS)
 
-    def _change(self, application: ApplicationId, target: Target, before: Run, after: Run) -> Run | None:
+    def _change(self, application: ApplicationId, target: Target, after: Run) -> Run | None:
         """Keeps what became of a run, with the speed and the halt that somebody asked for meanwhile."""
 
         def changed(reindexing: ApplicationReindexing) -> ApplicationReindexing:
             current = reindexing.runs.get(target)
             if current is None:
                 return reindexing
-            halted = current.state != before.state and after.state == "running"
-            state = current.state if halted else after.state
-            return reindexing.with_run(target, replace(after, speed=current.speed, state=state))
+            kept = replace(after, speed=current.speed)
+            return reindexing.with_run(target, kept if reindexing.enabled and kept.speed else kept.halted())
 
         return self._repository.update(application, changed).runs.get(target)
 
