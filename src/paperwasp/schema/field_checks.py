@@ -140,12 +140,21 @@ def _tensor(draft: Draft, problems: Problems) -> None:
         if "hnsw" in draft.places:
             message = f"hnsw is for tensor fields, and {draft.described} has the type {draft.type}"
             problems.error(message, draft.place("hnsw"))
+        if "quantization" in draft.places:
+            message = f"quantization is for tensor fields, and {draft.described} has the type {draft.type}"
+            problems.error(message, draft.place("quantization"))
         if "distance-metric" in draft.places:
             problems.without_effect(draft.places["distance-metric"], f"{draft.described} is no tensor")
         return
     tensor = draft.type.tensor
-    if "index" in draft.outputs and len(tensor.indexed) != 1:
-        message = f"a tensor of type {tensor} cannot have an index: that is for tensors with one indexed dimension"
+    if "quantization" in draft.places and not tensor.indexed:
+        message = f"quantization is for tensors with an indexed dimension, and {draft.described} has none"
+        problems.error(message, draft.place("quantization"))
+    if "index" in draft.outputs and (len(tensor.indexed) != 1 or len(tensor.mapped) > 1):
+        message = (
+            f"a tensor of type {tensor} cannot have an index: that is for tensors with one indexed dimension, and at"
+            " most one mapped dimension"
+        )
         problems.error(message, draft.place("indexing"))
     elif "index" in draft.outputs and "attribute" not in draft.outputs:
         problems.error(f"tensor {draft.described} has an index, so it must be an attribute", draft.place("indexing"))

@@ -74,5 +74,5 @@ class Draft:
 
 def _merged(known: SummaryField, more: SummaryField) -> SummaryField:
     """Two elements of one summary field as one."""
-    flags = ("dynamic", "bolding", "tokens", "matched_elements_only", "select_elements_by")
+    flags = ("dynamic", "bolding", "tokens", "matched_elements_only", "select_elements_by", "struct_fields")
     return dataclasses.replace(known, **{name: getattr(known, name) or getattr(more, name) for name in flags})

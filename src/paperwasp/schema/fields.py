@@ -150,6 +150,13 @@ def _hnsw(draft: Draft, node: Node, problems: Problems) -> None:
     _apply_all(_HNSW, draft, node, problems)
 
 
+def _quantization(draft: Draft, node: Node, problems: Problems) -> None:
+    draft.places["quantization"] = node
+    for child in node.children:
+        integer(child, problems, least=1)
+    problems.without_effect(node, "vectors are kept as exactly as their type says")
+
+
 def _alias(draft: Draft, node: Node, problems: Problems) -> None:
     if draft.aliases.setdefault(node.text, node.name or draft.name) != (node.name or draft.name):
         problems.error(f"{draft.described} has the alias {node.text!r} twice", node.value_position)
@@ -342,6 +349,7 @@ _ATTRIBUTE: Final[Mapping[str, _Setting]] = {
     "mutable": _true("attribute", "mutable"),
     "enable-only-bit-vector": _true("attribute", "enable_only_bit_vector"),
     "distance-metric": _word("attribute", "distance_metric", DISTANCE_METRICS),
+    "quantization": _quantization,
     "sorting": _sorting,
     "alias": _alias,
 }

@@ -237,7 +237,9 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "sorting": _SORTING,
             "alias": Element((Part.OPTIONAL_PATH,), value=Value.WORD),
             "distance-metric": _value(Value.WORD),
+            "quantization": _block("quantization"),
         },
+        "quantization": {"bits": _value(Value.INTEGER)},
         "sorting": {
             "ascending": _flag(),
             "descending": _flag(),
@@ -291,6 +293,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "tokens": _flag(),
             "matched-elements-only": _flag(),
             "select-elements-by": _value(Value.LINE),
+            "struct-field": _value(Value.WORDS),
             "bolding": _value(Value.BOOLEAN),
             "source": _value(Value.WORDS),
             "to": _value(Value.WORDS),

@@ -131,6 +131,8 @@ class SummaryField:
     tokens: bool = False
     matched_elements_only: bool = False
     select_elements_by: str = ""
+    struct_fields: tuple[str, ...] = ()
+    """The parts of the structs that are shown; empty: all of them."""
     position: Position | None = field(default=None, compare=False)
 
 

@@ -26,6 +26,14 @@ from paperwasp.schema.model import (
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased"})
 _PHRASE_SEGMENTING: Final = "phrase-segmenting"
+_SHOWN_LATER: Final = {
+    "dynamic": "dynamic",
+    "tokens": "tokens",
+    "matched_elements_only": "matched-elements-only",
+    "select_elements_by": "select-elements-by",
+    "struct_fields": "struct-field",
+}
+"""Setting of a summary field that is not executed yet → its keyword."""
 Z_CURVE_SUFFIX: Final = "_zcurve"
 """Of the attribute that is made of a position."""
 
@@ -60,7 +68,7 @@ def summary_now(shown: SummaryField, fields: Mapping[str, Field]) -> bool:
         return False
     if shown.bolding and not (source and source.bolding):
         return False
-    return not (shown.dynamic or shown.tokens or shown.matched_elements_only or shown.select_elements_by)
+    return not any(getattr(shown, name) for name in _SHOWN_LATER)
 
 
 def _is_part(shown: SummaryField) -> bool:
@@ -226,9 +234,9 @@ def _shown_later(shown: SummaryField, source: Field | None) -> Iterator[str]:
         yield "a source within a struct"
     if shown.bolding and not (source and source.bolding):
         yield "bolding"
-    for name in ("dynamic", "tokens", "matched_elements_only", "select_elements_by"):
+    for name, keyword in _SHOWN_LATER.items():
         if getattr(shown, name):
-            yield name.replace("_", "-")
+            yield keyword
 
 
 # Rank profiles

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.document.types import ArrayType, DataType, MapType, WeightedSetType
+from paperwasp.document.types import ArrayType, DataType, MapType, StructType, WeightedSetType
 from paperwasp.errors import Position
 from paperwasp.schema.data_types import holds_struct, is_text, part_of
 from paperwasp.schema.model import DocumentSummary, Field, SummaryField
@@ -224,6 +224,10 @@ class _Resolution:
             self.problems.error(message, shown.position)
         if (shown.dynamic or shown.bolding) and not is_text(source.type):
             self.problems.warn(f"{described} is shown as it is: dynamic and bolding are for strings", shown.position)
+        for name in shown.struct_fields:
+            if name not in (selectable := _selectable(source.type)):
+                message = f"{described} cannot show struct-field {name}{nearest(name, selectable)}"
+                self.problems.error(message, shown.position)
         for word in ("matched_elements_only", "select_elements_by"):
             if getattr(shown, word) and not _has_elements(source.type):
                 keyword = word.replace("_", "-")
@@ -232,6 +236,18 @@ class _Resolution:
                     " arrays of structs and maps"
                 )
                 self.problems.error(message, shown.position)
+
+
+def _selectable(type_: DataType) -> tuple[str, ...]:
+    """The parts that may be shown alone: of arrays of structs, and of maps."""
+    match type_:
+        case ArrayType(element=StructType(fields=fields)):
+            return tuple(name for name, _ in fields)
+        case MapType(value=StructType(fields=fields)):
+            return ("key", *(f"value.{name}" for name, _ in fields))
+        case MapType():
+            return ("key", "value")
+    return ()
 
 
 def _of_fields(fields: Mapping[str, Field]) -> dict[str, dict[str, SummaryField]]:

@@ -25,6 +25,7 @@ def summary_of(node: Node, name: str, source: str, problems: Problems) -> Summar
         tokens="tokens" in words,
         matched_elements_only="matched-elements-only" in words,
         select_elements_by=_feature(node, problems),
+        struct_fields=values_of(node, "struct-field"),
         position=node.position,
     )
 
