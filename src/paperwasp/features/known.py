@@ -54,6 +54,13 @@ def _one_mapped(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Te
     return TensorType.of([Dimension(arguments[1] if len(arguments) > 1 else _source(arguments[0]))])
 
 
+def _two_mapped(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    """A dimension of labels, and one of their places in the array."""
+    if arguments[1] == arguments[2]:
+        raise LanguageError(f"the two dimensions of a tensor cannot both be {arguments[1]!r}")
+    return TensorType.of([Dimension(arguments[1]), Dimension(arguments[2])])
+
+
 def _of_structs(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
     keys, cells = arguments[1:-2], arguments[-1]
     _one_of("the cell type", cells, ("float", "double"))
@@ -244,6 +251,7 @@ KNOWN: Final = (
     _row("nativeDotProduct", "field", repeated=True),
     _row("tensorFromWeightedSet", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_weighted),
     _row("tensorFromLabels", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_labels),
+    _row("tensorFromLabelsWithOffset", "attribute-feature", "name", "name", type_=_two_mapped, check=_check_labels),
     _row(
         "tensorFromStructs",
         "name",
