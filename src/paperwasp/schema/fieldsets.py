@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from paperwasp.document.types import TensorFieldType
-from paperwasp.schema.data_types import is_text
+from paperwasp.schema.data_types import is_text, part_of
 from paperwasp.schema.model import Field, FieldSet, Match
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
@@ -53,7 +53,12 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
     if not names:
         problems.error(f"fieldset {node.name} has no fields", node.position)
     for name in names:
-        if name not in fields and name not in unusable:
+        outer, _, path = name.partition(".")
+        if path and outer in fields and part_of(fields[outer].type, path):
+            problems.warn(
+                f"fieldset {node.name}: searching {name}, a part of a field, is not executed yet", node.position
+            )
+        elif name not in fields and name not in unusable:
             message = f"fieldset {node.name} names a field that does not exist: {name!r}"
             problems.error(message + nearest(name, fields), node.position)
     return FieldSet(node.name, tuple(dict.fromkeys(names)), tuple(commands), match, node.position)
