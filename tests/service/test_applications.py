@@ -10,6 +10,9 @@ import pytest
 from in_process import HOST, Deployed, active, deployed_service
 from music import SCHEMA
 
+from paperwasp.content.node import ContentNode
+from paperwasp.errors import Corruption
+
 BOOK = SCHEMA.replace("music", "book")
 HANDLERS = "<search/><document-api/>"
 FIRST, SECOND = "default.default.default", "shop.books.test"
@@ -199,6 +202,32 @@ def test_a_restart_loses_nothing(tmp_path: Path, cluster_type: str | None) -> No
         puts = sum(m["values"]["count"] for m in metrics if m["dimensions"].get("httpMethod") == "POST")
         assert puts == (100 if cluster_type == "content" else 0)
         assert httpx.post(service.application_url(SECOND) + "/restart").status_code == 404
+
+
+def test_a_cluster_whose_restart_failed_refuses_until_it_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*arguments: object, **options: object) -> ContentNode:
+        raise Corruption("a file is damaged")
+
+    def restart() -> httpx.Response:
+        return httpx.post(service.application_url() + "/restart", timeout=30)
+
+    files = application(container(), content())
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(files))
+        assert put(service.url, 1, "Blue Train").status_code == 200
+        for mend in (restart, lambda: service.deploy(files), None):
+            monkeypatch.setattr("paperwasp.service.content_cluster.ContentNode", damaged)
+            assert restart().status_code == 500
+            assert put(service.url, 2, "Giant Steps").status_code == 500
+            assert httpx.get(service.url + "/document/v1/ns/music/docid/1").status_code == 500
+            monkeypatch.undo()
+            if mend is not None:
+                assert mend().status_code == 200
+                assert titles(service.url) == ["Blue Train"]
+    with deployed_service(tmp_path / "data") as service:
+        assert titles(service.url) == ["Blue Train"]
 
 
 def test_a_document_type_in_two_clusters(tmp_path: Path) -> None:

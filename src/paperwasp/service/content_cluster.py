@@ -34,6 +34,7 @@ class RunningCluster:
         self.directory: Final = directory
         self._address = address_of(application, cluster_id)
         self._messenger = messenger
+        self.is_open = False
         self._open(repair)
         messenger.serve(self._address, self._service.handle)
 
@@ -47,6 +48,7 @@ class RunningCluster:
             raise
         self._pool = WorkerPool("query")
         self._service = ContentService(self._node, self._pool, partial(search, profiles=self._profiles))
+        self.is_open = True
 
     def check(self, generation: int, cluster: ContentCluster) -> None:
         """Errors: what `configure` would refuse. Changes nothing."""
@@ -58,7 +60,10 @@ class RunningCluster:
         self._profiles.keep_only(cluster.schemas)
 
     def restart(self, generation: int, cluster: ContentCluster) -> None:
-        """Stops the node and opens it again; messages wait for it. Errors: those of opening; then it serves no more."""
+        """Stops the node and opens it again; messages wait for it.
+
+        Errors: those of opening. Then all messages are refused, until another restart succeeds.
+        """
         waiting = _Waiting()
         self._messenger.replace(self._address, waiting.handle)
         try:
@@ -66,6 +71,7 @@ class RunningCluster:
             self._open(repair=False)
             self.configure(generation, cluster)
         except Exception as error:
+            self._close()
             waiting.refuse(InternalError(f"The content cluster could not be opened again: {error}"))
             raise
         self._messenger.replace(self._address, self._service.handle)
@@ -77,6 +83,9 @@ class RunningCluster:
         self._close()
 
     def _close(self) -> None:
+        if not self.is_open:
+            return
+        self.is_open = False
         self._pool.close()
         self._node.stop()
         self._log.close()

@@ -86,6 +86,7 @@ class ContentClusters:
             cluster.stop()
 
     def _opened(self, application: str, cluster_id: str) -> RunningCluster:
+        """The cluster, open: also one that is new, and one whose restart failed. Errors: those of opening it."""
         with self._lock:
             running = self._running.get((application, cluster_id))
         if running is None:
@@ -93,6 +94,8 @@ class ContentClusters:
             running = RunningCluster(directory, application, cluster_id, self._messenger, self._repair)
             with self._lock:
                 self._running[application, cluster_id] = running
+        elif not running.is_open:
+            self.restart(application, cluster_id)
         return running
 
     def _ids(self, application: str) -> list[str]:
