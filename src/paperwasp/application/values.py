@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 _LONGEST_NUMBER: Final = 24
+_LONGEST_NAME_BYTES: Final = 200
+"""Content clusters have folders of their name, and file systems take at most 255 bytes."""
+_NAME: Final = re.compile(r"[^\W\d][\w.-]*")
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*(?:([kKmMgGtT])(i?)[bB]?|[bB])?")
 _SIZE_POWERS: Final = "kmgt"
 _SECONDS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,9})?)\s*(ms|s)?")
@@ -72,6 +75,10 @@ def _matching(description: str, pattern: str) -> Value:
     return Value(description, re.compile(pattern).fullmatch)  # type: ignore[arg-type]
 
 
+def _is_name(text: str) -> bool:
+    return len(text.encode()) <= _LONGEST_NAME_BYTES and _NAME.fullmatch(text) is not None
+
+
 def _choice(words: list[str]) -> Value:
     listed = " or ".join(f"'{word}'" for word in words)
     return Value(listed, words.__contains__)
@@ -79,7 +86,7 @@ def _choice(words: list[str]) -> Value:
 
 VALUES: Final = {
     "text": Value("a text", lambda _: True),
-    "name": _matching("a name", r"[^\W\d][\w.-]{0,199}"),
+    "name": Value(f"a name of at most {_LONGEST_NAME_BYTES} bytes", _is_name),
     "id": _matching("an id", r"[^\s<>&\"']{1,400}"),
     "boolean": Value("'true' or 'false'", ("true", "false", "1", "0").__contains__),
     "count": _integers(0),

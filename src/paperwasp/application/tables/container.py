@@ -32,8 +32,8 @@ search  used
     config@config
 document-api  used
     binding  used = text
-    ignore-undefined-fields?  pending = boolean
-    max-document-size?  pending = size
+    ignore-undefined-fields?  used = boolean
+    max-document-size?  used = size
     abortondocumenterror?  noted = boolean
     retryenabled?  noted = boolean
     route?  noted = text
