@@ -65,7 +65,7 @@ class ContentApi:
 
     async def of_session(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id = names["tenant"], session_in_path(names)
-        self._server.check_tenant(tenant)
+        await self._workers.read(self._server.check_tenant, tenant)
         session = await self._workers.read(self._server.session, tenant, session_id)
         return await self._content(request, session, session_url(request, tenant, session.id), _path(names))
 
@@ -93,7 +93,7 @@ class ContentApi:
 
     async def _edit(self, request: Request, names: Mapping[str, str], edit: Edit) -> Response:
         tenant, session_id = names["tenant"], session_in_path(names)
-        self._server.check_tenant(tenant)
+        await self._workers.read(self._server.check_tenant, tenant)
         deadline = Deadline(seconds(request.parameters(), PREPARE_SECONDS))
         await self._workers.deploy(tenant, deadline, lambda: self._server.edit(tenant, session_id, edit, deadline))
         return json_response(200, {"prepared": f"{session_url(request, tenant, session_id)}/prepared"})

@@ -57,7 +57,7 @@ class DeployApi:
     async def create(self, request: Request, names: Mapping[str, str]) -> Response:
         """A session from an uploaded archive, or from an application that is active."""
         tenant, parameters = names["tenant"], request.parameters()
-        self._server.check_tenant(tenant)
+        await self._workers.read(self._server.check_tenant, tenant)
         deadline = self._deadline(parameters, PREPARE_SECONDS)
         if "from" in parameters:
             source = application_in_url(tenant, parameters["from"])
@@ -80,7 +80,7 @@ class DeployApi:
 
     async def prepare(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id, parameters = names["tenant"], session_in_path(names), request.parameters()
-        self._server.check_tenant(tenant)
+        await self._workers.read(self._server.check_tenant, tenant)
         named = "applicationName" in parameters or "instance" in parameters
         application = application_in_parameters(tenant, parameters) if named else None
         options, deadline = _options(parameters, application), self._deadline(parameters, PREPARE_SECONDS)
@@ -91,7 +91,7 @@ class DeployApi:
 
     async def get_prepared(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id = names["tenant"], session_in_path(names)
-        self._server.check_tenant(tenant)
+        await self._workers.read(self._server.check_tenant, tenant)
         session = await self._workers.read(self._server.session, tenant, session_id)
         if session.state is not State.PREPARED:
             what = "active" if session.state is State.ACTIVE else "not prepared"
@@ -115,7 +115,7 @@ class DeployApi:
 
     async def activate(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id, parameters = names["tenant"], session_in_path(names), request.parameters()
-        self._server.check_tenant(tenant)
+        await self._workers.read(self._server.check_tenant, tenant)
         force = flag(parameters, "ignoreSessionStaleFailure", "force")
         deadline = self._deadline(parameters, ACTIVATE_SECONDS)
         session, activation = await self._workers.deploy(
@@ -126,7 +126,7 @@ class DeployApi:
     async def prepare_and_activate(self, request: Request, names: Mapping[str, str]) -> Response:
         """Upload, prepare and activate. Still 200 where only the activation failed: the message says why."""
         tenant = names["tenant"]
-        self._server.check_tenant(tenant)
+        await self._workers.read(self._server.check_tenant, tenant)
         upload = upload_in(request)
         options = _options(upload.parameters, application_in_parameters(tenant, upload.parameters))
         deadline = self._deadline(upload.parameters, PREPARE_SECONDS)
