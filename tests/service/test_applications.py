@@ -10,8 +10,10 @@ import pytest
 from in_process import HOST, Deployed, active, deployed_service
 from music import SCHEMA
 
+from paperwasp.configserver import ApplicationId
 from paperwasp.content.node import ContentNode
 from paperwasp.errors import Corruption
+from paperwasp.service.content_cluster import RunningCluster
 
 BOOK = SCHEMA.replace("music", "book")
 HANDLERS = "<search/><document-api/>"
@@ -228,6 +230,28 @@ def test_a_cluster_whose_restart_failed_refuses_until_it_is_opened_again(
                 assert titles(service.url) == ["Blue Train"]
     with deployed_service(tmp_path / "data") as service:
         assert titles(service.url) == ["Blue Train"]
+
+
+@pytest.mark.parametrize("step", ["configure", "stop"])
+def test_what_cannot_go_does_not_take_the_change_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    before = application(container(), content("records", "music", "book"), content("other", "book"))
+    real, calls = getattr(RunningCluster, step), iter(range(100))
+
+    def failing(*arguments: object) -> None:
+        real(*arguments)
+        if step == "stop" or next(calls) == 1:  # to configure is first to take what is new, then to drop what goes
+            raise OSError("the disk is broken")
+
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(before))
+        monkeypatch.setattr(RunningCluster, step, failing)
+        after = active(service.deploy(application(container(), content()), ignoreValidationErrors="true"))
+        monkeypatch.undo()
+        assert service.service.config.current_generation(ApplicationId()) == int(after["session-id"]) == 2
+        assert put(service.url, 1, "Blue Train").status_code == 200
+        assert put(service.url, 1, "Emma", "book").status_code == 400
 
 
 def test_a_document_type_in_two_clusters(tmp_path: Path) -> None:

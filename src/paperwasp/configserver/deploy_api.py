@@ -127,7 +127,7 @@ class DeployApi:
         """Upload, prepare and activate. Still 200 where only the activation failed: the message says why."""
         tenant = names["tenant"]
         await self._workers.read(self._server.check_tenant, tenant)
-        upload = upload_in(request)
+        upload = await self._workers.read(upload_in, request)
         options = _options(upload.parameters, application_in_parameters(tenant, upload.parameters))
         deadline = self._deadline(upload.parameters, PREPARE_SECONDS)
         prepared, error = await self._workers.deploy(

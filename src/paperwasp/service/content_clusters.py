@@ -22,7 +22,6 @@ from typing import Final
 
 from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.errors import PaperwaspError
 from paperwasp.service.content_cluster import RunningCluster
 
 _LOG: Final = logging.getLogger("paperwasp.service")
@@ -110,15 +109,21 @@ class ContentClusters:
     def _drop_types(self, application: str, generation: int, cluster: ContentCluster) -> None:
         try:
             self._opened(application, cluster.id).configure(generation, cluster)
-        except PaperwaspError:
+        except Exception:
             _LOG.exception(
                 "Content cluster '%s' of %s still has document types that it should not", cluster.id, application
             )
 
+    def _stop_for_good(self, application: str, cluster_id: str) -> None:
+        try:
+            self._stop(application, cluster_id)
+        except Exception:
+            _LOG.exception("Content cluster '%s' of %s did not stop as it should", cluster_id, application)
+
     def _drop_clusters(self, application: str, kept: set[str]) -> None:
         for cluster_id in self._ids(application):
             if cluster_id not in kept:
-                self._stop(application, cluster_id)
+                self._stop_for_good(application, cluster_id)
         folder = self._directory / application
         for directory in folder.iterdir() if folder.is_dir() else ():
             if directory.name not in kept:
