@@ -89,7 +89,7 @@ def _element(type_: DataType) -> DataType | None:
 def pending(schema: Schema) -> Iterator[Finding]:
     """All that the schema says and that is not executed yet, or has no effect."""
     for field in schema.fields.values():
-        if field.name.removesuffix(Z_CURVE_SUFFIX) not in schema.fields or field.in_document or field.imported:
+        if not _is_derived(field, schema):
             yield from _field(field)
     for fieldset in schema.fieldsets.values():
         yield from _fieldset(fieldset)
@@ -105,6 +105,12 @@ def pending(schema: Schema) -> Iterator[Finding]:
         yield _no_effect("documentid: attribute", schema.position, "ids are kept where they are found fastest")
     for profile in schema.rank_profiles.values():
         yield from _profile(profile, schema)
+
+
+def _is_derived(field: Field, schema: Schema) -> bool:
+    """Whether it is the z-curve of a position, which nobody wrote."""
+    position = field.name.removesuffix(Z_CURVE_SUFFIX)
+    return position != field.name and position in schema.fields and not field.in_document and not field.imported
 
 
 def _later(what: str, position: Position | None) -> Finding:
@@ -243,14 +249,16 @@ def _shown_later(shown: SummaryField, source: Field | None) -> Iterator[str]:
 
 
 def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
-    """What the profile says itself; what it inherits is told of where it is said."""
+    """What the profile says itself; what it inherits is told of where it is said.
+
+    What a profile cannot be run without, such as a global phase or tensors, makes the profile itself one that is not
+    executed yet: `features.compile` tells of it.
+    """
     parents = [schema.rank_profiles[name] for name in profile.inherits if name in schema.rank_profiles]
     said = f"rank-profile {profile.name}"
-    for name, what in _PROFILE_LATER:
-        value = getattr(profile, name)
-        if value and not any(getattr(parent, name) == value for parent in parents):
-            place = getattr(value, "position", None)
-            yield _later(what, place) if place else _later(f"{said}: {what}", profile.position)
+    degrading = profile.match_phase
+    if degrading is not None and all(parent.match_phase != degrading for parent in parents):
+        yield _later("match-phase", degrading.position)
     for keyword, value in profile.tuning.items():
         if not any(parent.tuning.get(keyword) == value for parent in parents):
             if why := _TUNING_NO_EFFECT.get(keyword):
@@ -259,10 +267,6 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
                 yield _later(f"{said}: {keyword}", profile.position)
     for name, rank in profile.field_ranks.items():
         yield from _field_rank(said, name, rank, profile, parents)
-    for name, declared in profile.inputs.items():
-        if declared.type is None or not declared.type.is_number:
-            kind = f"type {declared.type}" if declared.type else "type string"
-            yield _later(f"input query({name}) of {kind}", declared.position)
     for name, constant in profile.constants.items():
         if name not in schema.constants and (constant.file or constant.uri or not constant.type.is_number):
             yield _later(f"tensor constant {name}", constant.position)
@@ -281,15 +285,6 @@ def _field_rank(
             yield _later(f"{said}: {setting.replace('_', '-')} of field {name}", profile.position)
 
 
-_PROFILE_LATER: Final = (
-    ("global_phase", "global-phase"),
-    ("match_phase", "match-phase"),
-    ("diversity", "diversity"),
-    ("mutations", "mutate"),
-    ("strict", "strict"),
-    ("use_significance_model", "significance: use-model"),
-)
-"""Field of RankProfile → what it is called."""
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
 _TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("num-threads-per-search", "min-hits-per-thread", "num-search-partitions"), _EXECUTION),
