@@ -59,9 +59,7 @@ def test_a_model_has_clusters_with_the_schemas_of_their_types() -> None:
     assert cluster.id == cluster.declared.id == "music"
     assert cluster.document_types == ("music",)
     assert cluster.schemas["music"] is model.schemas["music"]
-    assert model.cluster_of("music") is cluster
-    assert model.cluster_of("artist") is None
-    assert model.has_search and model.has_document_api
+    assert [(found.search, found.document_api) for found in model.containers] == [(True, True)]
     assert [finding.message for finding in model.findings] == ["Schema 'artist' is in no content cluster"]
     assert model.checksum == app(**{"schemas/artist.sd": "schema artist { document artist { } }"}).checksum
 
@@ -142,8 +140,8 @@ def test_a_model_is_of_one_deployment() -> None:
     )
     text = services.format(components="", documents='<document type="music" mode="index"/>')
     package = app(**{"services.xml": text})
-    assert not model_of(package).has_search
-    assert build_model(package, lambda *_: (), properties=DeployProperties(instance="beta")).has_search
+    beta = build_model(package, lambda *_: (), properties=DeployProperties(instance="beta"))
+    assert [model.containers[0].search for model in (model_of(package), beta)] == [False, True]
 
 
 def test_overrides_are_checked_for_a_day() -> None:

@@ -66,20 +66,6 @@ class ApplicationModel:
     files: Mapping[str, bytes] = field(default_factory=lambda: _NO_FILES)
     """The files of the package, for models and constants at run time."""
 
-    @property
-    def has_search(self) -> bool:
-        """Whether any container answers queries."""
-        return any(container.search for container in self.containers)
-
-    @property
-    def has_document_api(self) -> bool:
-        """Whether any container takes documents."""
-        return any(container.document_api for container in self.containers)
-
-    def cluster_of(self, document_type: str) -> ContentCluster | None:
-        """The first content cluster with that document type."""
-        return next((c for c in self.content_clusters if document_type in c.schemas), None)
-
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 """What to tell of a schema, with the files of its package, beyond its own language: of its rank profiles. Raises where
