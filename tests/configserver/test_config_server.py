@@ -107,6 +107,26 @@ def test_a_cluster_is_removed_only_where_that_is_allowed(tmp_path: Path) -> None
     assert [cluster.id for cluster in server.running[DEFAULT].model.content_clusters] == ["music"]
 
 
+def test_of_those_that_add_a_tenant_at_once_one_does(tmp_path: Path) -> None:
+    server = config_server(tmp_path)
+    start = threading.Barrier(8)
+    refused: list[InvalidInput] = []
+
+    def add() -> None:
+        start.wait()
+        try:
+            server.add_tenant("abroad")
+        except InvalidInput as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(refused), server.tenants()) == (7, ["default", "abroad"])
+
+
 def test_tenants(tmp_path: Path) -> None:
     server = config_server(tmp_path)
     server.add_tenant("abroad")

@@ -57,12 +57,13 @@ class SessionRepository:
 
     def add_tenant(self, tenant: str) -> None:
         """Errors: InvalidInput for one that there is already, and for a name that it may not have."""
-        tenants = self.tenants()
-        if tenant in tenants:
-            raise InvalidInput(f"There already exists a tenant '{tenant}'")
-        if len(tenants) >= limits.TENANTS:
-            raise InvalidInput(f"There are {len(tenants)} tenants, and there may not be more")
-        self._store.create(_TENANTS + check_name("tenant", tenant), b"")
+        with self._lock:
+            tenants = self.tenants()
+            if tenant in tenants:
+                raise InvalidInput(f"There already exists a tenant '{tenant}'")
+            if len(tenants) >= limits.TENANTS:
+                raise InvalidInput(f"There are {len(tenants)} tenants, and there may not be more")
+            self._store.create(_TENANTS + check_name("tenant", tenant), b"")
 
     def remove_tenant(self, tenant: str) -> None:
         """Removes it with its sessions. Errors: NotFound; InvalidInput while it has applications."""
