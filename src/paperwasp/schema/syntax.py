@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Final
 
 from paperwasp.errors import Position
 from paperwasp.parsing import Lexicon, Token, TokenStream
+from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.parsing.tokens import END
 from paperwasp.schema.free_text import OPENING, balanced_text, bracketed, line_end, line_text
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
@@ -369,8 +369,8 @@ def _unquoted(token: Token) -> str:
 def _unknown(word: str, block: str, elements: Mapping[str, Element]) -> str:
     """The message for a word that is no element of `block`: the nearest one that is, or where the word belongs."""
     message = f"unknown element {word!r} in {block}"
-    if nearest := get_close_matches(word, elements, n=1):
-        return f"{message}; did you mean {nearest[0]!r}?"
+    if hint := did_you_mean(word, elements):
+        return message + hint
     if homes := blocks_with(word):
         return f"{word!r} does not belong in {block}, but in {' or '.join(homes)}"
     return f"{message}; it may hold {', '.join(elements) or 'nothing'}"
