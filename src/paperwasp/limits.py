@@ -19,7 +19,7 @@ SCHEMA_PARTS: Final = 1_000_000
 """Types within the fields and structs of a package; settings of the rank profiles, or fields of the document
 summaries, of one schema. What is inherited counts in each heir."""
 SCHEMA_PROBLEMS: Final = 500
-"""Errors in schemas after which the rest of a package is not looked at."""
+"""Errors in schemas, or in the rank profiles of one, after which the rest of them is not looked at."""
 NEAREST_WORDS: Final = 500
 """Known words among which the nearest one is looked for."""
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fake_match_context import FakeMatchContext, schema_of
 
+from paperwasp import limits
 from paperwasp.features import compile_profile, compile_profiles, evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.ranking import ProfileError
@@ -161,3 +162,12 @@ def test_default_rank_features_have_values() -> None:
     context = FakeMatchContext([{"title": "a b"}], terms, relevance={"firstPhase": [0.5]})
     for name, program in profile.rank_features.items():
         assert np.isfinite(evaluate(program, context)).all(), name
+
+
+def test_work_ends_where_there_are_many_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SCHEMA_PROBLEMS", 10)
+    unknown = " + ".join(f"unknown{number}" for number in range(30))
+    profiles = "".join(f"rank-profile p{number} {{ first-phase {{ expression: {unknown} }} }}\n" for number in range(5))
+    problems = problems_of(profiles)
+    assert len(problems) == 10
+    assert "unknown0" in problems[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from paperwasp import limits
 from paperwasp.errors import Finding, LanguageError
 from paperwasp.features.catalog import Catalog, DescribedFeatures, default_rank_features
 from paperwasp.features.family import RankSetup
@@ -32,7 +33,8 @@ def compile_profile(
 def compile_profiles(
     schema: Schema, files: Mapping[str, bytes] | None = None
 ) -> Mapping[str, CompiledProfile | Unexecuted]:
-    """All rank profiles of `schema`; raises one ProfileError for the problems of all of them.
+    """All rank profiles of `schema`; raises one ProfileError for the problems of all of them, or of the first
+    profiles if there are many problems.
 
     `files`: those of the application package, by path. Without them, files that profiles name are not checked.
     """
@@ -44,6 +46,8 @@ def compile_profiles(
             compiled[name] = compile_profile(schema, profile, declarations, described)
         except ProfileError as error:
             problems.extend(error.problems)
+        if len(problems) >= limits.SCHEMA_PROBLEMS:
+            break
     if problems:
         raise ProfileError(problems)
     return compiled

@@ -7,13 +7,16 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
+from paperwasp import limits
+
 _LONGEST_WORD: Final = 100
 """What is longer was not mistyped, and comparing takes time that grows with the length."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'that'?`, or nothing where no known word is near."""
-    return _did_you_mean(word, frozenset(known)) if len(word) <= _LONGEST_WORD else ""
+    """`; did you mean 'that'?`, or nothing where no known word is near, or too many are known to be looked through."""
+    words = frozenset(known)
+    return _did_you_mean(word, words) if len(word) <= _LONGEST_WORD and len(words) <= limits.NEAREST_WORDS else ""
 
 
 @lru_cache(maxsize=1000)

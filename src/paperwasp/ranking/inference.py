@@ -97,13 +97,17 @@ class TypeInference:
             self.add(LanguageError(f"{source.what}: nested too deeply", source.position(0)))
 
     def add(self, problem: LanguageError) -> None:
-        self._problems.setdefault(str(problem), problem)
+        """Adds what is wrong, unless so much is that nobody wants more."""
+        if len(self._problems) < limits.SCHEMA_PROBLEMS:
+            self._problems.setdefault(str(problem), problem)
 
     def type_of(self, node: Node, scope: Scope) -> Type:
         self._visits += 1
         self._depth += 1
         if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > limits.RANK_INFERENCE_NODES:
             scope.fail(node, "the expression with its functions is nested too deeply or too large")
+        if len(self._problems) >= limits.SCHEMA_PROBLEMS:
+            scope.fail(node, "there are too many problems to look further")
         type_ = _RULES[type(node)](self, node, scope)
         self._depth -= 1
         return type_

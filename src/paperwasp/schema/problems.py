@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 
 from paperwasp import limits
 from paperwasp.errors import Finding, InvalidPackage, Position
@@ -63,9 +62,7 @@ class Problems:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """How an error goes on that says that `word` is none of `words`: with the nearest one, or all if they are few."""
-    known = list(islice(words, limits.NEAREST_WORDS + 1))
-    if len(known) > limits.NEAREST_WORDS:
-        return ""
+    known = list(words)
     if hint := did_you_mean(word, known):
         return hint
     told = known if isinstance(words, Sequence | Mapping) else sorted(known)
