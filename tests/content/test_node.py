@@ -27,6 +27,7 @@ from nodes import (
 )
 
 from paperwasp import limits
+from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.records import Entry, entry_of
 from paperwasp.content.view import View
 from paperwasp.document.operations import Operation, Outcome
@@ -263,6 +264,28 @@ def test_checkpoints_run_by_themselves(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_node_has_its_directory_alone(tmp_path: Path) -> None:
     with started(tmp_path) as node, pytest.raises(Conflict, match="in use"):
         type(node.node)(tmp_path, node.log)
+
+
+def test_a_node_stops_where_no_checkpoint_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    node = start(tmp_path)
+    node.apply(put("a", year=1))
+    monkeypatch.setattr(Checkpoints, "freeze", fail)
+    node.close()
+    monkeypatch.undo()
+    with started(tmp_path) as again:
+        assert again.get("a") == {"year": 1}
+
+
+def test_what_comes_after_the_end_is_answered(tmp_path: Path) -> None:
+    node = start(tmp_path)
+    node.close()
+    with pytest.raises(InternalError, match="is stopping"):
+        node.node.configure(2, SCHEMAS)
+    with pytest.raises(InternalError, match="is stopping"):
+        node.node.submit(put("a"), lambda _: None)
 
 
 def test_a_full_queue_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

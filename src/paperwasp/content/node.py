@@ -14,6 +14,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -69,6 +70,7 @@ class ContentNode:
         self._saver: Thread | None = None
         self._save_error: Exception | None = None
         self._is_stopping = False
+        self._has_ended = False
         # What waits is their difference: each is written by one thread only.
         self._submitted_bytes = 0
         self._answered_bytes = 0
@@ -114,7 +116,7 @@ class ContentNode:
         if waiting_bytes > 0 and waiting_bytes + size_bytes > limits.OPERATION_QUEUE_BYTES:
             raise Overload(f"operations of {waiting_bytes} bytes are waiting already")
         self._submitted_bytes += size_bytes
-        self._queue.put((operation, reply, size_bytes))
+        self._put((operation, reply, size_bytes))
 
     def waiting(self) -> int:
         """How many operations wait."""
@@ -156,9 +158,10 @@ class ContentNode:
         self._control(self._last_checkpoint)
         self._queue.put(_Control(None))
         self._writer.join()
+        self._has_ended = True
+        self._refuse_rest()
         if self._saver is not None:
             self._saver.join()
-        self._refuse_rest()
         self._state.store.close()
         self._state.index.close()
         os.close(self._lock)
@@ -173,12 +176,22 @@ class ContentNode:
         self._since_checkpoint = _Since(0)
         self._since_checkpoint.changes = 1
 
+    def _put(self, item: _Waiting | _Control) -> None:
+        """Queues for the writer. What comes after its end is answered here."""
+        self._queue.put(item)
+        if self._has_ended:
+            self._refuse_rest()
+
     def _refuse_rest(self) -> None:
         """Answers what came while the node was stopping."""
-        while not self._queue.empty():
-            item = self._queue.get()
-            if not isinstance(item, _Control):
-                item[1](InternalError("the content node is stopping"))
+        error = InternalError("the content node is stopping")
+        with suppress(Empty):
+            while True:
+                item = self._queue.get_nowait()
+                if isinstance(item, _Control):
+                    item.done.set_exception(error)
+                else:
+                    item[1](error)
 
     def _recover(self, repair: bool) -> int:
         """Applies the log after the checkpoint; gives the number of operations."""
@@ -361,7 +374,7 @@ class ContentNode:
         if self._saver is not None:
             self._saver.join()
         if self._since_checkpoint.changes and self._failure is None:
-            self._start_checkpoint().join()
+            self._try_checkpoint()
 
     def _save(self, frozen: FrozenState) -> None:
         self._save_error = None
@@ -375,7 +388,7 @@ class ContentNode:
     def _control(self, action: Callable[[], object]) -> None:
         """Runs `action` on the writer thread, between two batches. Errors: what it raises."""
         control = _Control(action)
-        self._queue.put(control)
+        self._put(control)
         control.done.result()
 
 
