@@ -7,7 +7,7 @@ walks a `TokenStream` with `peek`, `accept` and `expect`. Every error carries th
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -121,6 +121,26 @@ class TokenStream:
                     break
             self._at = at + 1
         return self._tokens[start : self._at]
+
+    def skip_statement(self, first: Token) -> None:
+        """Goes on after a mistake in the statement that began with `first`, which is not after the current token.
+
+        Moves past the current token's line and every block opened since `first`, but stops before a brace that closes
+        a block around them.
+        """
+        mistake = self._at
+        line_end = self.text.find("\n", self.current.start)
+        end = line_end if line_end >= 0 else len(self.text)
+        at = bisect_left(self._tokens, first.start, key=lambda token: token.start)
+        depth = 0
+        while (token := self._tokens[at]).kind != END:
+            if at > mistake and depth == 0 and token.start >= end:
+                break
+            if token.text == "}" and depth == 0:
+                break
+            depth += (token.text == "{") - (token.text == "}")
+            at += 1
+        self._at = at
 
     def accept(self, *texts: str) -> Token | None:
         """Moves past the current token if it is one of these texts."""

@@ -25,7 +25,7 @@ from paperwasp.schema.imports import connect
 from paperwasp.schema.model import Schema
 from paperwasp.schema.pending import pending
 from paperwasp.schema.problems import Problems, nearest
-from paperwasp.schema.syntax import parse_profile_text, parse_schema_text
+from paperwasp.schema.syntax import SyntaxMistakes, parse_profile_text, parse_schema_text
 from paperwasp.schema.tree import Node
 
 SCHEMA_SUFFIX: Final = ".sd"
@@ -89,6 +89,9 @@ class _Package:
     def parse(self, path: str, parser: Callable[[str, str], Node]) -> Node | None:
         try:
             return parser(self.files[path], path)
+        except SyntaxMistakes as error:
+            for mistake in error.mistakes:
+                self.problems.error(mistake.bare_message, mistake.position)
         except LanguageError as error:
             self.problems.error(error.bare_message, error.position)
         except InvalidInput as error:

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from paperwasp.errors import Position
+from paperwasp import limits
+from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing import Lexicon, Token, TokenStream
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.parsing.tokens import END
@@ -41,13 +42,25 @@ _INPUT_TYPES = ("double", "float", "long", "string", "tensor")
 
 
 def parse_schema_text(text: str, source: str) -> Node:
-    """The tree of a schema file: a `schema` or a `document`. Raises LanguageError at the first mistake."""
+    """The tree of a schema file: a `schema` or a `document`. Raises LanguageError; SyntaxMistakes for several."""
     return _Parser(LEXICON.tokenize(text, source)).file(SCHEMA_FILE)
 
 
 def parse_profile_text(text: str, source: str) -> Node:
-    """The tree of a rank profile file: one `rank-profile`. Raises LanguageError at the first mistake."""
+    """The tree of a rank profile file: one `rank-profile`. Errors as those of `parse_schema_text`."""
     return _Parser(LEXICON.tokenize(text, source)).file(PROFILE_FILE)
+
+
+class SyntaxMistakes(LanguageError):
+    """All mistakes of a file that has several, one a line."""
+
+    def __init__(self, mistakes: Sequence[LanguageError]) -> None:
+        super().__init__("\n".join(map(str, mistakes)))
+        self.mistakes = tuple(mistakes)
+
+
+class _Hopeless(LanguageError):
+    """A mistake after which there is nothing to go on with."""
 
 
 @dataclass(slots=True)
@@ -81,16 +94,24 @@ class _Draft:
 
 
 class _Parser:
-    """One pass over the tokens of one file."""
+    """One pass over the tokens of one file. After a mistake in an element it goes on with the next one."""
 
     def __init__(self, tokens: TokenStream) -> None:
         self.tokens = tokens
+        self.mistakes: list[LanguageError] = []
 
     def file(self, block: str) -> Node:
         if self.tokens.at_kind(END):
             self.tokens.fail(f"expected {' or '.join(BLOCKS[block])}, found the end")
-        node = self.element(block)
-        self.tokens.expect_end()
+        try:
+            node = self.element(block)
+            self.tokens.expect_end()
+        except LanguageError as error:
+            self.mistakes.append(error)
+        if len(self.mistakes) > 1:
+            raise SyntaxMistakes(self.mistakes)
+        if self.mistakes:
+            raise self.mistakes[0]
         return node
 
     # Elements and blocks
@@ -131,13 +152,27 @@ class _Parser:
             return
         while not self.tokens.accept("}"):
             if self.tokens.at_kind(END):
-                self.tokens.fail(f"the '{{' of {draft.node().describe()} is not closed", opening)
+                message = f"the '{{' of {draft.node().describe()} is not closed"
+                raise _Hopeless(message, self.tokens.position(opening))
             if block is Block.PROPERTIES:
                 draft.children.append(self.property())
             elif block is Block.INPUTS:
                 draft.children.append(self.input("query" if draft.keyword == "inputs" else "constant"))
             else:
-                draft.children.append(self.element(str(block)))
+                self.member(str(block), draft)
+
+    def member(self, block: str, draft: _Draft) -> None:
+        """Adds the element at the current token to `draft`; one with a mistake is noted and passed."""
+        first = self.tokens.current
+        try:
+            draft.children.append(self.element(block))
+        except _Hopeless:
+            raise
+        except LanguageError as error:
+            self.mistakes.append(error)
+            if len(self.mistakes) >= limits.PACKAGE_PROBLEMS:
+                raise _Hopeless(f"more than {limits.PACKAGE_PROBLEMS} mistakes", error.position) from None
+            self.tokens.skip_statement(first)
 
     def property(self) -> Node:
         """`key: value`, its pieces joined without space, as Vespa does."""
