@@ -28,6 +28,7 @@ from paperwasp.document.types import (
     STRING,
     TAG,
     URI,
+    AnnotationReferenceType,
     DataType,
     array_of,
     describe,
@@ -45,6 +46,7 @@ from paperwasp.tensor.json_format import tensor_of
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))
 LABELED = tensor_field(TensorType.parse("tensor(x{})"))
+MARK = AnnotationReferenceType("annotationreference<mark>", "mark")
 
 READ: list[tuple[DataType, Any, Any]] = [
     (RAW, "VW5rbm93bg==", b"Unknown"),
@@ -63,6 +65,7 @@ READ: list[tuple[DataType, Any, Any]] = [
     (map_of(INT, STRING), {"1": "one"}, {1: "one"}),
     (map_of(STRING, INT), [{"key": "a", "value": 1}], {"a": 1}),
     (map_of(STRING, PERSON), {"p": {"name": "Ann"}}, {"p": {"name": "Ann"}}),
+    (struct_of("found", {"by": MARK, "age": INT}), {"age": 1}, {"age": 1}),
     (PERSON, {"name": "Ann", "ages": [1, 2], "at": None}, {"name": "Ann", "ages": [1, 2]}),
     (array_of(PERSON), [{"name": "Ann"}, {}], [{"name": "Ann"}, {}]),
     (array_of(array_of(INT)), [[1], []], [[1], []]),
@@ -101,6 +104,7 @@ def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
         (VECTOR, [1], "expected 2 value(s), found 1"),
         (VECTOR, {"a": 1}, "expected an array"),
         (LABELED, {"a": "x"}, "a: expected a number, found a string"),
+        (struct_of("found", {"by": MARK}), {"by": {}}, "field 'by': An annotation reference has no form in JSON"),
     ],
 )
 def test_refuses(data_type: DataType, given_json: Any, message: str) -> None:

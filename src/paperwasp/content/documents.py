@@ -22,7 +22,6 @@ from paperwasp.document.converters import Converter, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import render_of
 from paperwasp.document.types import STRING, ArrayType, DataType, MapType, StructType
-from paperwasp.errors import InvalidInput
 from paperwasp.store.document_store import StoredDocument
 
 Json = Any
@@ -88,7 +87,7 @@ class DocumentCodec:
         prune = self._pruners.get(name)
         try:
             return convert(value if prune is None else prune(value))
-        except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, InvalidInput):
+        except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError):
             return None
 
     def _dump(self, fields: dict[str, Any]) -> bytes:
@@ -118,21 +117,11 @@ def type_of_id(id_text: str) -> str:
 
 
 def _converter(data_type: DataType) -> Converter:
-    """The reader of a type's stored values. Where there is none yet, all are refused."""
-    try:
-        convert = converter_of(data_type)
-    except InvalidInput as error:
-        return _refuse_all(error.message)
+    """The reader of a type's stored values."""
+    convert = converter_of(data_type)
     if data_type == STRING:  # text was looked through when it came
         return lambda value: value if type(value) is str else convert(value)
     return convert
-
-
-def _refuse_all(reason: str) -> Converter:
-    def refuse(_: Any) -> Value:
-        raise InvalidInput(reason)
-
-    return refuse
 
 
 def _pruner(data_type: DataType) -> Callable[[Json], Json] | None:

@@ -18,7 +18,6 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.attribute import LONGEST_ROW, Column, create_column
-from paperwasp.document.converters import converter_of
 from paperwasp.document.types import ArrayType, DataType, describe, described
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
@@ -180,19 +179,8 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
 
 
 def _check_of(data_type: DataType) -> Callable[[Any], bool]:
-    """The check of a field's values. One that cannot be read back from the store is refused."""
-    try:
-        converter_of(data_type)
-    except InvalidInput as error:
-        return _refuse_all(error.message)
+    """The check of a field's values."""
     check = check_of(data_type)
     if isinstance(data_type, ArrayType):
         return lambda value: check(value) and len(value) <= LONGEST_ROW
     return check
-
-
-def _refuse_all(reason: str) -> Callable[[Any], bool]:
-    def refuse(_: Any) -> bool:
-        raise InvalidInput(reason)
-
-    return refuse

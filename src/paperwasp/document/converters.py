@@ -32,6 +32,7 @@ from paperwasp.document.types import (
     INT,
     POSITION,
     RAW,
+    AnnotationReferenceType,
     ArrayType,
     DataType,
     MapType,
@@ -87,9 +88,9 @@ def converter_of(data_type: DataType) -> Converter:
             return _reference_converter(data_type)
         case TensorFieldType():
             return _tensor_converter(data_type)
-    if (single := _SINGLE.get(data_type.name)) is None:
-        raise InvalidInput(f"Values of type '{data_type}' are not supported yet")
-    return single
+        case AnnotationReferenceType():
+            return _refuse
+    return _SINGLE[data_type.name]
 
 
 def check_text(text: str) -> None:
@@ -301,6 +302,10 @@ def _reference_converter(data_type: ReferenceType) -> Converter:
         return text
 
     return convert_reference
+
+
+def _refuse(value: Any) -> Value:
+    raise ValueError("An annotation reference has no form in JSON")
 
 
 def _tensor_converter(data_type: TensorFieldType) -> Converter:

@@ -17,6 +17,7 @@ from paperwasp.document.types import (
     INT,
     POSITION,
     RAW,
+    AnnotationReferenceType,
     ArrayType,
     DataType,
     MapType,
@@ -51,6 +52,8 @@ def check_of(data_type: DataType) -> Check:
             return _number(data_type)
         case TensorFieldType():
             return lambda value: type(value) is Tensor and value.type == data_type.tensor
+        case AnnotationReferenceType():
+            return lambda value: False
     if data_type == RAW:
         return lambda value: type(value) is bytes
     if data_type == POSITION:

@@ -81,11 +81,14 @@ class TypeScope:
         self._sizes: dict[str, tuple[int, int]] = {}
         """Name of a type → the parts within it and its depth."""
         self._known: dict[str, DataType] = {}
+        annotated = tuple(annotations)
+        self._declare_annotations(annotated)
         for node in structs:
             self._declare(node)
         for name in tuple(self.declared):
             self._struct(name)
-        self._declare_annotations(tuple(annotations))
+        for node in annotated:
+            self._fields(node, {})
 
     def _declare(self, node: Node) -> None:
         if node.name in self.declared or node.name in self.structs:
@@ -105,7 +108,6 @@ class TypeScope:
                 if parent not in self.annotations:
                     message = f"annotation {node.name} inherits {parent!r}, which does not exist"
                     self.problems.error(message + nearest(parent, self.annotations), node.position)
-            self._fields(node, {})
 
     # Structs
 
