@@ -151,6 +151,8 @@ RANK_ARGUMENT_CHARACTERS: Final = 10_000
 """Of one argument of a rank feature, with the arguments of functions put in their places."""
 RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
+BOOST_TABLE_VALUES: Final = 1 << 16
+"""In one table of a native rank feature. A field may have several, and a schema many fields."""
 RANK_INFERENCE_NODES: Final = 500_000
 """Nodes whose types are found out for one rank profile, each call of a function with other arguments anew."""
 RANK_TREES_CHARACTERS: Final = 1024 * 1024

@@ -163,7 +163,8 @@ def test_tables_of_a_field_and_no_normalization() -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["cubic(1,2)", "linear(1)", "linear(1,2,3,4)", "linear(a,b)", "linear", "linear(1,0,0)"]
+    "table",
+    ["cubic(1,2)", "linear(1)", "linear(1,2,3,4)", "linear(a,b)", "linear", "linear(1,0,0)", "linear(1,0,65537)"],
 )
 def test_a_wrong_table_is_refused(table: str) -> None:
     with pytest.raises(LanguageError, match="boost table"):

@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.features.family import Floats, RankSetup
 
 DEFAULT_SIZE: Final = 256
-LARGEST_SIZE: Final = 1 << 20
 _ARGUMENTS: Final = {"expdecay": 2, "loggrowth": 3, "linear": 2}
 
 
@@ -48,8 +48,8 @@ def boost_table(text: str) -> BoostTable:
     if len(numbers) not in (count, count + 1):
         raise LanguageError(f"boost table {text!r}: {match[1]} takes {count} numbers and, if wanted, a size")
     size = numbers[count] if len(numbers) > count else DEFAULT_SIZE
-    if not 1 <= size <= LARGEST_SIZE:
-        raise LanguageError(f"boost table {text!r}: the size must be 1 to {LARGEST_SIZE}")
+    if not 1 <= size <= limits.BOOST_TABLE_VALUES:
+        raise LanguageError(f"boost table {text!r}: the size must be 1 to {limits.BOOST_TABLE_VALUES}")
     return BoostTable(_values(match[1], numbers, np.arange(int(size), dtype=np.float64)))
 
 
