@@ -151,6 +151,10 @@ RANK_ARGUMENT_CHARACTERS: Final = 10_000
 """Of one argument of a rank feature, with the arguments of functions put in their places."""
 RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
+FIELD_LENGTH: Final = 2**31 - 1
+"""In words, where a rank property says one."""
+LISTED_TERMS: Final = 100
+"""Terms whose features are among the default rank features, by rank properties."""
 BOOST_TABLE_VALUES: Final = 1 << 16
 """In one table of a native rank feature. A field may have several, and a schema many fields."""
 RANK_INFERENCE_NODES: Final = 500_000

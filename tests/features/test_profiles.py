@@ -164,6 +164,23 @@ def test_default_rank_features_have_values() -> None:
         assert np.isfinite(evaluate(program, context)).all(), name
 
 
+@pytest.mark.parametrize("value", ["inf", "nan", "1e30", "-1e400"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "nativeProximity.slidingWindowSize",
+        "nativeFieldMatch.minFieldLength",
+        "nativeFieldMatch.averageFieldLength.title",
+        "term.numTerms",
+        "fieldTermMatch.numTerms",
+    ],
+)
+def test_rank_properties_that_are_too_large(key: str, value: str) -> None:
+    problems = problems_of(f"rank-profile p {{ rank-properties {{ {key}: {value} }} }}")
+    assert "at most" in problems[0]
+    assert problems[0].startswith("schemas/music.sd, ")
+
+
 def test_work_ends_where_there_are_many_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SCHEMA_PROBLEMS", 10)
     unknown = " + ".join(f"unknown{number}" for number in range(30))

@@ -69,6 +69,13 @@ class RankSetup:
         except ValueError:
             raise LanguageError(f"rank property {keys[0]} is no number: {text!r}") from None
 
+    def whole(self, default: int, most: int, *keys: str) -> int:
+        """As `number`, without what is behind the point; at most `most`."""
+        number = self.number(default, *keys)
+        if not -most <= number <= most:
+            raise LanguageError(f"rank property {keys[0]} is {number:g}: at most {most}")
+        return int(number)
+
     def weight(self, name: str) -> int:
         """The weight of a field: the profile's, or the field's own."""
         return self.profile.field_weights.get(name, self.schema.fields[name].weight)

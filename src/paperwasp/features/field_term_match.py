@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
@@ -22,7 +23,7 @@ DEFAULT_LISTED_TERMS: Final = 5
 def _listed(setup: RankSetup) -> Iterable[str]:
     for field in setup.index_fields:
         keys = (f"fieldTermMatch({field}).numTerms", f"fieldTermMatch.numTerms.{field}", "fieldTermMatch.numTerms")
-        for number in range(int(setup.number(DEFAULT_LISTED_TERMS, *keys))):
+        for number in range(setup.whole(DEFAULT_LISTED_TERMS, limits.LISTED_TERMS, *keys)):
             yield f"fieldTermMatch({field},{number}).firstPosition"
             yield f"fieldTermMatch({field},{number}).occurrences"
 

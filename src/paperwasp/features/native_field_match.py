@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paperwasp import limits
 from paperwasp.features.base import MatchContext, RankTerm
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, register
@@ -57,15 +58,16 @@ def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     key = "firstOccurrenceImportance"
     importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
     highest = first.max * importance + count.max * (1.0 - importance) if uses_normalization(setup) else 1.0
-    length = setup.number(-1, f"{NAME}({field}).averageFieldLength", f"{NAME}.averageFieldLength.{field}")
+    keys = (f"{NAME}({field}).averageFieldLength", f"{NAME}.averageFieldLength.{field}")
+    length = setup.whole(-1, limits.FIELD_LENGTH, *keys)
     return FieldParameters(
         weight=setup.weight(field),
         first_table=first,
         count_table=count,
         first_importance=importance,
         highest=highest or 1.0,
-        fixed_length=int(length) if length >= 0 else None,
-        least_length=int(setup.number(6, f"{NAME}.minFieldLength")),
+        fixed_length=length if length >= 0 else None,
+        least_length=setup.whole(6, limits.FIELD_LENGTH, f"{NAME}.minFieldLength"),
     )
 
 

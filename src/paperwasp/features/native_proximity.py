@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.features.base import MatchContext, RankTerm
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, register
@@ -83,7 +84,7 @@ def _connectivity(terms: list[tuple[int, RankTerm]], at: int) -> float:
 @register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
-    window = int(setup.number(4, f"{NAME}.slidingWindowSize"))
+    window = setup.whole(4, limits.FIELD_LENGTH, f"{NAME}.slidingWindowSize")
 
     def compute(context: MatchContext) -> Floats:
         scores = np.zeros(len(context.lids))

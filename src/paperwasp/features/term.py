@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from paperwasp import limits
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
@@ -14,7 +15,7 @@ DEFAULT_LISTED_TERMS = 5
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    count = int(setup.number(DEFAULT_LISTED_TERMS, "term.numTerms"))
+    count = setup.whole(DEFAULT_LISTED_TERMS, limits.LISTED_TERMS, "term.numTerms")
     outputs = ("connectedness", "significance", "weight")
     return [f"term({number}).{output}" for number in range(count) for output in outputs]
 

@@ -378,7 +378,7 @@ class _ProfileCompiler:
         try:
             features = [name for name in default_features() if _family(name) in named]
         except LanguageError as error:
-            self.problems.append(error)
+            self.problems.append(LanguageError(error.bare_message, self.profile.position))
             return
         for name in features:
             self.program(compiler, Source(name, name, None, self.around))
