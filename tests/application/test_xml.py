@@ -35,6 +35,8 @@ def test_a_fragment_has_the_places_of_its_file() -> None:
         parse_fragment(b"</around><around>"[:9] + b"x</b>", "f.xml", "b")
     with pytest.raises(LanguageError):
         parse_fragment(b"</around><around>", "f.xml", "around")
+    with pytest.raises(LanguageError, match=r"mismatched tag: 'a' of line 2, column 1 is not closed"):
+        parse_fragment(b"<b/>\n<a>", "f.xml", "around")
 
 
 @pytest.mark.parametrize(

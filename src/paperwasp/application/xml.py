@@ -57,7 +57,7 @@ def _parse(content: bytes, builder: _Builder) -> Element:
     try:
         defusedxml.sax.parseString(content, builder, forbid_dtd=True)
     except SAXException as error:
-        raise LanguageError(error.getMessage(), builder.position(error)) from error
+        raise LanguageError(builder.told(error), builder.position(error)) from error
     except DefusedXmlException as error:
         message = "Document type declarations and entities are not allowed"
         raise LanguageError(message, builder.position(error)) from error
@@ -69,6 +69,8 @@ def _parse(content: bytes, builder: _Builder) -> Element:
 
 
 _START: Final = (1, 0)
+_UNCLOSED: Final = ("mismatched tag", "no element found")
+"""What the parser says where an element was not closed, far from where it begins."""
 
 
 class _Builder(ContentHandler):
@@ -91,6 +93,16 @@ class _Builder(ContentHandler):
         place = error if isinstance(error, SAXParseException) else self._locator
         line, column = (place.getLineNumber(), place.getColumnNumber()) if place else _START
         return Position(self.start.source, max((line or 1) - self._lines_before, 1), (column or 0) + 1)
+
+    def told(self, error: SAXException) -> str:
+        """What the parser says is wrong, and which element it still waits for to end."""
+        message = error.getMessage()
+        of_the_file = self._open[1 if self._lines_before else 0 :]
+        if message not in _UNCLOSED or not of_the_file:
+            return message
+        opened = of_the_file[-1][0]
+        place = opened.position
+        return f"{message}: '{opened.tag}' of line {place.line}, column {place.column} is not closed"
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
         if len(self._open) >= limits.XML_DEPTH:
