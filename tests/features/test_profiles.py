@@ -181,6 +181,15 @@ def test_rank_properties_that_are_too_large(key: str, value: str) -> None:
     assert problems[0].startswith("schemas/music.sd, ")
 
 
+@pytest.mark.parametrize(
+    "feature", ["term(%s)", "matches(title,%s)", "fieldTermMatch(title,%s)", "termDistance(title,1,%s)"]
+)
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 10, '"²"'])
+def test_numbers_in_arguments_that_are_none(feature: str, number: str) -> None:
+    [problem] = problems_of(f"rank-profile p {{ match-features: {feature % number} }}")
+    assert "takes a number counted from 0" in problem
+
+
 def test_work_ends_where_there_are_many_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SCHEMA_PROBLEMS", 10)
     unknown = " + ".join(f"unknown{number}" for number in range(30))

@@ -11,9 +11,8 @@ import math
 import numpy as np
 
 from paperwasp.document.types import BOOL, STRING, URI, ArrayType, NumericType, TensorFieldType
-from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
-from paperwasp.features.family import Compute, Floats, RankSetup, constant, register
+from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
 from paperwasp.tensor.types import NUMBER, TensorType
 
 
@@ -52,19 +51,13 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return _count(name) if is_array and len(arguments) == 1 else constant(0.0 if is_array else 1.0)
     if output in ("weight", "contains"):
         return constant(0.0)
-    element = _element_number(arguments[1]) if len(arguments) == 2 else None
+    element = number_in(arguments[1], "attribute") if len(arguments) == 2 else None
     if is_array and element is None:
         return constant(0.0)
     if is_array and element is not None:
         return _element(name, element)
     # A single value is the value at any index, as Vespa looks it up. A bool has no unset value.
     return _value(name, math.nan if described.type != BOOL else 0.0)
-
-
-def _element_number(argument: str) -> int:
-    if not argument.isdigit():
-        raise LanguageError(f"attribute takes the number of an element, counted from 0, not {argument!r}")
-    return int(argument)
 
 
 def _value(name: str, unset: float) -> Compute:

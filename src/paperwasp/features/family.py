@@ -140,6 +140,8 @@ class Family:
     """Whether it has more outputs than those that are named."""
 
 
+_DIGITS: Final = 9
+"""Of the largest number that an argument may be, which fits whatever computes with it."""
 _FAMILIES: Final[dict[str, Family]] = {}
 
 
@@ -192,14 +194,20 @@ def _check_argument(kind: Parameter, argument: str, setup: RankSetup, feature: s
     if kind in ("name", "expression"):
         return ""
     if kind == "number":
-        if not (argument.isascii() and argument.isdigit()):
-            raise LanguageError(f"rank feature {feature!r} takes a number counted from 0, not {argument!r}")
+        number_in(argument, feature)
         return ""
     if kind == "attribute-feature":
         if not (argument.startswith("attribute(") and argument.endswith(")")):
             raise LanguageError(f"rank feature {feature!r} takes attribute(name), not {argument!r}")
         kind, argument = "attribute", argument[10:-1]
     return check_field(kind, argument, setup, feature)
+
+
+def number_in(argument: str, feature: str) -> int:
+    """The number that an argument is. Raises LanguageError for anything else."""
+    if not (argument.isascii() and argument.isdigit() and len(argument) <= _DIGITS):
+        raise LanguageError(f"rank feature {feature!r} takes a number counted from 0, not {argument!r}")
+    return int(argument)
 
 
 def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> str:
