@@ -12,7 +12,9 @@ from paperwasp.http.messages import Request, path_segments
 
 TENANTS: Final = "/application/v2/tenant"
 TENANT: Final = TENANTS + "/{tenant}"
-APPLICATION: Final = TENANT + "/application/{application}/environment/{environment}/region/{region}/instance/{instance}"
+SHORT_APPLICATION: Final = TENANT + "/application/{application}"
+"""The path of the instance `default` of an application."""
+APPLICATION: Final = SHORT_APPLICATION + "/environment/{environment}/region/{region}/instance/{instance}"
 """The path of an application. Environment and region name no other application: there is one zone."""
 SESSION: Final = TENANT + "/session/{session}"
 _APPLICATION_SEGMENTS: Final = APPLICATION.removeprefix("/").split("/")
@@ -20,7 +22,7 @@ _APPLICATION_SEGMENTS: Final = APPLICATION.removeprefix("/").split("/")
 
 def application_in_path(names: Mapping[str, str]) -> ApplicationId:
     """The application that a path names, whether there is one or not."""
-    return ApplicationId(names["tenant"], names["application"], names["instance"])
+    return ApplicationId(names["tenant"], names["application"], names.get("instance", DEFAULT))
 
 
 def application_in_parameters(tenant: str, parameters: Mapping[str, str]) -> ApplicationId:

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paperwasp.configserver.addresses import APPLICATION, TENANT, application_in_path, application_url
+from paperwasp.configserver.addresses import (
+    APPLICATION,
+    SHORT_APPLICATION,
+    TENANT,
+    application_in_path,
+    application_url,
+)
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import seconds
@@ -43,7 +49,7 @@ class ApplicationApi:
     def bind(self, router: Router) -> None:
         for path in (TENANT + "/application", TENANT + "/application/"):
             router.add("GET", path, self.applications)
-        for path in (APPLICATION, APPLICATION + "/"):
+        for path in (APPLICATION, APPLICATION + "/", SHORT_APPLICATION):
             router.add("GET", path, self.status)
             router.add("DELETE", path, self.delete)
         router.add("POST", APPLICATION + "/restart", self.restart)
