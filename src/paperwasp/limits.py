@@ -13,6 +13,8 @@ INDEXING_SCRIPT_DEPTH: Final = 30
 """Nesting of blocks and parentheses in one indexing script."""
 DATA_TYPE_DEPTH: Final = 30
 """Nesting of collections and structs in one data type."""
+VALUE_DEPTH: Final = 100
+"""Nesting of objects and arrays in a value of a struct that holds itself."""
 DATA_TYPE_PARTS: Final = 10_000
 """Types within one data type, each counted as often as it is there."""
 SCHEMA_PARTS: Final = 1_000_000

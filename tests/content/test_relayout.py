@@ -51,7 +51,7 @@ from paperwasp.errors import InvalidInput, InvalidQuery, NoSpace, Overload
 from paperwasp.operators import plan
 from paperwasp.query import Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.schema.model import AttributeSettings, Field, FieldSet, IndexSettings
+from paperwasp.schema.model import AttributeSettings, Field, FieldSet, IndexSettings, Schema
 from paperwasp.tensor.types import TensorType
 
 YEAR, NOTE = Field("year", INT, attribute=ATTRIBUTE), Field("note", STRING)
@@ -219,6 +219,23 @@ def test_members_of_structs_come_and_go(tmp_path: Path) -> None:
         node.apply(put("1", all={"k": [{"a": 1, "b": "x"}, {"b": "y"}]}))
         configure(node, 2, field(a=INT, c=LONG))
         assert node.get("1") == {"all": {"k": [{"a": 1}, {}]}}
+
+
+def test_structs_within_themselves(tmp_path: Path) -> None:
+    text = "schema music {{ document music {{ struct folder {{ {} }} field top type folder {{}} }} }}"
+
+    def folders(members: str) -> dict[str, Schema]:
+        return dict(parse_schemas({"schemas/music.sd": text.format(members)}).schemas)
+
+    name, size = "field name type string {}", "field size type int {}"
+    whole = folders(f"{name} {size} field sub type array<folder> {{}}")
+    value = {"name": "a", "sub": [{"size": 1}, {"name": "b", "sub": [{"name": "c", "size": 2}]}]}
+    with started(tmp_path, whole) as node:
+        assert node.apply(put("a", top=value)) == [False]
+    with started(tmp_path, whole) as node:
+        assert node.get("a") == {"top": value}
+        node.node.configure(2, folders(f"{name} field sub type array<folder> {{}}"))
+        assert node.get("a") == {"top": {"name": "a", "sub": [{}, {"name": "b", "sub": [{"name": "c"}]}]}}
 
 
 def test_layouts_say_every_type() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp import limits
 from paperwasp.document.converters import GeoPosition, converter_of
 from paperwasp.document.output import render_of
 from paperwasp.document.types import (
@@ -46,6 +47,12 @@ from paperwasp.tensor.json_format import tensor_of
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))
 LABELED = tensor_field(TensorType.parse("tensor(x{})"))
+FOLDER = described(
+    {
+        "struct": "folder",
+        "fields": [["name", "string"], ["sub", {"inner": "folder"}], ["at", {"array": {"inner": "folder"}}]],
+    }
+)
 MARK = AnnotationReferenceType("annotationreference<mark>", "mark")
 
 READ: list[tuple[DataType, Any, Any]] = [
@@ -66,6 +73,8 @@ READ: list[tuple[DataType, Any, Any]] = [
     (map_of(STRING, INT), [{"key": "a", "value": 1}], {"a": 1}),
     (map_of(STRING, PERSON), {"p": {"name": "Ann"}}, {"p": {"name": "Ann"}}),
     (struct_of("found", {"by": MARK, "age": INT}), {"age": 1}, {"age": 1}),
+    (FOLDER, {"sub": {"at": [{"name": "x"}, {}]}}, {"sub": {"at": [{"name": "x"}, {}]}}),
+    (map_of(STRING, FOLDER), {"a": {"sub": {}}}, {"a": {"sub": {}}}),
     (PERSON, {"name": "Ann", "ages": [1, 2], "at": None}, {"name": "Ann", "ages": [1, 2]}),
     (array_of(PERSON), [{"name": "Ann"}, {}], [{"name": "Ann"}, {}]),
     (array_of(array_of(INT)), [[1], []], [[1], []]),
@@ -82,6 +91,7 @@ def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
     found = converter_of(data_type)(given_json)
     assert found == value
     assert check_of(data_type)(found)
+    assert described(describe(data_type)) == data_type
 
 
 @pytest.mark.parametrize(
@@ -99,6 +109,7 @@ def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
         (PERSON, {"nick": "A"}, "No field 'nick' in struct 'person', which has: name, ages, at"),
         (PERSON, {"ages": ["x"]}, "field 'ages': element 0: For input string"),
         (PERSON, [], "Expected an object, got an array"),
+        (FOLDER, {"sub": {"at": [{}, {"nam": "x"}]}}, "field 'sub': field 'at': element 1: No field 'nam'"),
         (reference_to("artist"), "id:ns:song::1", "is no document of type 'artist'"),
         (reference_to("artist"), "artist-1", "Unparseable id 'artist-1'"),
         (VECTOR, [1], "expected 2 value(s), found 1"),
@@ -110,6 +121,22 @@ def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
 def test_refuses(data_type: DataType, given_json: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         converter_of(data_type)(given_json)
+
+
+def test_values_of_a_struct_within_itself_have_a_depth() -> None:
+    def nested(depth: int) -> Any:
+        value: Any = {"name": "x"}
+        for _ in range(depth):
+            value = {"sub": value}
+        return value
+
+    deepest = nested(limits.VALUE_DEPTH - 1)
+    value = converter_of(FOLDER)(deepest)
+    assert check_of(FOLDER)(value)
+    assert orjson.loads(orjson.dumps(render_of(FOLDER)(value))) == deepest
+    for depth in (limits.VALUE_DEPTH, 1000):
+        with pytest.raises(ValueError, match="nested deeper than"):
+            converter_of(FOLDER)(nested(depth))
 
 
 def values(data_type_and_values: tuple[DataType, st.SearchStrategy[Any]]) -> st.SearchStrategy[tuple[DataType, Any]]:

@@ -21,10 +21,11 @@ from paperwasp.content.layout import TypeLayout
 from paperwasp.document.converters import Converter, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import render_of
-from paperwasp.document.types import STRING, ArrayType, DataType, MapType, StructType
+from paperwasp.document.types import STRING, ArrayType, DataType, InnerStructType, MapType, StructType
 from paperwasp.store.document_store import StoredDocument
 
 Json = Any
+Prune = Callable[[Json], Json]
 _EMPTY: tuple[Json, ...] = ("", [], {})
 
 
@@ -124,19 +125,33 @@ def _converter(data_type: DataType) -> Converter:
     return convert
 
 
-def _pruner(data_type: DataType) -> Callable[[Json], Json] | None:
-    """Takes away members of structs that the type does not have (any more); None where there are no structs."""
+def _pruner(data_type: DataType, outer: Prune | None = None) -> Prune | None:
+    """Takes away members of structs that the type does not have (any more); None where there are no structs.
+
+    `outer`: that of the struct which the type is in.
+    """
     match data_type:
         case StructType():
-            inner = {name: _pruner(member) or _same for name, member in data_type.fields}
-            return lambda members: {name: inner[name](value) for name, value in members.items() if name in inner}
+            return _struct_pruner(data_type)
+        case InnerStructType():
+            return outer
         case ArrayType():
-            element = _pruner(data_type.element)
+            element = _pruner(data_type.element, outer)
             return element and (lambda values: [element(value) for value in values])
         case MapType():
-            item = _pruner(data_type.value)
+            item = _pruner(data_type.value, outer)
             return item and (lambda entries: {key: item(value) for key, value in entries.items()})
     return None
+
+
+def _struct_pruner(data_type: StructType) -> Prune:
+    inner: dict[str, Prune] = {}
+
+    def prune(members: Json) -> Json:
+        return {name: inner[name](value) for name, value in members.items() if name in inner}
+
+    inner |= {name: _pruner(member, prune) or _same for name, member in data_type.fields}
+    return prune
 
 
 def _same(value: Json) -> Json:

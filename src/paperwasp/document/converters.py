@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from paperwasp import limits
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
 from paperwasp.document.types import (
@@ -35,6 +36,7 @@ from paperwasp.document.types import (
     AnnotationReferenceType,
     ArrayType,
     DataType,
+    InnerStructType,
     MapType,
     NumericType,
     ReferenceType,
@@ -71,23 +73,25 @@ class GeoPosition(NamedTuple):
     y: int
 
 
-def converter_of(data_type: DataType) -> Converter:
-    """The function that turns a JSON value into a value of `data_type`."""
+def converter_of(data_type: DataType, outer: Converter | None = None) -> Converter:
+    """The function that turns a JSON value into a value of `data_type`; `outer`: that of the struct it is in."""
     match data_type:
         case ArrayType():
-            return _array_converter(converter_of(data_type.element))
+            return _array_converter(converter_of(data_type.element, outer))
         case NumericType():
             return _SINGLE.get(data_type.name) or _integer_converter(data_type)
         case WeightedSetType():
             return _map_converter(converter_of(data_type.key), _integer_converter(INT))
         case MapType():
-            return _map_converter(converter_of(data_type.key), converter_of(data_type.value))
+            return _map_converter(converter_of(data_type.key), converter_of(data_type.value, outer))
         case StructType():
             return _struct_converter(data_type)
         case ReferenceType():
             return _reference_converter(data_type)
         case TensorFieldType():
             return _tensor_converter(data_type)
+        case InnerStructType() if outer is not None:
+            return outer
         case AnnotationReferenceType():
             return _refuse
     return _SINGLE[data_type.name]
@@ -269,7 +273,7 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
 
 
 def _struct_converter(data_type: StructType) -> Converter:
-    converters = {name: converter_of(inner) for name, inner in data_type.fields}
+    converters: dict[str, Converter] = {}
 
     def convert_struct(value: Any) -> dict[str, Value]:
         if not isinstance(value, dict):
@@ -278,7 +282,20 @@ def _struct_converter(data_type: StructType) -> Converter:
             raise ValueError(f"No field '{unknown}' in struct '{data_type}', which has: {', '.join(converters)}")
         return {name: _member(name, converters[name], item) for name, item in value.items() if item is not None}
 
+    converters |= {name: converter_of(inner, convert_struct) for name, inner in data_type.fields}
+    if any(isinstance(inner, InnerStructType) for inner in data_type.walk()):
+        return lambda value: convert_struct(_within_depth(value))
     return convert_struct
+
+
+def _within_depth(value: Any, depth: int = 0) -> Any:
+    """The value, unless it is nested deeper than who walks it can go. Types that have an end need no such look."""
+    if isinstance(value, dict | list):
+        if depth == limits.VALUE_DEPTH:
+            raise ValueError(f"the value is nested deeper than {limits.VALUE_DEPTH}")
+        for item in value.values() if isinstance(value, dict) else value:
+            _within_depth(item, depth + 1)
+    return value
 
 
 def _member(name: str, convert: Converter, value: Any) -> Value:

@@ -23,6 +23,7 @@ from paperwasp.document.types import (
     RAW,
     ArrayType,
     DataType,
+    InnerStructType,
     MapType,
     StructType,
     TensorFieldType,
@@ -34,24 +35,38 @@ Render = Callable[[Any], Any]
 _MICRO: Final = 1_000_000
 
 
-def render_of(data_type: DataType) -> Render | None:
-    """How a value is made ready for JSON (NumPy scalars included); None where it is as it is."""
+def render_of(data_type: DataType, outer: Render | None = None) -> Render | None:
+    """How a value is made ready for JSON (NumPy scalars included); None where it is as it is.
+
+    `outer`: how the struct is that the value is in.
+    """
     match data_type:
         case ArrayType():
-            render = render_of(data_type.element)
+            render = render_of(data_type.element, outer)
             return None if render is None else lambda values: [render(value) for value in values]
         case WeightedSetType():
             name_of = _key_render(data_type.key)
             return lambda weights: {name_of(key): weight for key, weight in weights.items()}
         case MapType():
-            key_of, item = _key_render(data_type.key), render_of(data_type.value) or _same
+            key_of, item = _key_render(data_type.key), render_of(data_type.value, outer) or _same
             return lambda entries: {key_of(key): item(value) for key, value in entries.items()}
         case StructType():
-            renders = {name: render for name, inner in data_type.fields if (render := render_of(inner))}
-            return lambda members: {name: renders.get(name, _same)(value) for name, value in members.items()}
+            return _struct_render(data_type)
+        case InnerStructType():
+            return outer
         case TensorFieldType():
             return tensor_json
     return _SINGLE.get(data_type.name)
+
+
+def _struct_render(data_type: StructType) -> Render:
+    renders: dict[str, Render] = {}
+
+    def render_struct(members: Any) -> Any:
+        return {name: renders.get(name, _same)(value) for name, value in members.items()}
+
+    renders |= {name: render for name, inner in data_type.fields if (render := render_of(inner, render_struct))}
+    return render_struct
 
 
 def _same(value: Any) -> Any:

@@ -116,6 +116,14 @@ class StructType(DataType):
 
 
 @dataclass(frozen=True, slots=True)
+class InnerStructType(DataType):
+    """A struct within itself, by its name: no type can hold itself whole. It is there only within that struct."""
+
+    structs: Mapping[str, DataType] = field(compare=False, repr=False)
+    """By name, where the whole one is found."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceType(DataType):
     """`reference<…>`: the id of a document of type `target`."""
 
@@ -154,6 +162,18 @@ def struct_of(name: str, fields: Mapping[str, DataType]) -> StructType:
     return StructType(name, tuple(fields.items()))
 
 
+def unrolled(type_: DataType) -> DataType:
+    """The type of a field of a struct, as it is outside of the struct."""
+    match type_:
+        case ArrayType():
+            return array_of(unrolled(type_.element))
+        case MapType():
+            return map_of(type_.key, unrolled(type_.value))
+        case InnerStructType():
+            return type_.structs[type_.name]
+    return type_
+
+
 def reference_to(target: str) -> ReferenceType:
     return ReferenceType(f"reference<{target}>", target)
 
@@ -177,6 +197,8 @@ def describe(type_: DataType) -> Any:
             return {"map": [describe(type_.key), describe(type_.value)]}
         case StructType():
             return {"struct": type_.name, "fields": [[name, describe(inner)] for name, inner in type_.fields]}
+        case InnerStructType():
+            return {"inner": type_.name}
         case ReferenceType():
             return {"reference": type_.target}
         case AnnotationReferenceType():
@@ -186,19 +208,27 @@ def describe(type_: DataType) -> Any:
     return type_.name
 
 
-def described(description: Any) -> DataType:
-    """The type that `describe` gave. Errors: KeyError, ValueError for what it never gives."""
+def described(description: Any, structs: dict[str, DataType] | None = None) -> DataType:
+    """The type that `describe` gave. Errors: KeyError, ValueError for what it never gives.
+
+    `structs`: where structs that hold themselves find themselves.
+    """
+    structs = {} if structs is None else structs
     match description:
         case str():
             return SINGLE_TYPES[description]
         case {"array": element}:
-            return array_of(described(element))
+            return array_of(described(element, structs))
         case {"weightedset": key, "flags": [create, remove], "name": name}:
             return WeightedSetType(name, described(key), create, remove)
         case {"map": [key, value]}:
-            return map_of(described(key), described(value))
+            return map_of(described(key), described(value, structs))
         case {"struct": name, "fields": fields}:
-            return StructType(name, tuple((field_name, described(inner)) for field_name, inner in fields))
+            within: dict[str, DataType] = {}
+            members = tuple((field_name, described(inner, within)) for field_name, inner in fields)
+            return within.setdefault(name, StructType(name, members))
+        case {"inner": name}:
+            return InnerStructType(name, structs)
         case {"reference": target}:
             return reference_to(target)
         case {"annotationreference": annotation}:

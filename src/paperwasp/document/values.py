@@ -20,6 +20,7 @@ from paperwasp.document.types import (
     AnnotationReferenceType,
     ArrayType,
     DataType,
+    InnerStructType,
     MapType,
     NumericType,
     StructType,
@@ -33,21 +34,23 @@ Check = Callable[[Any], bool]
 _LARGEST: Final = {FLOAT16.name: 65504.0, FLOAT.name: 3.4028234663852886e38, "double": math.inf}
 
 
-def check_of(data_type: DataType) -> Check:
-    """The function that says whether a value is one of this type.
+def check_of(data_type: DataType, outer: Check | None = None) -> Check:
+    """The function that says whether a value is one of this type; `outer`: that of the struct it is in.
 
     A lone surrogate is found later, when the text is encoded.
     """
     match data_type:
         case ArrayType():
-            element = check_of(data_type.element)
+            element = check_of(data_type.element, outer)
             return lambda value: type(value) is list and all(map(element, value))
         case WeightedSetType():
             return _entries(check_of(data_type.key), check_of(INT))
         case MapType():
-            return _entries(check_of(data_type.key), check_of(data_type.value))
+            return _entries(check_of(data_type.key), check_of(data_type.value, outer))
         case StructType():
-            return _members({name: check_of(inner) for name, inner in data_type.fields})
+            return _members(data_type)
+        case InnerStructType() if outer is not None:
+            return outer
         case NumericType():
             return _number(data_type)
         case TensorFieldType():
@@ -76,8 +79,11 @@ def _entries(key: Check, item: Check) -> Check:
     return lambda value: type(value) is dict and all(map(key, value)) and all(map(item, value.values()))
 
 
-def _members(checks: dict[str, Check]) -> Check:
+def _members(data_type: StructType) -> Check:
+    checks: dict[str, Check] = {}
+
     def check(value: Any) -> bool:
         return type(value) is dict and all(name in checks and checks[name](item) for name, item in value.items())
 
+    checks |= {name: check_of(inner, check) for name, inner in data_type.fields}
     return check

@@ -1,7 +1,7 @@
 """Names of field types → data types, with the structs that a schema declares.
 
-A struct's type holds the types of its fields, so a struct within itself has none: cycles are refused. Depth and size of
-a type are limited, as a few structs of structs can make a type that has no end for all who walk it.
+A struct's type holds the types of its fields, and itself by its name; longer cycles are refused. Depth and size of a
+type are limited, as a few structs of structs can make a type that has no end for all who walk it.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field-types
 """
@@ -27,6 +27,7 @@ from paperwasp.document.types import (
     AnnotationReferenceType,
     ArrayType,
     DataType,
+    InnerStructType,
     MapType,
     NumericType,
     ReferenceType,
@@ -38,6 +39,7 @@ from paperwasp.document.types import (
     reference_to,
     struct_of,
     tensor_field,
+    unrolled,
     weighted_set_of,
 )
 from paperwasp.errors import Position
@@ -143,7 +145,8 @@ class TypeScope:
         for parent in node.inherits:
             type_ = self._struct(parent)
             if isinstance(type_, StructType):
-                for name, inherited in type_.fields:
+                for name, within in type_.fields:
+                    inherited = unrolled(within)
                     if fields.setdefault(name, inherited) != inherited:
                         message = f"struct {node.name} inherits different fields {name} from its parents"
                         self.problems.error(message, node.position)
@@ -190,11 +193,12 @@ class TypeScope:
         self._depth += 1
         found = self._named(text, node)
         self._depth -= 1
-        if found is None or isinstance(found, StructType):
+        if found is None or isinstance(found, StructType | InnerStructType):
             return found
         if not self._fits(text, found.inner, node.position):
             return None
-        self._known[text] = found
+        if not self._path:  # within a struct, a type may hold the struct by its name
+            self._known[text] = found
         return found
 
     def _named(self, text: str, node: Node) -> DataType | None:
@@ -204,6 +208,8 @@ class TypeScope:
             return self._collection(generic[1], generic[2], node)
         if text == TAG.name:
             return TAG
+        if self._path and text == self._path[-1]:
+            return InnerStructType(text, self.structs)
         if text in self.declared or text in self.structs:
             return self._struct(text)
         if text not in self.failed:
@@ -340,7 +346,8 @@ def part_of(type_: DataType, path: str) -> DataType | None:
             type_ = type_.element
         match type_:
             case StructType():
-                found = type_.field(name)
+                inner = type_.field(name)
+                found = inner and unrolled(inner)
             case MapType():
                 found = {"key": type_.key, "value": type_.value}.get(name)
             case _:
