@@ -13,11 +13,12 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.document.types import POSITION, ArrayType, NumericType, TensorFieldType
+from paperwasp.document.types import ArrayType, NumericType, TensorFieldType
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.declarations import Declarations
+from paperwasp.schema.data_types import is_position
 from paperwasp.schema.model import Field, RankProfile, Schema, SubField
 from paperwasp.schema.pending import is_attribute_now, is_indexed_now
 from paperwasp.tensor.types import NUMBER, TensorType
@@ -246,10 +247,8 @@ def _tensor_problem(described: Field | SubField) -> str:
 
 
 def _position_problem(described: Field | SubField) -> str:
-    is_position = POSITION in described.type.walk() or described.type.name.startswith("position")
-    return _attribute_problem(described) or (
-        "" if is_position else f"is a {described.type}: a position is expected here"
-    )
+    told = f"is a {described.type}: a position is expected here"
+    return _attribute_problem(described) or ("" if is_position(described.type) else told)
 
 
 def _no_field_problem(described: Field | SubField) -> str:
