@@ -39,6 +39,7 @@ from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.data_directory import DataDirectory
 from paperwasp.service.ports import PortRecord
 
+_log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _ANY_HOST: Final = ("0.0.0.0", "::", "")
 
@@ -92,8 +93,13 @@ class Service:
             self._closing = closing.pop_all()
 
     def deploy(self, application: Path) -> int:
-        """Deploys the package in a folder or archive; gives its generation. Errors: what is wrong with it."""
+        """Deploys the package in a folder or archive, and logs what there is to tell of it; gives its generation.
+
+        Errors: what is wrong with it.
+        """
         prepared, error = self.config.prepare_and_activate(load_package(application).to_zip())
+        for finding in prepared.findings:
+            _log.log(logging.getLevelNamesMapping()[finding.level], "%s", finding)
         if error is not None:
             raise error
         return prepared.session.id

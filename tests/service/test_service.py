@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from music import package, write_package
+from music import SERVICES, package, write_package
 from running import RunningService, command, running_service
 
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
@@ -82,6 +82,17 @@ def test_a_broken_package_leaves_the_active_one_serving(tmp_path: Path) -> None:
         assert answer.json()["error-code"] == "INVALID_APPLICATION_PACKAGE"
         assert httpx.post(service.url + DOCUMENT, json={"fields": {"title": "Blue Train"}}).status_code == 200
         assert len(hits(service)) == 1
+
+
+def test_what_there_is_to_tell_of_the_package_is_told_at_the_start(tmp_path: Path) -> None:
+    application = write_package(tmp_path / "music")
+    (application / "services.xml").write_text(SERVICES.replace("<redundancy>1</redundancy>", ""))
+    (application / "deployment.xml").write_text('<deployment version="1.0"><prod/></deployment>')
+    with running_service(tmp_path / "data", str(application)) as service:
+        told = httpx.get(f"{service.config_url}{APPLICATION}/logs").text
+        assert "redundancy" in told and "deployment.xml has no effect" in told
+    shown = (tmp_path / "data.log").read_text()
+    assert "WARNING" in shown and "redundancy" in shown and "deployment.xml" not in shown
 
 
 def test_deleting_the_application_deletes_its_documents(tmp_path: Path) -> None:
