@@ -190,7 +190,9 @@ def test_models_are_checked_against_what_feeds_them() -> None:
         "not executed yet: the tensor function sum, ONNX models, the tensor function tensor"
     )
     assert "produces tensor<float>(d0[1],d1[2])" in told("onnx(m).result", more=ids)
-    assert "onnx-model 'm' has no output 'results'; did you mean 'result'?" in told("onnx(m).results", more=ids)
+    assert "onnx-model 'm' has no output 'results'; it has result, out.0; did you mean 'result'?" in told(
+        "onnx(m).results", more=ids
+    )
     flat = "function ids() { expression: tensor<float>(d0[8])(d0) }"
     assert "input 'input_ids': 2 dimension(s) are expected, and tensor<float>(d0[8]) has 1" in told(
         "onnx(m)", more=flat

@@ -113,8 +113,8 @@ class Declarations:
                 there = [value.name for value in values]
                 for name in named:
                     if name not in there:
-                        told = f"{what}: the model has no {kind} {name!r}{did_you_mean(name, there)}"
-                        problems.append(LanguageError(f"{told}; it has {', '.join(there)}", model.position))
+                        told = f"{what}: the model has no {kind} {name!r}; it has {', '.join(there)}"
+                        problems.append(LanguageError(told + did_you_mean(name, there), model.position))
         return Model(model.name, model.inputs, model.outputs, signature, model.position), tuple(problems)
 
     def model_file(self, name: str) -> Model:

@@ -55,6 +55,6 @@ def _output(model: Model, name: str, signature: OnnxSignature) -> OnnxValue:
     called |= {value.name: value for value in signature.outputs if value.name not in called}
     if name not in called:
         raise LanguageError(
-            f"onnx-model {model.name!r} has no output {name!r}{did_you_mean(name, called)}; it has {', '.join(called)}"
+            f"onnx-model {model.name!r} has no output {name!r}; it has {', '.join(called)}{did_you_mean(name, called)}"
         )
     return called[name]
