@@ -166,6 +166,8 @@ def _expressions(draw: st.DrawFn, depth: int = 3) -> Typed | None:
         return f"reduce({', '.join([text, 'sum', *over])})", reduced(value, over)
     if kind == "rename" and names:
         old = draw(st.sampled_from(names))
+        if f"new_{old}" in names:
+            return None
         return f"rename({text}, {old}, new_{old})", renamed(value, old, f"new_{old}")
     if kind == "slice" and names:
         name = draw(st.sampled_from(names))
