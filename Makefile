@@ -10,7 +10,7 @@ demo: $(VENV)/.built
 	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
 
 test: check $(if $(ARGS),,sanitize)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
 check: $(VENV)/.built
 	$(BIN)/ruff check .

@@ -94,6 +94,37 @@ def test_all_problems_are_told_at_once() -> None:
     assert Finding("no such feature", Position("schemas/music.sd", 1, 2), "ERROR") in caught.value.findings
 
 
+def test_what_is_sound_is_checked_beside_broken_schemas() -> None:
+    """A mistake in one schema hides no problem of another, and to name the broken one is not another problem."""
+    checked: list[str] = []
+
+    def check(schema: Schema, files: object) -> tuple[()]:
+        checked.append(schema.name)
+        return ()
+
+    files = {
+        "schemas/artist.sd": "schema artist { document artist { feild name type string {} } }",
+        "schemas/album.sd": "schema album { document album { field by type reference<artist> { } } }",
+        "schemas/song.sd": "schema song { document song { field a type strin {} } rank-profile p {} }",
+        "schemas/live.sd": "schema live inherits song { document live inherits song { } }",
+        "schemas/label.sd": "schema label { document label { } constant c { type: tensor(x[1])\n file: no.json } }",
+        "schemas/noise.sd": b"\xff",
+    }
+    with pytest.raises(InvalidPackage) as caught:
+        build_model(app(documents=("music", "artist", "noise", "label", "labl"), **files), check)
+    assert checked == ["label", "music"]
+    told = [str(finding) for finding in caught.value.findings]
+    for part in (
+        "schemas/artist.sd, line 1, column 35: unknown element 'feild' in document; did you mean 'field'?",
+        "schemas/label.sd, line 1, column 35: ",
+        "schemas/noise.sd: not UTF-8",
+        "schemas/song.sd, line 1, column 31: unknown type 'strin'",
+        "no schema for document type 'labl' in content cluster 'music'; did you mean 'label'?",
+    ):
+        assert sum(part in line for line in told) == 1, (part, told)
+    assert len(told) == 5
+
+
 def test_one_problem_is_one_line() -> None:
     assert problems_of(app(documents=("musik",))) == (
         "Invalid application package: services.xml, line 3, column 74: no schema for document type 'musik' in content "

@@ -8,9 +8,10 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final
 
@@ -27,7 +28,7 @@ from paperwasp.application.services import SERVICES_FILE, parse_services
 from paperwasp.application.services_model import Container, Content, Services
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
-from paperwasp.schema import parse_schemas
+from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.model import Schema
 
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -89,14 +90,13 @@ def build_model(
     findings = Findings()
     files = looked_at(package.files)
     services = _services(files, properties or DeployProperties(), findings)
-    schemas = _schemas(files, check_schema, findings)
+    schemas, broken = _schemas(files, check_schema, findings)
     check_files(files, findings)
     profiles, profile_findings = parse_query_profiles(files)
     findings.extend(profile_findings)
     overrides = _overrides(files, now, findings)
-    if schemas is not None:
-        check_references(services, schemas, files, findings)
-    if findings.error_count or schemas is None:
+    check_references(services, schemas, broken, files, findings)
+    if findings.error_count:
         raise InvalidPackage(_told(findings), findings.errors)
     return ApplicationModel(
         containers=services.containers,
@@ -118,31 +118,38 @@ def _services(files: Mapping[str, bytes], properties: DeployProperties, findings
     return parse_services(files, hosts, properties, findings)
 
 
-def _schemas(files: Mapping[str, bytes], check_schema: SchemaCheck, findings: Findings) -> Mapping[str, Schema] | None:
-    """The schemas of the package by name; None where they do not parse."""
+def _schemas(
+    files: Mapping[str, bytes], check_schema: SchemaCheck, findings: Findings
+) -> tuple[Mapping[str, Schema], Collection[str]]:
+    """The schemas of the package by name, and the names of those that cannot be used."""
+    texts, broken = _schema_texts(files, findings)
     try:
-        found = parse_schemas(_schema_texts(files, findings))
-    except PaperwaspError as error:
-        findings.extend(_findings_of(error))
-        return None
-    findings.extend(found.findings)
-    for schema in found.schemas.values():
+        found = parse_schemas(texts)
+        schemas = found.schemas
+        findings.extend(found.findings)
+    except InvalidSchemas as error:
+        findings.extend(error.findings)
+        schemas, broken = error.sound, {*broken, *error.broken}
+    for schema in schemas.values():
         try:
             findings.extend(check_schema(schema, files))
         except PaperwaspError as error:
             findings.extend(_findings_of(error))
-    return found.schemas
+    return schemas, broken
 
 
-def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> Mapping[str, str]:
+def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> tuple[Mapping[str, str], set[str]]:
+    """The texts by path, and the names of files that are none."""
     texts: dict[str, str] = {}
+    unreadable: set[str] = set()
     for folder in _SCHEMA_FOLDERS:
         for path, content in ApplicationPackage(files).under(folder, ".sd", ".profile", ".expression"):
             try:
                 texts[path] = content.decode()
             except UnicodeDecodeError as error:
                 findings.error(f"{path}: not UTF-8 at byte {error.start}")
-    return texts
+                unreadable.add(PurePosixPath(path).stem)
+    return texts, unreadable
 
 
 def _findings_of(error: PaperwaspError) -> Sequence[Finding]:

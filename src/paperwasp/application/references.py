@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from paperwasp.application.findings import Findings
@@ -16,12 +16,19 @@ from paperwasp.tensor.json_format import read_constant
 
 
 def check_references(
-    services: Services, schemas: Mapping[str, Schema], files: Mapping[str, bytes], findings: Findings
+    services: Services,
+    schemas: Mapping[str, Schema],
+    broken: Collection[str],
+    files: Mapping[str, bytes],
+    findings: Findings,
 ) -> None:
-    """Tells what is named and is not there, or is not what it must be."""
+    """Tells what is named and is not there, or is not what it must be.
+
+    `broken` are the names of schemas that have problems already: to name them is not another one.
+    """
     by_type = {schema.document.name: schema for schema in schemas.values()}
     for content in services.content_clusters:
-        _check_types(content, by_type, findings)
+        _check_types(content, by_type, broken, findings)
         _check_parents(content, by_type, findings)
     _check_used(services.content_clusters, schemas, findings)
     for schema in schemas.values():
@@ -29,9 +36,9 @@ def check_references(
     _check_component_files(services, files, findings)
 
 
-def _check_types(content: Content, by_type: Mapping[str, Schema], findings: Findings) -> None:
+def _check_types(content: Content, by_type: Mapping[str, Schema], broken: Collection[str], findings: Findings) -> None:
     for document in content.documents:
-        if document.type not in by_type:
+        if document.type not in by_type and document.type not in broken:
             said = f"no schema for document type '{document.type}' in content cluster '{content.id}'"
             findings.error(said + did_you_mean(document.type, by_type), document.position)
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from paperwasp import limits
 from paperwasp.errors import Finding, InvalidPackage, Position
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.schema.model import Schema
 from paperwasp.schema.tree import Node
 
 
 class InvalidSchemas(InvalidPackage):
-    """One or more schemas cannot be used. `findings` has one error for each reason, with its place."""
+    """One or more schemas cannot be used. `findings` has one error for each reason, with its place.
+
+    `sound` are the others, by name, so that the rest of the package can be checked against them; `broken` the names of
+    those that cannot be used, as far as they are known.
+    """
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:
         super().__init__("\n".join(map(str, findings)), findings)
+        self.sound: Mapping[str, Schema] = MappingProxyType({})
+        self.broken: Collection[str] = ()
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -18,13 +18,14 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.document.types import ReferenceType
 from paperwasp.errors import Finding, InvalidInput, LanguageError
 from paperwasp.schema.completion import Completed, complete
 from paperwasp.schema.declaration import Declared, Source, declare
 from paperwasp.schema.imports import connect
 from paperwasp.schema.model import Schema
 from paperwasp.schema.pending import pending
-from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.problems import InvalidSchemas, Problems, nearest
 from paperwasp.schema.syntax import SyntaxMistakes, parse_profile_text, parse_schema_text
 from paperwasp.schema.tree import Node
 
@@ -56,7 +57,12 @@ def parse_schemas(files: Mapping[str, str]) -> SchemaSet:
     package = _Package(files, problems)
     package.read()
     schemas = package.resolve()
-    problems.check()
+    try:
+        problems.check()
+    except InvalidSchemas as error:
+        error.sound = MappingProxyType(package.sound(schemas, error))
+        error.broken = (package.broken | package.sources.keys()) - error.sound.keys()
+        raise
     for schema in schemas.values():
         problems.add(pending(schema))
     return SchemaSet(MappingProxyType(schemas), problems.findings)
@@ -156,6 +162,29 @@ class _Package:
         for name, declared in usable.items():
             completed[name] = complete(declared, completed, self.files, self.problems)
         return {name: completed[name].schema for name in self.sources if name in completed}
+
+    def sound(self, schemas: Mapping[str, Schema], invalid: InvalidSchemas) -> dict[str, Schema]:
+        """The schemas without a problem in their own files, or in those of schemas that they are made of."""
+        places = {finding.position.source if finding.position else "" for finding in invalid.findings}
+        if "" in places:
+            return {}
+        with_problems = {path for path in self.files if path in places}
+        sound = {name for name in schemas if with_problems.isdisjoint(self.files_of(name)) and name not in self.broken}
+        while unsound := {name for name in sound if not self.made_of(schemas[name]) <= sound}:
+            sound -= unsound
+        return {name: schema for name, schema in schemas.items() if name in sound}
+
+    def files_of(self, name: str) -> set[str]:
+        path = self.sources[name].path
+        below = f"{path.removesuffix(SCHEMA_SUFFIX)}/"
+        return {path} | {other for other in self.files if other.startswith(below)}
+
+    def made_of(self, schema: Schema) -> set[str]:
+        """The names of schemas that it inherits or refers to."""
+        source = self.sources[schema.name]
+        types = (field.type for field in schema.fields.values())
+        referred = {type_.target for type_ in types if isinstance(type_, ReferenceType)}
+        return {*source.inherited_documents, *source.inherited_schemas, *referred}
 
     def declare(self, name: str) -> Declared | None:
         """The types and fields of schema `name`; None where something that it inherits is broken."""
