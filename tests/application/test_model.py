@@ -102,9 +102,10 @@ def test_what_is_sound_is_checked_beside_broken_schemas() -> None:
         checked.append(schema.name)
         return ()
 
+    reference = "field by type reference<artist> { indexing: attribute }"
     files = {
         "schemas/artist.sd": "schema artist { document artist { feild name type string {} } }",
-        "schemas/album.sd": "schema album { document album { field by type reference<artist> { } } }",
+        "schemas/album.sd": f"schema album {{ document album {{ {reference} }} }}",
         "schemas/song.sd": "schema song { document song { field a type strin {} } rank-profile p {} }",
         "schemas/live.sd": "schema live inherits song { document live inherits song { } }",
         "schemas/label.sd": "schema label { document label { } constant c { type: tensor(x[1])\n file: no.json } }",
