@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.document.json_format import DocumentReader, check_text, read_body, read_fields, read_update
+from paperwasp.document.converters import check_text
+from paperwasp.document.json_format import DocumentReader, read_body, read_fields, read_update
 from paperwasp.document.operations import Assign
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, FLOAT, INT, LONG, STRING, DataType, DocumentType, array_of
 from paperwasp.errors import InvalidInput

@@ -94,7 +94,7 @@ def test_text_has_a_limit() -> None:
 def test_all_files_are_told_of() -> None:
     with pytest.raises(InvalidSchemas) as raised:
         parse_schemas({"schemas/a.sd": "schema a {", "schemas/b.sd": "schema b { document { fild } }"})
-    assert [problem.split(",")[0] for problem in raised.value.problems] == ["schemas/a.sd", "schemas/b.sd"]
+    assert [str(finding).split(",")[0] for finding in raised.value.findings] == ["schemas/a.sd", "schemas/b.sd"]
 
 
 def parse_anything(text: str) -> None:

@@ -12,8 +12,8 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.container.search_parameters import timeout_ms
+from paperwasp.document.converters import check_text
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.json_format import check_text
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import decode, decode_form
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, NoReturn
 
 import orjson
 
-from paperwasp.document.converters import check_text, converter_of, describe
+from paperwasp.document.converters import converter_of, describe
 from paperwasp.document.operations import Assign, FieldUpdate, Value
 from paperwasp.document.types import DocumentType
 from paperwasp.errors import InvalidInput
@@ -141,6 +141,3 @@ def _root(body: bytes) -> dict[str, object]:
     if not isinstance(root, dict):
         raise InvalidInput(f"expected start of root object, got {describe(root)}")
     return root
-
-
-__all__ = ["Body", "DocumentReader", "check_text", "read_body", "read_fields", "read_update"]

@@ -58,17 +58,7 @@ def is_attribute_now(field: Field) -> bool:
     if field.attribute is None or not is_filled_now(field):
         return False
     element = _element(field.type)
-    return element is not None and element in PRIMITIVES.values() and (element != BOOL or field.type == BOOL)
-
-
-def summary_now(shown: SummaryField, fields: Mapping[str, Field]) -> bool:
-    """Whether the summary field shows what it says: the value of one stored field, bold where the field is."""
-    source = fields.get(shown.sources[0])
-    if _is_part(shown) or len(shown.sources) > 1 or (source is not None and not source.in_document):
-        return False
-    if shown.bolding and not (source and source.bolding):
-        return False
-    return not any(getattr(shown, name) for name in _SHOWN_LATER)
+    return element is not None and PRIMITIVES.get(element.name) == element and (element != BOOL or field.type == BOOL)
 
 
 def _is_part(shown: SummaryField) -> bool:

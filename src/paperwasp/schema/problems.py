@@ -24,11 +24,6 @@ class InvalidSchemas(InvalidPackage):
         self.sound: Mapping[str, Schema] = MappingProxyType({})
         self.broken: Collection[str] = ()
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The findings as lines."""
-        return tuple(map(str, self.findings))
-
 
 class Problems:
     """Collects errors, and what else is worth telling; tells each once, in the order of the files."""

@@ -41,11 +41,6 @@ class SchemaSet:
     findings: tuple[Finding, ...] = ()
     """What is accepted without effect, or differently than written, or not executed yet, each with its place."""
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The findings as lines."""
-        return tuple(map(str, self.findings))
-
 
 def parse_schemas(files: Mapping[str, str]) -> SchemaSet:
     """Parses and resolves the schemas in `files`, a mapping of package path to text.
