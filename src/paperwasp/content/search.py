@@ -20,7 +20,7 @@ from paperwasp.content.summary import summary_writer
 from paperwasp.content.view import View
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
-from paperwasp.features.compile import compile_profiles
+from paperwasp.features.compile import compile_profile
 from paperwasp.operators import SearchSpace, plan
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
@@ -29,19 +29,20 @@ UNRANKED: Final = "unranked"
 
 
 class Profiles:
-    """The compiled rank profiles of schemas, each schema compiled once."""
+    """The compiled rank profiles of schemas, each compiled when a query first asks for it."""
 
     def __init__(self) -> None:
-        self._compiled: dict[int, tuple[Schema, Mapping[str, CompiledProfile | Unexecuted]]] = {}
+        self._compiled: dict[int, tuple[Schema, dict[str, CompiledProfile | Unexecuted]]] = {}
 
     def of(self, schema: Schema, name: str) -> CompiledProfile:
         """Raises InvalidQuery if the schema has no such profile, or it is not executed yet."""
-        known = self._compiled.get(id(schema))
-        if known is None:
-            known = self._compiled[id(schema)] = (schema, compile_profiles(schema))
-        if name not in known[1]:
+        declared = schema.rank_profiles.get(name)
+        if declared is None:
             raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'")
-        profile = known[1][name]
+        _, compiled = self._compiled.setdefault(id(schema), (schema, {}))
+        profile = compiled.get(name)
+        if profile is None:
+            profile = compiled[name] = compile_profile(schema, declared)
         if isinstance(profile, Unexecuted):
             raise InvalidQuery(f"rank profile '{name}' of schema '{schema.name}': {profile}")
         return profile

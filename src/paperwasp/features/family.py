@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
@@ -35,7 +36,7 @@ Parameter = Literal[
 them; a number, counted from 0; any name; an expression; the feature attribute(name)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RankSetup:
     """What the features of one rank profile are bound to."""
 
@@ -90,12 +91,12 @@ class RankSetup:
         index = self.schema.fields[name].index
         return index is not None and index.enable_bm25
 
-    @property
+    @cached_property
     def index_fields(self) -> tuple[str, ...]:
         """The fields with an index that is searched."""
         return tuple(f.name for f in self.schema.fields.values() if is_indexed_now(f))
 
-    @property
+    @cached_property
     def attribute_fields(self) -> tuple[str, ...]:
         """The fields that ranking sees as attributes: a field that has an index as well counts as an index field."""
         return tuple(f.name for f in self.schema.fields.values() if f.index is None and is_attribute_now(f))
