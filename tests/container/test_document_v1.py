@@ -65,7 +65,7 @@ class FakeCluster:
             self.sent.append(f"Put {operation.id} {orjson.dumps(operation.fields).decode()}")
             self.documents[operation.id.text] = dict(operation.fields)
         elif isinstance(operation, Update):
-            values = {name: update.value for name, update in operation.fields.items()}
+            values = {found.field: found.action.value for found in operation.updates}
             shown = orjson.dumps(values).decode()
             self.sent.append(f"Update {operation.id} {shown} create={str(operation.create).lower()}")
         else:

@@ -17,8 +17,9 @@ from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Assign, Operation, Put, Remove, Update
+from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, FLOAT, INT, LONG, STRING, DocumentType, array_of
+from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 
 ATTRIBUTE, INDEX = AttributeSettings(), IndexSettings()
@@ -62,7 +63,9 @@ def put(name: object, kind: str = "music", **fields: Any) -> Put:
 
 
 def update(name: object, kind: str = "music", create: bool = False, **fields: Any) -> Update:
-    return Update(doc_id(name, kind), {field: Assign(value) for field, value in fields.items()}, create)
+    return Update(
+        doc_id(name, kind), tuple(FieldUpdate(field, Assign(value)) for field, value in fields.items()), create
+    )
 
 
 def remove(name: object, kind: str = "music") -> Remove:

@@ -22,7 +22,8 @@ from nodes import TestNode, started
 from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Assign, Put, Remove, Update
+from paperwasp.document.operations import Put, Remove, Update
+from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.query import (
     AndItem,
@@ -266,7 +267,8 @@ def test_scores_that_are_no_finite_numbers_are_below_all_others(profile, least):
 
 def test_summaries_and_bolding():
     with node_with(
-        *EXAMPLES, Update(DocumentId("n", "paper", "a"), {"year": Assign(1999), "hidden": Assign("x")})
+        *EXAMPLES,
+        Update(DocumentId("n", "paper", "a"), (FieldUpdate("year", Assign(1999)), FieldUpdate("hidden", Assign("x")))),
     ) as node:
         fields = [orjson.loads(hit.fields) for hit in ask(node, WordItem("default", "graph")).hits]
         assert {"<hi>Graph</hi> search", "Façade of <hi>graphs</hi>"} == {f["title"] for f in fields}

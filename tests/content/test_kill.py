@@ -81,7 +81,7 @@ def after(fields: Fields, change: Operation) -> Fields:
     if isinstance(change, Update):
         if fields is None and not change.create:
             return None
-        return (fields or {}) | {name: assigned.value for name, assigned in change.fields.items()}
+        return (fields or {}) | {found.field: found.action.value for found in change.updates}
     return None
 
 

@@ -77,7 +77,7 @@ class NodeModel(RuleBasedStateMachine):
             self.documents[name] = shown(dict(operation.fields))
         elif isinstance(operation, Update):
             if existed or operation.create:
-                assigned = {field: change.value for field, change in operation.fields.items()}
+                assigned = {found.field: found.action.value for found in operation.updates}
                 self.documents[name] = shown(self.documents.get(name, {}) | assigned)
         else:
             self.documents.pop(name, None)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from paperwasp.document.converters import check_text
 from paperwasp.document.json_format import DocumentReader, read_body, read_fields, read_update
-from paperwasp.document.operations import Assign
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, FLOAT, INT, LONG, STRING, DataType, DocumentType, array_of
+from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidInput
 
 TYPES: dict[str, DataType] = {
@@ -138,7 +138,7 @@ def test_unknown_fields_are_refused() -> None:
 
 def test_an_update_assigns_and_clears() -> None:
     updates = read_update(MUSIC, {"title": {"assign": "a"}, "year": {"assign": None}, "tags": {}})
-    assert updates == {"title": Assign("a"), "year": Assign(None)}
+    assert updates == (FieldUpdate("title", Assign("a")), FieldUpdate("year", Assign(None)))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,10 @@ class GetRequest:
     """Asks for one document."""
 
     id: DocumentId
+    fields: frozenset[str] | None = None
+    """Only these; None: all."""
+    tensor_form: str = "short"
+    """One of `tensor.json_output.FORMS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,56 @@ class GetResponse:
     """`fields` is the JSON object of the document's fields, as document/v1 shows it; None: no such document."""
 
     fields: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class VisitRequest:
+    """Asks for the next documents in the order of their global ids: one chunk of a visit. The node keeps nothing.
+
+    Errors: InvalidInput, also LanguageError for the selection.
+    """
+
+    document_types: tuple[str, ...]
+    selection: str = ""
+    """A document selection; empty: all. It is the asker's to say namespace, user and group in it."""
+    token: bytes = b""
+    """Where the last answer ended; empty: from the start."""
+    documents: int = 1024
+    """At most so many; the node may take fewer, also none, without being at the end."""
+    size_bytes: int = 1024 * 1024
+    """About: the chunk ends with the document that reaches it."""
+    fields: frozenset[str] | None = None
+    """Only these; None: all."""
+    tensor_form: str = "short"
+    slices: int = 1
+    slice: int = 0
+    """Each document is in one of the slices 0..slices-1: equal ranges of the global ids."""
+    from_us: int = 0
+    to_us: int = 0
+    """Documents that were changed last at from_us <= time < to_us; 0: no bound."""
+    removes: bool = False
+    """Whether documents that were removed are told of as well."""
+    now_us: int = 0
+    """What `now()` is in the selection, in microseconds since 1970; the same for all chunks of a visit."""
+    deadline_ns: int = 0
+    """On the monotonic clock: the chunk ends then, wherever it is; 0: none."""
+
+
+class VisitedDocument(NamedTuple):
+    """One document of a visit. A tuple, since many are made."""
+
+    id: str
+    fields: bytes | None
+    """The JSON object of its fields; None: it was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisitResponse:
+    """`token` is for the next request; None: there are no more. `progress` is from 0 to 1."""
+
+    documents: tuple[VisitedDocument, ...]
+    token: bytes | None
+    progress: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,5 +191,5 @@ class ReindexResponse:
     """How many were written anew."""
 
 
-Request = ApplyRequest | GetRequest | SearchRequest | StatusRequest | ReindexRequest
-Response = Outcome | GetResponse | SearchResponse | StatusResponse | ReindexResponse
+Request = ApplyRequest | GetRequest | VisitRequest | SearchRequest | StatusRequest | ReindexRequest
+Response = Outcome | GetResponse | VisitResponse | SearchResponse | StatusResponse | ReindexResponse

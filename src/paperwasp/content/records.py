@@ -15,7 +15,8 @@ from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import TypeLayout
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation, Put, Update, Value
-from paperwasp.errors import Corruption
+from paperwasp.document.updates import Assign
+from paperwasp.errors import Corruption, InvalidInput
 
 _VERSION: Final = 1
 _START: Final = struct.Struct("<BI")
@@ -71,12 +72,21 @@ def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: Document
         layout.check(operation.fields)
         return Entry(_PUT, *identity, codec.encode(operation.fields), False, dict(operation.fields))
     if isinstance(operation, Update):
-        assigned: dict[str, Value | None] = {name: update.value for name, update in operation.fields.items()}
+        assigned: dict[str, Value | None] = _assigned(operation)
         layout.check({name: value for name, value in assigned.items() if value is not None})
         layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
         return Entry(_UPDATE, *identity, codec.encode_assigned(assigned), operation.create, assigned)
     kind = _REINDEX if isinstance(operation, Reindex) else _REMOVE
     return Entry(kind, *identity, b"", False, None)
+
+
+def _assigned(update: Update) -> dict[str, Value | None]:
+    assigned: dict[str, Value | None] = {}
+    for found in update.updates:
+        if not isinstance(found.action, Assign) or found.path:
+            raise InvalidInput(f"{update.id}: only whole fields can be assigned yet")
+        assigned[found.field] = found.action.value
+    return assigned
 
 
 def encode_entries(entries: Sequence[Entry]) -> bytes:

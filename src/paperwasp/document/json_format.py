@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, NoReturn
 import orjson
 
 from paperwasp.document.converters import converter_of, describe
-from paperwasp.document.operations import Assign, FieldUpdate, Value
 from paperwasp.document.types import DocumentType
+from paperwasp.document.updates import Assign, FieldUpdate, Value
 from paperwasp.errors import InvalidInput
 
 _KNOWN_OPERATIONS: Final = frozenset(
@@ -58,16 +58,16 @@ class DocumentReader:
             self._refuse_value(name, error, document_id)
         return values
 
-    def read_update(self, fields: Mapping[str, object], document_id: str = "") -> dict[str, FieldUpdate]:
+    def read_update(self, fields: Mapping[str, object], document_id: str = "") -> tuple[FieldUpdate, ...]:
         """The field updates of an update body, `{"field": {"assign": value}}`; null assigned clears the field.
 
         Errors: InvalidInput, also for the operations that are not there yet.
         """
-        updates: dict[str, FieldUpdate] = {}
-        for name, operations in fields.items():
-            for operation, value in self._operations(name, operations).items():
-                updates[name] = self._field_update(name, operation, value, document_id)
-        return updates
+        return tuple(
+            FieldUpdate(name, self._field_update(name, operation, value, document_id))
+            for name, operations in fields.items()
+            for operation, value in self._operations(name, operations).items()
+        )
 
     def _operations(self, name: str, operations: object) -> Mapping[str, object]:
         if _FIELD_PATH.search(name):
@@ -79,7 +79,7 @@ class DocumentReader:
             raise InvalidInput(f"Error in '{name}': Expected an object of update operations, got {found}")
         return operations
 
-    def _field_update(self, name: str, operation: str, value: object, document_id: str) -> FieldUpdate:
+    def _field_update(self, name: str, operation: str, value: object, document_id: str) -> Assign:
         if operation != "assign":
             reason = "is not supported yet" if operation in _KNOWN_OPERATIONS else "not implemented."
             raise InvalidInput(f"Error in '{name}': Operation '{operation}' {reason}")
@@ -107,7 +107,7 @@ def read_fields(document_type: DocumentType, fields: Mapping[str, object], docum
 
 def read_update(
     document_type: DocumentType, fields: Mapping[str, object], document_id: str = ""
-) -> dict[str, FieldUpdate]:
+) -> tuple[FieldUpdate, ...]:
     """The field updates of one update. Who reads many keeps a DocumentReader."""
     return DocumentReader(document_type).read_update(fields, document_id)
 

@@ -1,5 +1,7 @@
 """Operations on one document, as the content node applies them.
 
+A condition is a document selection (`paperwasp.selection`) that the document must fulfil at the moment of applying.
+
 Vespa: https://docs.vespa.ai/en/writing/reads-and-writes.html
 """
 
@@ -7,40 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import Enum
 
 from paperwasp.document.ids import DocumentId
-
-Value = Any
-"""A typed value: str, int, float, bool, or a list of those. What a field's type says, never None."""
+from paperwasp.document.updates import FieldUpdate, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Writes the whole document, replacing any earlier one."""
+    """Writes the whole document, replacing any earlier one.
+
+    `create` without a condition: only where there is none. With a condition: also where there is none.
+    """
 
     id: DocumentId
     fields: Mapping[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """Replaces a field's value; None clears the field."""
-
-    value: Value | None
-
-
-FieldUpdate = Assign
-"""What can be done to one field. The documents issue adds more kinds."""
+    condition: str | None = None
+    create: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Changes some fields. With `create`, an absent document starts empty; without, nothing happens."""
+    """Changes some fields, in order. With `create`, an absent document starts empty (and the condition is not asked);
+    without, nothing happens."""
 
     id: DocumentId
-    fields: Mapping[str, FieldUpdate]
+    updates: tuple[FieldUpdate, ...]
     create: bool = False
+    condition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +44,26 @@ class Remove:
     """Removes a document; one that is not there is no error."""
 
     id: DocumentId
+    condition: str | None = None
 
 
 Operation = Put | Update | Remove
 
 
+class Refusal(Enum):
+    """Why an operation was not applied. None of these is a fault of the service: the document is not as demanded."""
+
+    NOT_MET = "The condition did not match the document"
+    NO_DOCUMENT = "The condition cannot be met: the document does not exist"
+    EXISTS = "The document exists, and is to be created only where it does not"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What applying an operation found: whether there was a document before it."""
+    """What applying an operation found: whether there was a document before it, and why it was not applied."""
 
     existed: bool
+    refusal: Refusal | None = None
+
+
+__all__ = ["FieldUpdate", "Operation", "Outcome", "Put", "Refusal", "Remove", "Update", "Value"]

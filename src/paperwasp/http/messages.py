@@ -8,7 +8,7 @@ Vespa: container HTTP behaviour; paths and query strings are decoded by the rule
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -80,6 +80,22 @@ class Response:
     body: bytes = b""
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResponse:
+    """An answer whose body is sent as it is made. The status goes first, so `chunks` tells of errors in its own words.
+
+    The server asks for a chunk only when the one before it is on its way, and closes `chunks` when the client is gone.
+    """
+
+    status: int
+    chunks: AsyncIterator[bytes]
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+
+
+Answer = Response | StreamedResponse
 
 
 def json_response(status: int, content: object, headers: Mapping[str, str] = _NO_HEADERS) -> Response:

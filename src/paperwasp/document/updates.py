@@ -1,0 +1,113 @@
+"""What an update does to one field: a place in the field, and an action on the value there.
+
+Values are typed, as in `document.operations`. JSON to updates and back: `document.update_json`; what an action makes of
+a value: `document.apply_updates`.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html#update
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from paperwasp.tensor.value import Labels, Tensor
+
+Value = Any
+"""A typed value: what a field's type says (`document.values`), never None."""
+
+Arithmetic = Literal["increment", "decrement", "multiply", "divide"]
+CellOperation = Literal["replace", "add", "multiply"]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Into a field of a struct; of a map: into its `key` or `value`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Into the value of a map's key, or the weight of a weighted set's key."""
+
+    key: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Into an element of an array."""
+
+    index: int
+
+
+Step = Member | Key | Index
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Replaces the value; None clears the field, or takes the entry away."""
+
+    value: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Appends a list to an array; sets the weights of a dict in a weighted set."""
+
+    values: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """`remove`: with values, all elements of an array, or keys of a weighted set, that equal one of them; without,
+    what stands at the path, an element or an entry."""
+
+    values: tuple[Value, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Calculate:
+    """Arithmetic on a number, or on the weight that the path leads to."""
+
+    operation: Arithmetic
+    operand: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class ModifyCells:
+    """`modify` of a tensor: changes cells that are there; with `create_default`, others are made with it first.
+
+    `cells`: labels of the mapped dimensions, indexes of the indexed ones → operand.
+    """
+
+    operation: CellOperation
+    cells: tuple[tuple[Labels, tuple[int, ...], float], ...]
+    create_default: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddCells:
+    """`add` of a tensor with mapped dimensions: its subspaces replace those of the same labels, or are new."""
+
+    tensor: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveCells:
+    """`remove` of a tensor with mapped dimensions: all subspaces that have these labels (dimension name → label);
+    dimensions that an address does not name are any."""
+
+    addresses: tuple[tuple[tuple[str, str], ...], ...]
+
+
+Action = Assign | Add | Take | Calculate | ModifyCells | AddCells | RemoveCells
+
+
+@dataclass(frozen=True, slots=True)
+class FieldUpdate:
+    """One action on one field. `match` of the JSON is a path of one step."""
+
+    field: str
+    action: Action
+    path: tuple[Step, ...] = ()
