@@ -10,6 +10,7 @@ Differs: English is stemmed by Snowball's English stemmer, where Vespa's default
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,13 @@ PROFILES = 2
 
 _ACCENTS = regex.compile(r"[\u0300-\u036f]+")
 _NO_WORD = regex.compile(r"[^\p{L}\p{N}\p{M}]+")
+_BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
+"""With the character before, which what follows may be an accent of. Before any ASCII character, normalizing starts
+anew: so these pieces can be normalized one by one."""
+_LONGEST_KEPT = 32
+"""Longer pieces are not met twice."""
+_FINAL_SIGMA, _SIGMA = "\u03c2", "\u03c3"
+"""One small sigma for both: which of them a capital becomes depends on what is around it, and a search should not."""
 _ASCII_WORD = regex.compile(r"[A-Za-z0-9]+")
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}\uE000-\uE07F]+")
 # Letters of the private use area stand for ASCII that the tokenizer would split at, or lower-case, and should not.
@@ -51,6 +59,8 @@ class TextProfile:
     def canonical(self, text: str) -> str:
         """Text that the compiled tokenizer splits at the right places."""
         if not text.isascii():
+            if self.plain:
+                return _BEYOND_ASCII.sub(_piece if self.normalizing else _accented_piece, text)
             text = _canonical(text, self)
         if self.cased:
             text = text.translate(_SHIELDED_CAPITALS)
@@ -92,11 +102,29 @@ def profile_of(stemming: str, normalizing: bool, match: str | None, cased: bool 
 def _canonical(text: str, profile: TextProfile) -> str:
     text = unicodedata.normalize("NFKC", text)
     if not profile.cased:
-        text = text.lower()
+        text = text.lower().replace(_FINAL_SIGMA, _SIGMA)
     if profile.normalizing:
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
     canonical: str = text if profile.whole else _NO_WORD.sub(" ", text)
     return canonical
+
+
+def _piece(found: re.Match[str]) -> str:
+    piece = found[0]
+    return _kept_piece(piece) if len(piece) <= _LONGEST_KEPT else _canonical(piece, _PLAIN)
+
+
+@lru_cache(maxsize=8192)
+def _kept_piece(piece: str) -> str:
+    return _canonical(piece, _PLAIN)
+
+
+def _accented_piece(found: re.Match[str]) -> str:
+    return _canonical(found[0], _ACCENTED)
+
+
+_PLAIN = TextProfile()
+_ACCENTED = TextProfile(normalizing=False)
 
 
 @lru_cache(maxsize=65536)
