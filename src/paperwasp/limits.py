@@ -15,6 +15,10 @@ DATA_TYPE_DEPTH: Final = 30
 """Nesting of collections and structs in one data type."""
 VALUE_DEPTH: Final = 100
 """Nesting of objects and arrays in a value of a struct that holds itself."""
+FIELD_PATH_STEPS: Final = 50
+"""Of the path to one place in a field."""
+PREDICATE_CHARACTERS: Final = 1024 * 1024
+"""Of one predicate of a document."""
 DATA_TYPE_PARTS: Final = 10_000
 """Types within one data type, each counted as often as it is there."""
 SCHEMA_PARTS: Final = 1_000_000
@@ -169,6 +173,9 @@ RANK_PROGRAM_OPERATIONS: Final = 1_000_000
 # The content node
 STORE_WRITE_BUFFER_BYTES: Final = 16 * 1024 * 1024
 STORE_CACHE_BYTES: Final = 8 * 1024 * 1024
+STORE_REMOVALS_BUFFER_BYTES: Final = 1024 * 1024
+TOMBSTONE_SECONDS: Final = 14 * 24 * 3600
+"""How long it is remembered that a document was removed."""
 CHECKPOINT_DOCUMENTS: Final = 65_536
 """Rows added since the last checkpoint after which the next one is due."""
 CHECKPOINT_LOG_BYTES: Final = 64 * 1024 * 1024

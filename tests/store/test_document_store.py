@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites, restore
 
@@ -95,4 +96,67 @@ def test_against_a_dict(tmp_path_factory: pytest.TempPathFactory, steps: list[tu
             put(store, number, fields)
             expected[number] = fields
     assert {document.lid: document.fields for _, document in store.scan()} == expected
+    store.close()
+
+
+def removed(store: DocumentStore, number: int, timestamp_us: int) -> None:
+    writes = StoreWrites()
+    writes.remove(gid(number), f"id:n:t::{number}", timestamp_us)
+    store.write(writes)
+
+
+def test_removed_documents_are_told_of_until_they_are_pruned(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path)
+    put(store, 1, b"{}", 3)
+    put(store, 2, b"{}", 4)
+    removed(store, 2, 5)
+    removed(store, 3, 6)
+    tombstones = [StoredDocument(f"id:n:t::{k}", k + 3, NO_LID, b"") for k in (2, 3)]
+    assert [found for _, found in store.scan(removes=True)] == [StoredDocument("id:n:t::1", 3, 1, b"{}"), *tombstones]
+    assert [found.is_removed for _, found in store.scan(removes=True)] == [False, True, True]
+    assert store.get(gid(2)) is None and store.multi_get([gid(3)]) == [None]
+    assert [store.prune(5, 9), store.prune(6, 9), store.prune(6, 9)] == [0, 1, 0]
+    assert [found.id for _, found in store.scan(removes=True)] == ["id:n:t::1", "id:n:t::3"]
+    store.close()
+
+
+def test_tombstones_are_in_checkpoints(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path / "store")
+    removed(store, 1, 5)
+    store.checkpoint(tmp_path / "checkpoint")
+    store.prune(10, 10)
+    store.close()
+    restore(tmp_path / "checkpoint", tmp_path / "store")
+    store = DocumentStore(tmp_path / "store")
+    assert [found.timestamp_us for _, found in store.scan(removes=True)] == [5]
+    assert store.prune(10, 10) == 1 and list(store.scan(removes=True)) == []
+    store.close()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["put", "remove", "forget", "prune"])), max_size=60))
+def test_pruning_takes_old_tombstones_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, str]]
+) -> None:
+    """Time is the number of the step. A prune takes what is older than a few steps, some at a time."""
+    store, expected = DocumentStore(tmp_path_factory.mktemp("store")), dict[int, tuple[int, bool]]()
+    for now, (number, action) in enumerate(steps, 1):
+        if action == "put":
+            put(store, number, b"{}", now)
+            expected[number] = (now, False)
+        elif action == "remove":
+            removed(store, number, now)
+            expected[number] = (now, True)
+        elif action == "forget":
+            writes = StoreWrites()
+            writes.forget(gid(number))
+            store.write(writes)
+            expected.pop(number, None)
+        else:
+            before = max(now - number, 0)
+            while store.prune(before, 2) == 2:
+                pass
+            expected = {k: (time, gone) for k, (time, gone) in expected.items() if not (gone and time < before)}
+        found = {gid: (document.timestamp_us, document.is_removed) for gid, document in store.scan(removes=True)}
+        assert found == {gid(k): state for k, state in expected.items()}
     store.close()

@@ -3,6 +3,9 @@
 Key: the gid (12 bytes), so documents of one location lie together and visiting is a scan. Value: see
 docs/formats/document-store.md. Nothing is durable until `checkpoint`: the operation log is. RocksDB's own log is off,
 so a crash may leave any newer state on disk, which `restore` throws away. One thread writes; any may read.
+
+A removed document leaves a tombstone under its key, and a line in a second column family that is ordered by time:
+`prune` reads that from its start, so that old tombstones are found without looking at documents.
 """
 
 from __future__ import annotations
@@ -26,31 +29,42 @@ from rocksdict import (
 )
 
 from paperwasp import limits
+from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption
 
 GID_BYTES: Final = 12
 _HEADER: Final = struct.Struct("<BQIH")
-_VERSION: Final = 1
+_REMOVAL: Final = struct.Struct(">Q12s")
+"""A key of the second column family: big-endian, so that keys are in the order of time."""
+_VERSION: Final = 2
 _TOMBSTONE: Final = 0x80
-_NO_LID: Final = 0xFFFFFFFF
+_REMOVALS: Final = "removals"
 
 
 class StoredDocument(NamedTuple):
-    """One document as stored. `lid` is the row it has in columns and index; `fields` is its JSON object."""
+    """One document as stored. `lid` is the row it has in columns and index; `fields` is its JSON object.
+
+    A tombstone has NO_LID and no fields; `timestamp_us` is when the document was removed.
+    """
 
     id: str
     timestamp_us: int
     lid: int
     fields: bytes
 
+    @property
+    def is_removed(self) -> bool:
+        return self.lid == NO_LID
+
 
 class StoreWrites:
     """Puts and removes that are to be written together, in order."""
 
-    __slots__ = ("_batch",)
+    __slots__ = ("_batch", "_removals")
 
     def __init__(self) -> None:
         self._batch = WriteBatch(raw_mode=True)
+        self._removals: list[bytes] = []
 
     def put(self, gid: bytes, id: str, timestamp_us: int, lid: int, fields: bytes) -> None:
         id_bytes = id.encode()
@@ -59,7 +73,8 @@ class StoreWrites:
     def remove(self, gid: bytes, id: str, timestamp_us: int) -> None:
         """Leaves a tombstone, which says when."""
         id_bytes = id.encode()
-        self._batch[gid] = _HEADER.pack(_VERSION | _TOMBSTONE, timestamp_us, _NO_LID, len(id_bytes)) + id_bytes
+        self._batch[gid] = _HEADER.pack(_VERSION | _TOMBSTONE, timestamp_us, NO_LID, len(id_bytes)) + id_bytes
+        self._removals.append(_REMOVAL.pack(timestamp_us, gid))
 
     def forget(self, gid: bytes) -> None:
         """Leaves nothing."""
@@ -72,27 +87,36 @@ class DocumentStore:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
-        self._database = Rdict(str(directory), _options())
+        self._database = Rdict(str(directory), _options(), {_REMOVALS: _removal_options()})
+        self._removals = self._database.get_column_family(_REMOVALS)
+        self._removal_family = self._database.get_column_family_handle(_REMOVALS)
         self._write_options = WriteOptions()
         self._write_options.disable_wal = True  # type: ignore[method-assign, assignment]  # an attribute, in truth
 
     def write(self, writes: StoreWrites) -> None:
         """All of them, visible at once."""
+        for key in writes._removals:
+            writes._batch.put(key, b"", self._removal_family)
         self._database.write(writes._batch, self._write_options)
 
     def get(self, gid: bytes) -> StoredDocument | None:
         """The document, or None where there is none or a tombstone."""
         value = self._database.get(gid)
-        return None if value is None else self._decode(gid, value)
+        return None if value is None else self._document(gid, value)
 
     def multi_get(self, gids: Sequence[bytes]) -> list[StoredDocument | None]:
         if not gids:
             return []
         values = self._database.get(list(gids)) or []
-        return [None if value is None else self._decode(gid, value) for gid, value in zip(gids, values, strict=True)]
+        return [None if value is None else self._document(gid, value) for gid, value in zip(gids, values, strict=True)]
 
-    def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, StoredDocument]]:
-        """Documents with start <= gid < end, in the order of their gids, as they are when the scan begins."""
+    def scan(
+        self, start: bytes = b"", end: bytes | None = None, removes: bool = False
+    ) -> Iterator[tuple[bytes, StoredDocument]]:
+        """Documents with start <= gid < end, in the order of their gids, as they are when the scan begins.
+
+        With `removes`, tombstones too, however old.
+        """
         cursor = self._database.iter()
         if start:
             cursor.seek(start)
@@ -102,9 +126,38 @@ class DocumentStore:
             gid = cursor.key()
             if end is not None and gid >= end:
                 return
-            if (document := self._decode(gid, cursor.value())) is not None:
+            document = self._decode(gid, cursor.value())
+            if removes or document.lid != NO_LID:
                 yield gid, document
             cursor.next()
+
+    def prune(self, before_us: int, most: int) -> int:
+        """Takes away tombstones from before that time, oldest first. Gives how many removals were looked at: `most`
+        says that there may be more. What was put again, or removed again later, stays. The writer's."""
+        keys = self._removals_before(before_us, most)
+        removals = [_REMOVAL.unpack(key) for key in keys]
+        values = self._database.get([gid for _, gid in removals]) if removals else []
+        batch = WriteBatch(raw_mode=True)
+        for key, (timestamp_us, gid), value in zip(keys, removals, values or [], strict=True):
+            batch.delete(key, self._removal_family)
+            if value is not None:
+                document = self._decode(gid, value)
+                if document.is_removed and document.timestamp_us == timestamp_us:
+                    batch.delete(gid)
+        self._database.write(batch, self._write_options)
+        return len(keys)
+
+    def _removals_before(self, before_us: int, most: int) -> list[bytes]:
+        cursor = self._removals.iter()
+        cursor.seek_to_first()
+        keys: list[bytes] = []
+        while len(keys) < most and cursor.valid():
+            key = cursor.key()
+            if _REMOVAL.unpack(key)[0] >= before_us:
+                break
+            keys.append(key)
+            cursor.next()
+        return keys
 
     def checkpoint(self, directory: Path) -> None:
         """Makes `directory` (which must not exist) a durable copy of the present state, by hard links where it can."""
@@ -115,17 +168,23 @@ class DocumentStore:
         return self._database.property_int_value("rocksdb.total-sst-files-size") or 0
 
     def close(self) -> None:
+        # RocksDB lets go of its lock when the last handle is gone.
+        del self._removal_family
+        self._removals.close()
         self._database.close()
 
-    def _decode(self, gid: bytes, value: bytes) -> StoredDocument | None:
+    def _document(self, gid: bytes, value: bytes) -> StoredDocument | None:
+        """None for a tombstone."""
+        document = self._decode(gid, value)
+        return None if document.lid == NO_LID else document
+
+    def _decode(self, gid: bytes, value: bytes) -> StoredDocument:
         try:
             flags, timestamp_us, lid, id_length = _HEADER.unpack_from(value)
         except struct.error:
             flags = 0
         if flags & ~_TOMBSTONE != _VERSION:
             raise Corruption(f"{self._directory}: the document with gid {gid.hex()} is damaged")
-        if flags & _TOMBSTONE:
-            return None
         end = _HEADER.size + id_length
         return StoredDocument(value[_HEADER.size : end].decode(), timestamp_us, lid, value[end:])
 
@@ -144,9 +203,16 @@ def restore(checkpoint: Path, directory: Path) -> None:
             shutil.copyfile(file, directory / file.name)
 
 
+def _removal_options() -> Options:
+    options = Options(raw_mode=True)
+    options.set_write_buffer_size(limits.STORE_REMOVALS_BUFFER_BYTES)
+    return options
+
+
 def _options() -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
+    options.create_missing_column_families(True)
     options.set_write_buffer_size(limits.STORE_WRITE_BUFFER_BYTES)
     options.set_max_write_buffer_number(2)
     options.set_compression_type(DBCompressionType.lz4())
