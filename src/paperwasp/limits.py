@@ -43,6 +43,10 @@ HTTP_HEADERS_BYTES: Final = 64 * 1024
 HTTP_IDLE_MS: Final = 180_000
 HTTP_DISCARDED_BYTES: Final = 16 * 1024 * 1024
 """How much of a refused body is read and thrown away before the refusal is sent."""
+HTTP_STREAM_OPEN_SECONDS: Final = 30.0
+"""How long a streamed answer waits for a thread that sends it."""
+HTTP_STREAM_STOP_SECONDS: Final = 5.0
+"""How long a stop lets streamed answers go on; less than what a stop waits for requests at all."""
 STOP_SECONDS: Final = 10
 """How long a stop waits for requests in flight."""
 CONTAINER_PORTS_TRIED: Final = 1000
@@ -68,6 +72,12 @@ OPERATION_QUEUE_BYTES: Final = 256 * 1024 * 1024
 """Of the bodies of such operations; a single larger one is taken when none waits."""
 OPERATION_QUEUE_LENGTH: Final = 4096
 """Operations accepted and not yet written to the log; one more is answered with 429."""
+DOCUMENT_QUEUE_LENGTH: Final = 256
+"""Messages that wait in a container because their content cluster has no room; one more is answered with 429."""
+DOCUMENT_QUEUE_SECONDS: Final = 3.0
+"""How long the first in line may have waited when another joins it."""
+DOCUMENT_QUEUE_BYTES: Final = 512 * 1024 * 1024
+"""Of the bodies of such messages: an eighth of the memory that a service has at least. A single larger one is taken."""
 LOG_BATCH_BYTES: Final = 64 * 1024 * 1024
 LOG_BATCH_OPERATIONS: Final = 1024
 LOG_RECORD_BYTES: Final = 1 << 30
@@ -182,6 +192,15 @@ CHECKPOINT_LOG_BYTES: Final = 64 * 1024 * 1024
 """Bytes written to the log since the last checkpoint after which the next one is due."""
 CHECKPOINT_INDEX_BYTES: Final = 64 * 1024 * 1024
 """Memory of the index that is not yet in files, after which a checkpoint is due."""
+DISK_LIMIT: Final = 0.75
+"""Share of disk from which on feeding is blocked, unless services.xml says another."""
+MEMORY_LIMIT: Final = 0.8
+DISK_RESERVE_BYTES: Final = 256 * 1024 * 1024
+"""Free disk below which feeding is blocked, whoever uses the rest."""
+RESOURCE_HYSTERESIS: Final = 0.01
+"""How far below its limit usage must fall before feeding goes on."""
+RESOURCE_SAMPLE_SECONDS: Final = 1.0
+"""How often usage is measured."""
 DEAD_ROWS_SHARE: Final = 0.5
 """Share of dead rows above which a start gives all documents new lids."""
 DEAD_ROWS_LEAST: Final = 100_000

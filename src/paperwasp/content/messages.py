@@ -165,6 +165,8 @@ class StatusResponse:
     documents: int
     generation: int
     sizes_bytes: Mapping[str, int]
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """How full it is, by Vespa's names of metrics."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A content node at its address: which message goes where.
 
-Operations go to the node's queue and are answered by its writer; everything else runs on the worker pool. Reindexing
+Operations go past the gate of feeding to the node's queue and are answered by its writer; everything else runs on the worker pool. Reindexing
 begins on the pool, which finds the documents, and is answered by the writer.
 """
 
@@ -24,6 +24,7 @@ from paperwasp.content.messages import (
 )
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
+from paperwasp.content.resources import FeedGate
 from paperwasp.content.view import View
 from paperwasp.errors import InternalError
 
@@ -38,19 +39,23 @@ def address_of(application_name: str, cluster_id: str) -> str:
 class ContentService:
     """Serves the requests of `content.messages` for one node."""
 
-    def __init__(self, node: ContentNode, pool: WorkerPool, search: Search) -> None:
+    def __init__(self, node: ContentNode, pool: WorkerPool, search: Search, gate: FeedGate | None = None) -> None:
         self._node = node
         self._pool = pool
         self._search = search
+        self._gate = gate or FeedGate("content")
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle)
 
     def handle(self, message: Request, reply: Reply) -> None:
-        """The handler: never blocks. Errors: Overload, InvalidInput."""
+        """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
         if type(message) is ApplyRequest:
+            if self._gate.reason is not None:
+                self._gate.check(message.operation)
             self._node.submit(message.operation, reply, message.size_bytes)
         elif type(message) is ReindexRequest:
+            self._gate.check_any()
             self._pool.submit(lambda request: reindex(self._node, request, reply), message, _if_error(reply))
         else:
             self._pool.submit(self._answer, message, reply)
@@ -62,7 +67,7 @@ class ContentService:
             return GetResponse(self._node.get(message.id))
         if isinstance(message, StatusRequest):
             view = self._node.view()
-            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes())
+            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), self._gate.metrics())
         raise InternalError(f"a content node does not serve {type(message).__name__}")
 
 
