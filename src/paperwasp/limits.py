@@ -85,6 +85,29 @@ LOG_FILE_BYTES: Final = 64 * 1024 * 1024
 PARTITIONS: Final = 16
 """Partitions of a content cluster. Part of the on-disk format: never change it for existing data."""
 
+# Visiting
+VISIT_DOCUMENTS: Final = 1024
+"""In one chunk; and what a visit without `wantedDocumentCount` gives at a time: as many as a bucket of Vespa's has."""
+VISIT_BYTES: Final = 1024 * 1024
+"""About, of one chunk."""
+VISIT_SCANNED: Final = 16_384
+"""Documents and tombstones looked at for one chunk."""
+VISIT_ANSWER_DOCUMENTS: Final = 65_536
+"""In one answer that is not streamed, whatever `wantedDocumentCount` says."""
+VISIT_ANSWER_BYTES: Final = 64 * 1024 * 1024
+"""About, of one answer that is not streamed."""
+VISITS_WAITING: Final = 256
+"""Chunks of visits that wait for their turn in one content cluster; one more is answered with 429."""
+VISIT_CONCURRENCY: Final = 1024
+VISIT_SLICES: Final = 1 << 31
+BULK_OPERATIONS: Final = 256
+"""Operations of one bulk request that are in flight together."""
+BULK_BYTES: Final = 16 * 1024 * 1024
+"""Of their documents."""
+BULK_TIME_CHUNK_MS: Final = 60_000
+BULK_RETRY_SECONDS: Final = 0.02
+"""Pause before operations that found the queue full are tried again."""
+
 # Application packages
 PACKAGE_FILES: Final = 10_000
 PACKAGE_UNPACKED_BYTES: Final = 2 * 1024 * 1024 * 1024

@@ -50,7 +50,11 @@ class VisitRequest:
 
     document_types: tuple[str, ...]
     selection: str = ""
-    """A document selection; empty: all. It is the asker's to say namespace, user and group in it."""
+    """A document selection; empty: all."""
+    id_prefixes: tuple[str, ...] = ()
+    """Only documents whose ids begin with one of these; empty: all of the types."""
+    location: bytes = b""
+    """What the global ids of the documents begin with, where they are of one number or group."""
     token: bytes = b""
     """Where the last answer ended; empty: from the start."""
     documents: int = 1024
