@@ -215,6 +215,22 @@ CHECKPOINT_LOG_BYTES: Final = 64 * 1024 * 1024
 """Bytes written to the log since the last checkpoint after which the next one is due."""
 CHECKPOINT_INDEX_BYTES: Final = 64 * 1024 * 1024
 """Memory of the index that is not yet in files, after which a checkpoint is due."""
+CHORE_RETRY_SECONDS: Final = 60.0
+"""Pause after a chore of a content cluster that failed."""
+PRUNE_SECONDS: Final = 60.0
+"""How often tombstones are looked for that are old enough to go."""
+PRUNE_TOMBSTONES: Final = 1000
+"""Pruned at a time."""
+COLLECT_DOCUMENTS: Final = 256
+"""Removed at a time by garbage collection: a client's operation waits behind no more."""
+COLLECT_PAUSE_SECONDS: Final = 0.05
+"""At least, between two pieces of garbage collection."""
+COLLECT_SHARE: Final = 0.2
+"""The most of the time of one thread that garbage collection takes."""
+COLLECT_FIRST_SECONDS: Final = 60.0
+"""How long after a start or a change garbage collection begins, where its interval is not shorter."""
+COLLECT_ANSWER_SECONDS: Final = 60.0
+"""How long removes of garbage collection may take before the piece counts as failed."""
 DISK_LIMIT: Final = 0.75
 """Share of disk from which on feeding is blocked, unless services.xml says another."""
 MEMORY_LIMIT: Final = 0.8

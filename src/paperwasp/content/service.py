@@ -1,7 +1,7 @@
 """A content node at its address: which message goes where.
 
-Operations go past the gate of feeding to the node's queue and are answered by its writer; everything else runs on the worker pool. Reindexing
-begins on the pool, which finds the documents, and is answered by the writer.
+Operations go past the gate of feeding to the node's queue and are answered by its writer; everything else runs on the
+worker pool. Reindexing begins on the pool, which finds the documents, and is answered by the writer.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ class ContentService:
     def handle(self, message: Request, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
         if type(message) is ApplyRequest:
-            if self._gate.reason is not None:
-                self._gate.check(message.operation)
+            self._gate.check(message.operation)
             self._node.submit(message.operation, reply, message.size_bytes)
         elif type(message) is ReindexRequest:
             self._gate.check_any()

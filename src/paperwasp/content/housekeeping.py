@@ -1,0 +1,62 @@
+"""What a content cluster does by itself, in the background: one thread that does its chores when they are due.
+
+A chore does a bounded piece of work and says how long it then wants to wait, so that no chore keeps another waiting for
+long. One that fails is told in the log and tried again later.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.env import SYSTEM, Environment
+
+_LOG: Final = logging.getLogger("paperwasp.content")
+
+Chore = Callable[[], float]
+"""Does a piece of work; gives the seconds until it is due again."""
+
+
+class Housekeeping:
+    """Chores, each done when it is due, the first time at once. Without `start`, by whoever calls `run_due`."""
+
+    def __init__(self, chores: Sequence[Chore], environment: Environment = SYSTEM) -> None:
+        self._environment = environment
+        now_ns = environment.monotonic_ns()
+        self._due_ns: dict[Chore, int] = dict.fromkeys(chores, now_ns)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="content-housekeeping", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when the chore under way, if any, is done. Not to be started again."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def run_due(self) -> float:
+        """Does what is due; gives the seconds until something else is."""
+        for chore, due_ns in self._due_ns.items():
+            if self._stop.is_set():
+                break
+            if due_ns <= self._environment.monotonic_ns():
+                seconds = self._done(chore)
+                self._due_ns[chore] = self._environment.monotonic_ns() + round(seconds * 1e9)
+        next_ns = min(self._due_ns.values(), default=self._environment.monotonic_ns() + 10**9)
+        return max(0.0, (next_ns - self._environment.monotonic_ns()) / 1e9)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._stop.wait(self.run_due())
+
+    def _done(self, chore: Chore) -> float:
+        try:
+            return chore()
+        except Exception:
+            _LOG.exception("A chore of the content cluster failed, and is tried again later")
+            return limits.CHORE_RETRY_SECONDS
