@@ -82,6 +82,7 @@ LOG_BATCH_BYTES: Final = 64 * 1024 * 1024
 LOG_BATCH_OPERATIONS: Final = 1024
 LOG_RECORD_BYTES: Final = 1 << 30
 LOG_FILE_BYTES: Final = 64 * 1024 * 1024
+DOCUMENT_ID_BYTES: Final = 65_535
 PARTITIONS: Final = 16
 """Partitions of a content cluster. Part of the on-disk format: never change it for existing data."""
 
@@ -99,7 +100,6 @@ VISIT_ANSWER_BYTES: Final = 64 * 1024 * 1024
 VISITS_WAITING: Final = 256
 """Chunks of visits that wait for their turn in one content cluster; one more is answered with 429."""
 VISIT_CONCURRENCY: Final = 1024
-VISIT_SLICES: Final = 1 << 31
 BULK_OPERATIONS: Final = 256
 """Operations of one bulk request that are in flight together."""
 BULK_BYTES: Final = 16 * 1024 * 1024

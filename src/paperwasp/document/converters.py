@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
 import re
-import struct
 from collections.abc import Callable, Mapping
-from ctypes import c_float
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from paperwasp import limits
+from paperwasp.document.arithmetic import half, single
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
 from paperwasp.document.types import (
@@ -63,7 +61,6 @@ _DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE
 _COORDINATES: Final = re.compile(r"\s*([NSns]?)\s*(-?[0-9.]+)\s*;\s*([EWew]?)\s*(-?[0-9.]+)\s*")
 _WHITE_SPACE: Final = re.compile(r"\s+")
 _MICRO: Final = 1_000_000
-_LARGEST_HALF: Final = 65504.0
 
 
 class GeoPosition(NamedTuple):
@@ -163,11 +160,15 @@ def _parse_integer(value: object) -> int:
     raise ValueError(f'For input string: "{text}"')
 
 
-def _double(value: Any) -> float:
+def number_of(value: Any) -> float:
+    """A number, or the text of one. Errors: ValueError."""
     if type(value) is float:
         return value
     if type(value) is int:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError("The number is too large") from None
     text = _scalar_text(value).strip()
     if not text:
         raise ValueError("empty String")
@@ -177,8 +178,7 @@ def _double(value: Any) -> float:
 
 
 def _float(value: Any) -> float:
-    """Rounded to the nearest 32-bit float; what is too large becomes infinite."""
-    return c_float(value if type(value) is float else _double(value)).value
+    return single(value if type(value) is float else number_of(value))
 
 
 def _array_converter(convert: Converter) -> Converter:
@@ -203,11 +203,7 @@ def _first_error(convert: Converter, values: list[object]) -> str:
 
 
 def _half(value: Any) -> float:
-    """Rounded to the nearest 16-bit float; what is too large becomes infinite."""
-    number = _double(value)
-    if math.isnan(number) or abs(number) <= _LARGEST_HALF:
-        return float(struct.unpack("<e", struct.pack("<e", number))[0])
-    return math.copysign(math.inf, number)
+    return half(number_of(value))
 
 
 def _raw(value: Any) -> bytes:
@@ -226,7 +222,7 @@ def _position(value: Any) -> GeoPosition:
     if not isinstance(value, dict):
         raise ValueError(f"Expected an object with lat and lng, got {describe(value)}")
     if value.keys() == {"lat", "lng"}:
-        return _geo_position(_double(value["lat"]), _double(value["lng"]))
+        return _geo_position(number_of(value["lat"]), number_of(value["lng"]))
     if value.keys() == {"x", "y"}:
         whole = _integer_converter(INT)
         return GeoPosition(whole(value["x"]), whole(value["y"]))
@@ -284,17 +280,17 @@ def _struct_converter(data_type: StructType) -> Converter:
 
     converters |= {name: converter_of(inner, convert_struct) for name, inner in data_type.fields}
     if any(isinstance(inner, InnerStructType) for inner in data_type.walk()):
-        return lambda value: convert_struct(_within_depth(value))
+        return lambda value: convert_struct(within_depth(value))
     return convert_struct
 
 
-def _within_depth(value: Any, depth: int = 0) -> Any:
+def within_depth(value: Any, depth: int = 0) -> Any:
     """The value, unless it is nested deeper than who walks it can go. Types that have an end need no such look."""
     if isinstance(value, dict | list):
         if depth == limits.VALUE_DEPTH:
             raise ValueError(f"the value is nested deeper than {limits.VALUE_DEPTH}")
         for item in value.values() if isinstance(value, dict) else value:
-            _within_depth(item, depth + 1)
+            within_depth(item, depth + 1)
     return value
 
 
@@ -342,7 +338,7 @@ _SINGLE: Final[Mapping[str, Converter]] = {
     BOOL.name: _bool,
     FLOAT16.name: _half,
     FLOAT.name: _float,
-    "double": _double,
+    "double": number_of,
     RAW.name: _raw,
     POSITION.name: _position,
 }

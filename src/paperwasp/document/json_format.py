@@ -8,21 +8,16 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import orjson
 
 from paperwasp.document.converters import converter_of, describe
 from paperwasp.document.types import DocumentType
-from paperwasp.document.updates import Assign, FieldUpdate, Value
+from paperwasp.document.update_json import UpdateReader
+from paperwasp.document.updates import FieldUpdate, Value
 from paperwasp.errors import InvalidInput
-
-_KNOWN_OPERATIONS: Final = frozenset(
-    ("add", "remove", "increment", "decrement", "multiply", "divide", "match", "modify")
-)
-_FIELD_PATH: Final = re.compile(r"[.\[{]")
 
 
 class Body(NamedTuple):
@@ -39,6 +34,7 @@ class DocumentReader:
     def __init__(self, document_type: DocumentType) -> None:
         self._type = document_type
         self._converters = {name: converter_of(data_type) for name, data_type in document_type.fields.items()}
+        self._updates = UpdateReader(document_type)
 
     def read_put(self, fields: Mapping[str, object], document_id: str = "") -> dict[str, Value]:
         """The typed values of a put. A field whose value is null is left unset.
@@ -61,32 +57,9 @@ class DocumentReader:
     def read_update(self, fields: Mapping[str, object], document_id: str = "") -> tuple[FieldUpdate, ...]:
         """The field updates of an update body, `{"field": {"assign": value}}`; null assigned clears the field.
 
-        Errors: InvalidInput, also for the operations that are not there yet.
+        Errors: InvalidInput that names document, field, type and value.
         """
-        return tuple(
-            FieldUpdate(name, self._field_update(name, operation, value, document_id))
-            for name, operations in fields.items()
-            for operation, value in self._operations(name, operations).items()
-        )
-
-    def _operations(self, name: str, operations: object) -> Mapping[str, object]:
-        if _FIELD_PATH.search(name):
-            raise InvalidInput(f"Error in '{name}': Field path updates are not supported yet")
-        if name not in self._converters:
-            raise InvalidInput(f"Error in '{name}': No field named '{name}' in document type '{self._type.name}'")
-        if not isinstance(operations, dict):
-            found = describe(operations)
-            raise InvalidInput(f"Error in '{name}': Expected an object of update operations, got {found}")
-        return operations
-
-    def _field_update(self, name: str, operation: str, value: object, document_id: str) -> Assign:
-        if operation != "assign":
-            reason = "is not supported yet" if operation in _KNOWN_OPERATIONS else "not implemented."
-            raise InvalidInput(f"Error in '{name}': Operation '{operation}' {reason}")
-        try:
-            return Assign(None if value is None else self._converters[name](value))
-        except ValueError as error:
-            self._refuse_value(name, error, document_id)
+        return self._updates.read(fields, document_id)
 
     def _refuse_unknown(self, name: str, document_id: str) -> NoReturn:
         known = ", ".join(self._type.fields)

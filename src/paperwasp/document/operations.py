@@ -56,6 +56,7 @@ class Refusal(Enum):
     NOT_MET = "The condition did not match the document"
     NO_DOCUMENT = "The condition cannot be met: the document does not exist"
     EXISTS = "The document exists, and is to be created only where it does not"
+    TOO_LARGE = "A value would be more than its field can hold"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ CellOperation = Literal["replace", "add", "multiply"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Into a field of a struct; of a map: into its `key` or `value`."""
+    """Into a field of a struct; of a position: into its `x` or `y`."""
 
     name: str
 
@@ -41,7 +41,23 @@ class Index:
     index: int
 
 
-Step = Member | Key | Index
+@dataclass(frozen=True, slots=True)
+class Each:
+    """Into all elements of an array, or all values of a map, one after the other. A variable with a name stands for
+    the index or key meanwhile: where it is again, further in, it leads to that alone."""
+
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What `match` of the JSON names: an element of an array, by its index; or a key of a weighted set, which is
+    created and removed as the weighted set's properties say."""
+
+    element: Value
+
+
+Step = Member | Key | Index | Each | Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +122,7 @@ Action = Assign | Add | Take | Calculate | ModifyCells | AddCells | RemoveCells
 
 @dataclass(frozen=True, slots=True)
 class FieldUpdate:
-    """One action on one field. `match` of the JSON is a path of one step."""
+    """One action on one field, or at a place in it. `match` of the JSON is a path of `Match` alone."""
 
     field: str
     action: Action

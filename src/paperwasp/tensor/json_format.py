@@ -16,7 +16,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Labels, Tensor, TensorBuilder, hex_cells
+from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder, hex_cells
 
 _NUMBERS: Final = frozenset((int, float))
 _WORDS: Final[Mapping[str, float]] = {
@@ -70,8 +70,26 @@ def tensor_of(value: Any, type_: TensorType) -> Tensor:
         raise LanguageError(str(error)) from None
 
 
+Cells = dict[tuple[Labels, tuple[int, ...]], float]
+"""(labels of the mapped dimensions, indexes of the indexed ones) → value."""
+
+
+def read_cells(value: Any, type_: TensorType, path: str) -> Cells:
+    """The cells that are given in any form of `cells`. Errors: LanguageError that begins with the path."""
+    collector = CellCollector(type_)
+    _Reader(collector).cells(value, path)
+    return collector.cells
+
+
+def read_blocks(value: Any, type_: TensorType, path: str) -> Cells:
+    """The cells of the subspaces that are given in any form of `blocks`. Errors: as `read_cells`."""
+    collector = CellCollector(type_)
+    _Reader(collector).blocks(value, path)
+    return collector.cells
+
+
 class _Reader:
-    def __init__(self, builder: TensorBuilder) -> None:
+    def __init__(self, builder: TensorBuilder | CellCollector) -> None:
         self.builder = builder
         self.type = builder.type
 

@@ -97,9 +97,7 @@ class TensorBuilder:
         self._row(labels)[:] = values
 
     def cell(self, labels: Labels, indexes: tuple[int, ...], value: float) -> None:
-        for index, dimension in zip(indexes, self.type.indexed, strict=True):
-            if not 0 <= index < (dimension.size or 0):
-                raise ValueError(f"index {index} is not in dimension {dimension}")
+        check_indexes(indexes, self.type)
         self._row(labels)[int(np.ravel_multi_index(indexes, self.type.shape)) if indexes else 0] = value
 
     def _row(self, labels: Labels) -> NDArray[np.float64]:
@@ -114,6 +112,32 @@ class TensorBuilder:
         shape = (len(self._rows), *self.type.shape)
         values = np.stack(list(self._rows.values())) if self._rows else np.zeros(0)
         return Tensor(self.type, tuple(self._rows), as_cells(values.reshape(shape), self.type.cell_type))
+
+
+class CellCollector:
+    """Collects cells one by one, as they are given: what is not given is not there. In the place of a TensorBuilder."""
+
+    def __init__(self, type_: TensorType) -> None:
+        self.type = type_
+        self.cells: dict[tuple[Labels, tuple[int, ...]], float] = {}
+
+    def subspace(self, labels: Labels, values: Sequence[float] | NDArray[np.float64]) -> None:
+        """All cells of one subspace, the last dimension running fastest."""
+        if len(values) != math.prod(self.type.shape):
+            raise ValueError(f"expected {math.prod(self.type.shape)} value(s), found {len(values)}")
+        for place, value in zip(np.ndindex(*self.type.shape), values, strict=True):
+            self.cells[labels, place] = float(value)
+
+    def cell(self, labels: Labels, indexes: tuple[int, ...], value: float) -> None:
+        check_indexes(indexes, self.type)
+        self.cells[labels, indexes] = value
+
+
+def check_indexes(indexes: tuple[int, ...], type_: TensorType) -> None:
+    """Errors: ValueError for an index that is not in its dimension."""
+    for index, dimension in zip(indexes, type_.indexed, strict=True):
+        if not 0 <= index < (dimension.size or 0):
+            raise ValueError(f"index {index} is not in dimension {dimension}")
 
 
 def as_cells(values: NDArray[np.float64], cell_type: str) -> NDArray[Any]:

@@ -1,0 +1,350 @@
+"""Update operations as JSON: `{"field": {"operation": value}}`, `{"path{to}.a[3].place": {"operation": value}}`.
+
+A reader is compiled once per document type, and has the converter of each field ready. What it has read is written so
+that it is read again as the same: the log keeps updates in this form.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html#update
+Differs: one place may be named once in an update, in whatever spelling, and be given each operation once; null
+assigned at a path takes away what is there; a field path also adds to weighted sets; booleans are no numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.document.converters import Converter, converter_of, describe, number_of, within_depth
+from paperwasp.document.field_path import is_field_path, parse_field_path, type_after, types_along, write_field_path
+from paperwasp.document.output import render_of
+from paperwasp.document.types import (
+    BOOL,
+    INT,
+    POSITION,
+    ArrayType,
+    DataType,
+    DocumentType,
+    InnerStructType,
+    NumericType,
+    TensorFieldType,
+    WeightedSetType,
+)
+from paperwasp.document.updates import (
+    Action,
+    Add,
+    AddCells,
+    Assign,
+    Calculate,
+    FieldUpdate,
+    Match,
+    ModifyCells,
+    RemoveCells,
+    Step,
+    Take,
+)
+from paperwasp.errors import InvalidInput
+from paperwasp.tensor.json_format import tensor_of
+from paperwasp.tensor.json_output import tensor_json
+from paperwasp.tensor.modify_json import read_addresses, read_modify, write_addresses, write_modify
+
+_ARITHMETIC: Final = ("increment", "decrement", "multiply", "divide")
+
+
+class _Target(NamedTuple):
+    """What an operation is about."""
+
+    name: str
+    """As the JSON writes it: a field or a path."""
+    data_type: DataType
+    convert: Converter
+
+
+class _WrongValue(Exception):
+    """A value that is none of the target's type; the message says why."""
+
+
+class UpdateReader:
+    """Reads the updates of one document type."""
+
+    def __init__(self, document_type: DocumentType) -> None:
+        self._type = document_type
+        self._targets = {
+            name: _Target(name, data_type, converter_of(data_type)) for name, data_type in document_type.fields.items()
+        }
+
+    def read(self, fields: Mapping[str, object], document_id: str = "") -> tuple[FieldUpdate, ...]:
+        """The field updates of `fields`, in their order. Errors: InvalidInput that names field, type and value."""
+        updates: list[FieldUpdate] = []
+        places: set[tuple[str, tuple[Step, ...]]] = set()
+        for name, operations in fields.items():
+            try:
+                found = list(self._read_field(name, operations))
+                if (found and found[0].path) and not isinstance(found[0].path[0], Match):
+                    _check_unique(found, places)
+                updates += found
+            except ValueError as error:
+                raise InvalidInput(f"Error in '{name}': {error}") from None
+            except _WrongValue as error:
+                where = f"In document '{document_id}': " if document_id else ""
+                raise InvalidInput(f"{where}{error}") from None
+        return tuple(updates)
+
+    def _read_field(self, name: str, operations: object) -> Iterator[FieldUpdate]:
+        if not isinstance(operations, dict):
+            raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
+        target = self._targets.get(name)
+        if target is None:
+            yield from self._read_path(name, operations)
+            return
+        for operation, value in operations.items():
+            if operation == "match":
+                yield _read_match(target, value)
+            else:
+                read = _OPERATIONS.get(operation)
+                if read is None:
+                    raise ValueError(f"Operation '{operation}' not implemented.")
+                yield FieldUpdate(name, read(target, value))
+
+    def _read_path(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
+        if not is_field_path(name):
+            raise ValueError(f"No field named '{name}' in document type '{self._type.name}'")
+        path = parse_field_path(name, self._type.fields, self._type.name)
+        target = _Target(name, path.data_type, _nested_converter(path.data_type, len(path.steps)))
+        for operation, value in operations.items():
+            read = _PATH_OPERATIONS.get(operation.lower())
+            if read is None:
+                raise ValueError(f"Field path update type '{operation.lower()}' not supported.")
+            action = read(target, value)
+            if not path.steps:
+                raise ValueError("Expected a place in the field")
+            if isinstance(action, Take | Assign) and action in (Take(), Assign(None)):
+                _check_removable(self._type.fields[path.field], path.steps)
+            yield FieldUpdate(path.field, action, path.steps)
+
+
+def _check_unique(updates: list[FieldUpdate], places: set[tuple[str, tuple[Step, ...]]]) -> None:
+    """Errors: ValueError for a place, or an operation there, that is given a second time in another spelling."""
+    place = updates[0].field, updates[0].path
+    kinds = {(type(update.action), getattr(update.action, "operation", "")) for update in updates}
+    if place in places or len(kinds) < len(updates):
+        raise ValueError("The same place and operation are given twice")
+    places.add(place)
+
+
+def _check_removable(data_type: DataType, steps: tuple[Step, ...]) -> None:
+    *_, before, _ = types_along(steps, data_type)
+    if before == POSITION:
+        raise ValueError("A part of a position cannot be removed")
+
+
+def _nested_converter(data_type: DataType, depth: int) -> Converter:
+    """The converter of what lies so deep within a field. All of it together must not be deeper than a value may be."""
+    convert = converter_of(data_type)
+    if not any(isinstance(inner, InnerStructType) for inner in data_type.walk()):
+        return convert
+    return lambda value: convert(within_depth(value, depth))
+
+
+# Operations: JSON to actions. ValueError: the operation is wrong; _WrongValue: the value is.
+
+
+def _value(target: _Target, value: object, convert: Converter | None = None) -> Any:
+    try:
+        return (convert or target.convert)(value)
+    except ValueError as error:
+        message = f"Could not parse field '{target.name}' of type '{target.data_type}': {error}"
+        raise _WrongValue(message) from None
+
+
+def _read_assign(target: _Target, value: object) -> Action:
+    return Assign(None if value is None else _value(target, value))
+
+
+def _read_add(target: _Target, value: object) -> Action:
+    if isinstance(target.data_type, TensorFieldType):
+        return AddCells(_value(target, value, lambda cells: _cells_to_add(target, cells)))
+    _check_collection(target)
+    return Add(_value(target, value))
+
+
+def _cells_to_add(target: _Target, value: object) -> Any:
+    assert isinstance(target.data_type, TensorFieldType)
+    type_ = target.data_type.tensor
+    if not type_.mapped:
+        raise ValueError("An add update can only be applied to tensors with at least one sparse dimension")
+    tensor = tensor_of(value, type_)
+    if not tensor.labels:
+        raise ValueError(f"Add update for field '{target.name}' does not contain tensor cells")
+    return tensor
+
+
+def _read_remove(target: _Target, value: object) -> Action:
+    if isinstance(target.data_type, TensorFieldType):
+        tensor = target.data_type.tensor
+        return RemoveCells(_value(target, value, lambda addresses: read_addresses(addresses, tensor, target.name)))
+    _check_collection(target)
+    return Take(tuple(_value(target, value)))
+
+
+def _check_collection(target: _Target) -> None:
+    if not isinstance(target.data_type, ArrayType | WeightedSetType):
+        type_ = target.data_type
+        raise ValueError(
+            f"Trying to add or remove from a field of a type the reader does not know how to handle: {type_}"
+        )
+
+
+def _read_modify(target: _Target, value: object) -> Action:
+    if not isinstance(target.data_type, TensorFieldType):
+        raise ValueError(
+            "A modify update can only be applied to tensor fields. "
+            f"Field '{target.name}' is of type '{target.data_type}'"
+        )
+    tensor = target.data_type.tensor
+    found = _value(target, value, lambda cells: read_modify(cells, tensor, target.name))
+    return ModifyCells(found.operation, found.cells, found.create_default)
+
+
+def _arithmetic_reader(operation: Any) -> Callable[[_Target, object], Action]:
+    def read(target: _Target, value: object) -> Action:
+        if not isinstance(target.data_type, NumericType) or target.data_type == BOOL:
+            raise ValueError(
+                f"Can not perform arithmetic update on non-numeric field '{target.name}' of type '{target.data_type}'"
+            )
+        return Calculate(operation, _value(target, value, _operand))
+
+    return read
+
+
+def _operand(value: object) -> int | float:
+    number = number_of(value)
+    if not math.isfinite(number):
+        raise ValueError(f"Expected a finite number, got {value}")
+    if isinstance(value, int) and -(2**63) <= value < 2**64:
+        return value
+    return number
+
+
+def _read_removal(target: _Target, value: object) -> Action:
+    if isinstance(value, dict | list):
+        raise ValueError(f"Expected a single value with remove, got {describe(value)}")
+    return Take()
+
+
+_ARITHMETIC_READERS: Final = {operation: _arithmetic_reader(operation) for operation in _ARITHMETIC}
+_OPERATIONS: Final[Mapping[str, Callable[[_Target, object], Action]]] = {
+    "assign": _read_assign,
+    "add": _read_add,
+    "remove": _read_remove,
+    "modify": _read_modify,
+    **_ARITHMETIC_READERS,
+}
+"""Of a whole field; and `match`."""
+_MATCH_OPERATIONS: Final = {"assign": _read_assign, **_ARITHMETIC_READERS}
+_PATH_OPERATIONS: Final[Mapping[str, Callable[[_Target, object], Action]]] = {
+    "assign": _read_assign,
+    "add": _read_add,
+    "remove": _read_removal,
+    **_ARITHMETIC_READERS,
+}
+
+
+def _read_match(target: _Target, value: object) -> FieldUpdate:
+    """`{"element": …, "operation": …}`; another `match` within, for collections of collections."""
+    steps: list[Step] = []
+    data_type = target.data_type
+    while True:
+        if len(steps) == limits.FIELD_PATH_STEPS:
+            raise ValueError(f"match is nested deeper than {limits.FIELD_PATH_STEPS}")
+        operation, operand, element = _match_parts(value)
+        steps.append(Match(_element(target, element, data_type)))
+        data_type = type_after(steps[-1], data_type)
+        if operation != "match":
+            break
+        value = operand
+    read = _MATCH_OPERATIONS.get(operation)
+    if read is None:
+        raise ValueError(f"Operation '{operation}' not implemented.")
+    inner = _Target(target.name, data_type, _nested_converter(data_type, len(steps)))
+    return FieldUpdate(target.name, read(inner, operand), tuple(steps))
+
+
+def _match_parts(value: object) -> tuple[str, object, object]:
+    """The operation, its value and the element."""
+    if not isinstance(value, dict):
+        raise ValueError(f"Expected object for match update, got {describe(value)}")
+    if "element" not in value:
+        raise ValueError("Expected an element in match update")
+    if len(value) != 2:
+        raise ValueError(f"Expected one operation in match update, got {len(value) - 1}")
+    (operation,) = value.keys() - {"element"}
+    return operation, value[operation], value["element"]
+
+
+def _element(target: _Target, element: object, data_type: DataType) -> Any:
+    if not isinstance(data_type, ArrayType | WeightedSetType):
+        raise ValueError(f"Container type {data_type} not supported for match update.")
+    return _value(target, element, converter_of(INT if isinstance(data_type, ArrayType) else data_type.key))
+
+
+# Writing
+
+
+def write_updates(
+    updates: Iterable[FieldUpdate], types: DocumentType | Mapping[str, DataType]
+) -> dict[str, dict[str, Any]]:
+    """The JSON object whose reading gives these updates, which have been read from one. It may hold NumPy scalars."""
+    fields = types.fields if isinstance(types, DocumentType) else types
+    written: dict[str, dict[str, Any]] = {}
+    for update in updates:
+        data_type = fields[update.field]
+        if not update.path:
+            name, operation, value = update.field, *_written(update.action, data_type)
+        elif isinstance(update.path[0], Match):
+            name, operation, value = update.field, "match", _written_match(update, data_type)
+        else:
+            name = write_field_path(update.field, update.path, data_type)
+            *_, data_type = types_along(update.path, data_type)
+            operation, value = _written(update.action, data_type)
+        written.setdefault(name, {})[operation] = value
+    return written
+
+
+def _written(action: Action, data_type: DataType) -> tuple[str, Any]:
+    """The operation and its value."""
+    return _WRITERS[type(action)](action, data_type)
+
+
+def _written_match(update: FieldUpdate, data_type: DataType) -> dict[str, Any]:
+    types = list(types_along(update.path, data_type))
+    operation, value = _written(update.action, types[-1])
+    for step, type_ in zip(reversed(update.path), reversed(types[:-1]), strict=True):
+        assert isinstance(step, Match)
+        element = step.element if isinstance(type_, ArrayType) else _rendered(step.element, type_.inner[0])
+        operation, value = "match", {"element": element, operation: value}
+    return value  # type: ignore[no-any-return]
+
+
+def _rendered(value: Any, data_type: DataType) -> Any:
+    render = render_of(data_type)
+    return value if render is None or value is None else render(value)
+
+
+def _write_take(action: Take, data_type: DataType) -> tuple[str, Any]:
+    if action.values is None:
+        return "remove", 0
+    if isinstance(data_type, WeightedSetType):
+        return "remove", _rendered(dict.fromkeys(action.values, 0), data_type)
+    return "remove", _rendered(list(action.values), data_type)
+
+
+_WRITERS: Final[Mapping[type[Action], Callable[..., tuple[str, Any]]]] = {
+    Assign: lambda action, data_type: ("assign", _rendered(action.value, data_type)),
+    Add: lambda action, data_type: ("add", _rendered(action.values, data_type)),
+    Take: _write_take,
+    Calculate: lambda action, data_type: (action.operation, action.operand),
+    ModifyCells: lambda action, data_type: ("modify", write_modify(action, data_type.tensor)),
+    AddCells: lambda action, data_type: ("add", tensor_json(action.tensor)),
+    RemoveCells: lambda action, data_type: ("remove", write_addresses(action.addresses)),
+}

@@ -1,0 +1,94 @@
+"""Changes of single cells of a tensor: what `modify`, `add` and `remove` of an update make of a value.
+
+A result of more cells than a tensor may have is not made: the tensor stays as it was.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html#tensor-modify
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp import limits
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import DTYPES, Labels, Tensor, as_cells
+
+CellOperation = Literal["replace", "add", "multiply"]
+Cell = tuple[Labels, tuple[int, ...], float]
+"""Labels of the mapped dimensions, indexes of the indexed ones, operand."""
+
+_JOIN: Final[Mapping[CellOperation, Callable[[float, float], float]]] = {
+    "replace": lambda old, new: new,
+    "add": lambda old, new: old + new,
+    "multiply": lambda old, new: old * new,
+}
+CREATED_WITH: Final[Mapping[CellOperation, float]] = {"replace": 0.0, "add": 0.0, "multiply": 1.0}
+"""What new cells are before the operation, where it creates cells."""
+
+
+def empty(type_: TensorType) -> Tensor:
+    """The tensor without cells; without mapped dimensions, of zeros."""
+    labels: tuple[Labels, ...] = () if type_.mapped else ((),)
+    return Tensor(type_, labels, np.zeros((len(labels), *type_.shape), DTYPES[type_.cell_type]))
+
+
+def modified(tensor: Tensor, operation: CellOperation, cells: Sequence[Cell], create_default: float | None) -> Tensor:
+    """Each of these cells joined with its operand.
+
+    Cells that are not there stay away; with `create_default`, their whole subspace is made of it first.
+    """
+    if create_default is not None:
+        tensor = _with_subspaces(tensor, {labels for labels, _, _ in cells}, create_default)
+    join = _JOIN[operation]
+    values = tensor.cells.astype(np.float64)
+    for labels, indexes, operand in cells:
+        row = tensor.rows.get(labels)
+        if row is not None:
+            values[(row, *indexes)] = join(float(values[(row, *indexes)]), operand)
+    return Tensor(tensor.type, tensor.labels, _wrapped_cells(values, tensor.type.cell_type))
+
+
+def added(tensor: Tensor, addition: Tensor) -> Tensor:
+    """The subspaces of both; of the same labels, those of `addition`. It is of the same type."""
+    kept = [row for labels, row in tensor.rows.items() if labels not in addition.rows]
+    labels = (*(tensor.labels[row] for row in kept), *addition.labels)
+    if len(labels) * math.prod(tensor.type.shape) > limits.TENSOR_CELLS:
+        return tensor
+    return Tensor(tensor.type, labels, np.concatenate([tensor.cells[kept], addition.cells]))
+
+
+def removed(tensor: Tensor, addresses: Iterable[tuple[tuple[str, str], ...]]) -> Tensor:
+    """Without the subspaces of these addresses (dimension name, label); dimensions that one does not name are any."""
+    places = {dimension.name: place for place, dimension in enumerate(tensor.type.mapped)}
+    wanted: dict[tuple[int, ...], set[Labels]] = {}
+    for address in addresses:
+        pairs = sorted((places[name], label) for name, label in address)
+        wanted.setdefault(tuple(place for place, _ in pairs), set()).add(tuple(label for _, label in pairs))
+    kept = [
+        row
+        for row, labels in enumerate(tensor.labels)
+        if not any(tuple(labels[place] for place in at) in found for at, found in wanted.items())
+    ]
+    return Tensor(tensor.type, tuple(tensor.labels[row] for row in kept), tensor.cells[kept])
+
+
+def _with_subspaces(tensor: Tensor, wanted: set[Labels], value: float) -> Tensor:
+    missing = sorted(wanted - tensor.rows.keys())
+    labels = (*tensor.labels, *missing)
+    if not missing or len(labels) * math.prod(tensor.type.shape) > limits.TENSOR_CELLS:
+        return tensor
+    filled = as_cells(np.full((len(missing), *tensor.type.shape), value), tensor.type.cell_type)
+    return Tensor(tensor.type, labels, np.concatenate([tensor.cells, filled]))
+
+
+def _wrapped_cells(values: NDArray[np.float64], cell_type: str) -> NDArray[Any]:
+    """As cells of this type: of what does not fit into int8, the lowest bits; of NaN and infinities, 0."""
+    if cell_type == "int8":
+        values = np.trunc(np.where(np.isfinite(values), values, 0.0))
+        values = np.remainder(values + 128.0, 256.0) - 128.0
+    return as_cells(values, cell_type)
