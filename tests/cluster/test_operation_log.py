@@ -261,16 +261,50 @@ def test_a_full_disk_refuses_and_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert contents(FileOperationLog(tmp_path)) == [(0, 1, 1, b"a"), (0, 2, 1, b"c")]
 
 
-def test_a_failed_sync_ends_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = FileOperationLog(tmp_path)
+def fail(*_: object) -> None:
+    raise OSError(errno.EIO, "no disk")
 
-    def fail(_: int) -> None:
-        raise OSError(errno.EIO, "no disk")
+
+@pytest.mark.parametrize("broken", [["fdatasync"], ["fdatasync", "fsync"], ["write", "ftruncate"]])
+def test_after_a_failed_sync_the_log_goes_on_when_the_disk_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: list[str]
+) -> None:
+    """What could not be synced is cut off, at the next append if need be, and is never read."""
+    log = FileOperationLog(tmp_path)
+    log.append([NewRecord(0, b"a")])
+    with monkeypatch.context() as patch:
+        for name in broken:
+            patch.setattr(os, name, fail)
+        for _ in range(2):
+            with pytest.raises(InternalError, match=r"the operation log cannot be written.*no disk"):
+                log.append([NewRecord(0, b"b")])
+    log.append([NewRecord(0, b"c")])
+    assert contents(log) == [(0, 1, 1, b"a"), (0, 2, 1, b"c")]
+    log.close()
+    assert contents(FileOperationLog(tmp_path)) == [(0, 1, 1, b"a"), (0, 2, 1, b"c")]
+
+
+@pytest.mark.parametrize("broken", ["fsync", "rename", "open"])
+def test_a_file_that_cannot_be_begun_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    monkeypatch.setattr(limits, "LOG_FILE_BYTES", 500)
+    log = FileOperationLog(tmp_path)
+    log.append([NewRecord(0, b"x" * 500)])
+    real = getattr(os, broken)
+    calls = 0
+
+    def fail_once(*arguments: object, **named: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise OSError(errno.ENOSPC, "full")
+        return real(*arguments, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fdatasync", fail)
-        with pytest.raises(InternalError, match="could not be synced"):
-            log.append([NewRecord(0, b"a")])
-    with pytest.raises(InternalError, match="could not be synced"):
-        log.append([NewRecord(0, b"b")])
+        patch.setattr(os, broken, fail_once)
+        with pytest.raises(NoSpace):
+            log.append([NewRecord(0, b"b")])
+        assert len(files(tmp_path)) == 1
+    log.append([NewRecord(0, b"c")])
+    assert len(files(tmp_path)) == 2
     log.close()
+    assert [payload for *_, payload in contents(FileOperationLog(tmp_path))] == [b"x" * 500, b"c"]

@@ -16,6 +16,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -63,7 +64,10 @@ class OperationLog(Protocol):
     reads."""
 
     def append(self, records: Sequence[NewRecord]) -> list[Mark]:
-        """Makes all records durable, in this order, and returns their marks. Errors: NoSpace (nothing was written)."""
+        """Makes all records durable, in this order, and returns their marks.
+
+        Errors: NoSpace, InternalError: nothing was appended, and the next call may succeed.
+        """
 
     def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
         """All records after `applied` (one mark per partition). Errors: Corruption when the log does not continue
@@ -96,23 +100,30 @@ class FileOperationLog:
         self._environment = environment
         self._lock = Lock()
         self._broken: str | None = None
+        self._has_rest = False
+        """Whether the last file may hold, after its records, something of an append that failed."""
         self.torn_bytes = 0
         directory.mkdir(parents=True, exist_ok=True)
         self._files, self._marks = _Opening(directory, repair, self).run()
         self._descriptor = -1
         if self._files:
-            self._open_last()
+            self._go_on_in(_open_for_append(self._files[-1].path))
         else:
             self._start_file()
 
     def append(self, records: Sequence[NewRecord]) -> list[Mark]:
         with self._lock:
             self._check_usable()
-            if self._size >= limits.LOG_FILE_BYTES:
-                self._start_file()
             marks = list(self._marks)
-            data, appended = self._encode(records, marks)
-            self._write(data)
+            try:
+                if self._has_rest:
+                    self._cut_rest()
+                if self._size >= limits.LOG_FILE_BYTES:
+                    self._start_file()
+                data, appended = self._encode(records, marks)
+                self._write(data)
+            except OSError as error:
+                raise self._refusal(error) from error
             self._marks = marks
             return appended
 
@@ -133,6 +144,8 @@ class FileOperationLog:
     def trim(self, applied: Sequence[Mark]) -> None:
         with self._lock:
             self._check_usable()
+            if self._has_rest:
+                self._cut_rest()
             written = self._size > log_format.FILE_HEADER_BYTES
             if written and _covers(applied, self._marks):
                 self._start_file()
@@ -179,29 +192,32 @@ class FileOperationLog:
         return b"".join(parts), appended
 
     def _write(self, data: bytes) -> None:
+        self._has_rest = True
         try:
             _write_all(self._descriptor, data)
-        except OSError as error:
-            self._take_back(error)
-        try:
             os.fdatasync(self._descriptor)
-        except OSError as error:
-            # What the kernel could not write it may have dropped: only a restart, which reads the file, knows what is
-            # there.
-            self._broken = f"could not be synced: {error}"
-            raise InternalError(f"{self._files[-1].path} {self._broken}") from error
+        except OSError:
+            with suppress(OSError):
+                self._cut_rest()
+            raise
+        self._has_rest = False
         self._size += len(data)
 
-    def _take_back(self, error: OSError) -> None:
-        """After a failed write nothing of it stays, so that nobody ever sees what was refused."""
+    def _cut_rest(self) -> None:
+        """After an append that failed nothing of it stays, so that nobody ever sees what was refused.
+
+        What a failed sync leaves in the file is not known, but only what comes after the last sync that went well can
+        be wrong. That is cut off, and until the cut is synced nothing more is written.
+        """
+        os.ftruncate(self._descriptor, self._size)
+        os.fsync(self._descriptor)
+        self._has_rest = False
+
+    def _refusal(self, error: OSError) -> NoSpace | InternalError:
         path = self._files[-1].path
-        try:
-            os.ftruncate(self._descriptor, self._size)
-        except OSError as second:
-            self._broken = f"could not be cut back after a failed write: {second}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpace(f"{path}: no space left for the operation log") from error
-        raise InternalError(f"{path}: {error}") from error
+            return NoSpace(f"{path}: no space left for the operation log")
+        return InternalError(f"{path}: the operation log cannot be written: {error}")
 
     def _check_usable(self) -> None:
         if self._broken is not None:
@@ -212,15 +228,28 @@ class FileOperationLog:
         number = self._files[-1].header.number + 1 if self._files else 1
         header = FileHeader(number, tuple(self._marks))
         path = self._directory / f"{number:016d}.log"
-        _write_new_file(path, header.encode())
+        try:
+            _write_new_file(path, header.encode())
+            descriptor = _open_for_append(path)
+        except OSError:
+            self._drop_started(path)
+            raise
         self._files.append(_LogFile(path, header))
-        self._open_last()
+        self._go_on_in(descriptor)
 
-    def _open_last(self) -> None:
+    def _drop_started(self, path: Path) -> None:
+        """A file that could not be begun must not be there when the one before it goes on."""
+        try:
+            path.unlink(missing_ok=True)
+            sync_directory(self._directory)
+        except OSError as error:
+            self._broken = f"has the file {path.name}, which could neither be begun nor removed: {error}"
+
+    def _go_on_in(self, descriptor: int) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._descriptor = os.open(self._files[-1].path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        self._size = os.fstat(self._descriptor).st_size
+        self._descriptor = descriptor
+        self._size = os.fstat(descriptor).st_size
 
     def _check_start(self, first: _LogFile, applied: Sequence[Mark]) -> None:
         for partition, (mark, base) in enumerate(zip(applied, first.header.bases, strict=True)):
@@ -343,6 +372,10 @@ def _free_name(path: Path) -> Path:
     while (aside := path.with_name(f"{path.name}.{count}.damaged")).exists():
         count += 1
     return aside
+
+
+def _open_for_append(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
