@@ -102,11 +102,9 @@ VISITS_WAITING: Final = 256
 VISIT_CONCURRENCY: Final = 1024
 BULK_OPERATIONS: Final = 256
 """Operations of one bulk request that are in flight together."""
-BULK_BYTES: Final = 16 * 1024 * 1024
-"""Of their documents."""
 BULK_TIME_CHUNK_MS: Final = 60_000
-BULK_RETRY_SECONDS: Final = 0.02
-"""Pause before operations that found the queue full are tried again."""
+VISIT_RETRY_SECONDS: Final = 0.02
+"""Pause before what found a queue full is tried again."""
 
 # Application packages
 PACKAGE_FILES: Final = 10_000

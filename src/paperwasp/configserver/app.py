@@ -20,7 +20,7 @@ from paperwasp.configserver.tenant_api import TenantApi
 from paperwasp.configserver.worker import Workers
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.messages import Request, Response, decode_form, json_response
+from paperwasp.http.messages import Answer, Request, Response, decode_form, json_response
 from paperwasp.http.routing import Router
 
 _log = logging.getLogger(__name__)
@@ -55,14 +55,14 @@ class ConfigServerApp:
         ContentApi(server, self._workers).bind(self._router)
         StateApi(server, self._metrics, environment).bind(self._router)
 
-    async def handle(self, request: Request) -> Response:
+    async def handle(self, request: Request) -> Answer:
         """The answer; also to what is wrong with the request, and to a defect of ours."""
         started_ns = self._environment.monotonic_ns()
         response = await self._answer(request)
         self._metrics.observe(request, response.status, self._environment.monotonic_ns() - started_ns)
         return response
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> Answer:
         try:
             return await self._router.handle(request)
         except PaperwaspError as error:

@@ -21,7 +21,7 @@ from paperwasp.container.state import Running, StateApi
 from paperwasp.content.service import address_of
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.routing import Router
 
 _SEARCH_ROOT: Final = "/search"
@@ -56,7 +56,7 @@ class ContainerApp:
         self._search.configure(SearchConfig(tuple(clusters), profiles))
         self._state.running = running
 
-    async def handle(self, request: Request) -> Response:
+    async def handle(self, request: Request) -> Answer:
         """The answer. Errors: what is wrong with a request that is for no interface."""
         path, running = request.raw_path, self._state.running
         if path.startswith(DOCUMENT_ROOT):

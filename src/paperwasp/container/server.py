@@ -11,14 +11,16 @@ import logging
 import time
 import zlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.container import granian_worker
+from paperwasp.container.streaming import ClientGone, Headers, Pipes, closed_after, cut_connection, send_stream
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError, TooLarge
-from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Answer]]
 ErrorResponse = Callable[[Request, PaperwaspError], Response]
 BodyLimit = Callable[[str], int]
 """raw path → how large a body may be, in bytes."""
@@ -60,6 +62,9 @@ class HttpServer:
         self.host = host
         self.port: int = self._listener.getsockname()[1]
         self._worker: granian_worker.Worker | None = None
+        self._pipes = Pipes()
+        self._streams: dict[asyncio.Task[Any], tuple[str, int]] = {}
+        """Who sends a streamed answer → the address of its client."""
 
     def start(self) -> None:
         """Accepts connections from now on. Call it in the event loop. Errors: PortTaken."""
@@ -70,18 +75,31 @@ class HttpServer:
     async def restart(self) -> None:
         """Lets requests in flight finish and goes on with a new worker; who connects meanwhile waits for it."""
         if self._worker is not None:
-            await self._worker.stop()
+            await self._stop_worker(self._worker)
             self.start()
 
     async def stop(self) -> None:
-        """Accepts no more, lets requests in flight finish, closes the port."""
-        self.close()
+        """Accepts no more, lets requests in flight finish, closes the port. Streams that take longer are cut."""
+        self._listener.close()
         if self._worker is not None:
-            await self._worker.stop()
+            await self._stop_worker(self._worker)
+        self._pipes.close()
 
     def close(self) -> None:
         """Gives up the port of a server that was never started, or that has stopped."""
         self._listener.close()
+
+    async def _stop_worker(self, worker: granian_worker.Worker) -> None:
+        cutting = asyncio.get_running_loop().call_later(limits.HTTP_STREAM_STOP_SECONDS, self._cut_streams)
+        try:
+            await worker.stop()
+        finally:
+            cutting.cancel()
+
+    def _cut_streams(self) -> None:
+        for task, client in self._streams.items():
+            _LOG.warning("The answer to %s:%d is cut: the server stops", *client)
+            task.cancel()
 
     async def _serve(self, scope: Any, protocol: Any) -> None:
         started_ns = time.monotonic_ns()
@@ -90,10 +108,45 @@ class HttpServer:
         headers = {name.decode(_LATIN): value.decode(_LATIN) for name, value in scope["headers"]}
         body, failure = await self._body(method, raw_path, headers, protocol)
         request = Request(method, raw_path, query, headers, body, scope["scheme"], headers["host"])
-        response = await self._answer(request) if failure is None else self._error_response(request, failure)
-        _respond(protocol, request, response)
+        answer = await self._answer(request) if failure is None else self._error_response(request, failure)
+        if isinstance(answer, StreamedResponse):
+            status = await self._stream(scope["client"], protocol, request, answer)
+        else:
+            _respond(protocol, request, answer)
+            status = answer.status
         if self._observe is not None:
-            self._observe(request, response.status, time.monotonic_ns() - started_ns)
+            self._observe(request, status, time.monotonic_ns() - started_ns)
+
+    async def _stream(self, client: tuple[str, str], protocol: Any, request: Request, answer: StreamedResponse) -> int:
+        """The status that was sent. What fails before the first chunk still has an answer; later it cuts the line."""
+        async with closed_after(answer.chunks) as chunks:
+            if request.method == "HEAD":
+                _send(protocol, answer.status, _headers(answer), b"")
+                return answer.status
+            try:
+                first = await anext(chunks, b"")
+            except Exception as error:
+                failed = self._failure(request, error)
+                _respond(protocol, request, failed)
+                return failed.status
+            await self._send_stream((client[0], int(client[1])), protocol, request, answer, first)
+        return answer.status
+
+    async def _send_stream(
+        self, client: tuple[str, int], protocol: Any, request: Request, answer: StreamedResponse, first: bytes
+    ) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams[task] = client
+        cut = partial(cut_connection, client, self.port)
+        try:
+            await send_stream(self._pipes, protocol, (answer.status, _headers(answer)), first, answer.chunks, cut)
+        except ClientGone:
+            _LOG.debug("%s %s: the client is gone", request.method, request.raw_path)
+        except Exception:
+            _LOG.exception("%s %s failed while its answer was sent", request.method, request.raw_path)
+        finally:
+            del self._streams[task]
 
     async def _body(
         self, method: str, raw_path: str, headers: dict[str, str], protocol: Any
@@ -107,24 +160,34 @@ class HttpServer:
         except Exception as error:
             return b"", InvalidInput(f"The request body could not be read: {error}")
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> Answer:
         try:
             return await self._handler(request)
-        except PaperwaspError as error:
+        except Exception as error:
+            return self._failure(request, error)
+
+    def _failure(self, request: Request, error: Exception) -> Response:
+        if isinstance(error, PaperwaspError):
             return self._error_response(request, error)
-        except Exception:
-            _LOG.exception("%s %s failed", request.method, request.raw_path)
-            return self._error_response(request, InternalError("Internal server error"))
+        _LOG.error("%s %s failed", request.method, request.raw_path, exc_info=error)
+        return self._error_response(request, InternalError("Internal server error"))
 
 
 def _respond(protocol: Any, request: Request, response: Response) -> None:
-    headers = [(b"content-type", response.content_type.encode(_LATIN))]
-    headers += [(name.lower().encode(_LATIN), value.encode(_LATIN)) for name, value in response.headers.items()]
-    body = response.body
+    headers, body = _headers(response), response.body
     if request.method == "HEAD":
         headers.append((b"content-length", b"%d" % len(body)))
         body = b""
-    protocol.send({"type": "http.response.start", "status": response.status, "headers": headers})
+    _send(protocol, response.status, headers, body)
+
+
+def _headers(answer: Answer) -> Headers:
+    headers = [(b"content-type", answer.content_type.encode(_LATIN))]
+    return headers + [(name.lower().encode(_LATIN), value.encode(_LATIN)) for name, value in answer.headers.items()]
+
+
+def _send(protocol: Any, status: int, headers: Headers, body: bytes) -> None:
+    protocol.send({"type": "http.response.start", "status": status, "headers": headers})
     protocol.send({"type": "http.response.body", "body": body, "more_body": False})
 
 

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from paperwasp.http.messages import Request, Response, decode, json_response
+from paperwasp.http.messages import Answer, Request, Response, decode, json_response
 
-Handler = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
+Handler = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 """(request, the named parts of its path, decoded) → response."""
 
 NotFoundHandler = Callable[[Request], Response]
@@ -77,7 +77,7 @@ class Router:
         """Binds `method` on `pattern`, e.g. `("GET", "/document/v1/{namespace}/{rest...}", get)`."""
         self._routes.append(Route(method, tuple(pattern.removeprefix("/").split("/")), handler))
 
-    async def handle(self, request: Request) -> Response:
+    async def handle(self, request: Request) -> Answer:
         """The answer of the first route that fits path and method."""
         raw_segments = tuple(request.raw_path.removeprefix("/").split("/"))
         method = "GET" if request.method == "HEAD" else request.method

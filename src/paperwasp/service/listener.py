@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from paperwasp.container.app import ContainerApp, body_limit_bytes, error_response
 from paperwasp.container.server import HttpServer
-from paperwasp.http.messages import Request, Response
+from paperwasp.http.messages import Answer, Request
 
 
 class Listener:
@@ -26,7 +26,7 @@ class Listener:
         )
         self.port: Final = self.server.port
 
-    def _handle(self, request: Request) -> Coroutine[Any, Any, Response]:
+    def _handle(self, request: Request) -> Coroutine[Any, Any, Answer]:
         return self.app.handle(request)
 
     def _observe(self, request: Request, status: int, elapsed_ns: int) -> None:

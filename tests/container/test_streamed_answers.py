@@ -1,0 +1,277 @@
+"""Streamed answers on real sockets: slow readers, readers that leave, iterators that fail, stops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from h2.connection import H2Connection
+from h2.events import DataReceived, Event
+from h2.exceptions import ProtocolError
+
+from paperwasp import limits
+from paperwasp.container.server import HttpServer
+from paperwasp.errors import Overload
+from paperwasp.http.messages import Request, StreamedResponse
+
+HOST = "127.0.0.1"
+LINES = "application/jsonl"
+CHUNK = bytes(range(256)) * 256
+BOTH = pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+H2_GET = [(":method", "GET"), (":path", "/"), (":scheme", "http"), (":authority", "h")]
+GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+class Source:
+    """A handler that streams what `chunks` makes, and notes how far it was read and whether it was closed."""
+
+    def __init__(self, chunks: Callable[[], AsyncIterator[bytes]]) -> None:
+        self._chunks = chunks
+        self.given = 0
+        self.closed = asyncio.Event()
+
+    async def __call__(self, request: Request) -> StreamedResponse:
+        return StreamedResponse(200, self._read(), LINES, {"X-Test": "yes"})
+
+    async def _read(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._chunks():
+                self.given += 1
+                yield chunk
+        finally:
+            self.closed.set()
+
+
+def serve(chunks: Callable[[], AsyncIterator[bytes]], test: Callable[[HttpServer, Source], Awaitable[None]]) -> None:
+    async def run() -> None:
+        source = Source(chunks)
+        server = HttpServer(source, HOST, 0)
+        server.start()
+        try:
+            await test(server, source)
+        finally:
+            await asyncio.wait_for(server.stop(), 10)
+
+    asyncio.run(run())
+
+
+def client(server: HttpServer, http2: bool) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", http1=not http2, http2=http2)
+
+
+async def endless() -> AsyncIterator[bytes]:
+    while True:
+        yield CHUNK
+
+
+async def some() -> AsyncIterator[bytes]:
+    for _ in range(50):
+        yield CHUNK
+        yield b""
+
+
+async def nothing() -> AsyncIterator[bytes]:
+    for chunk in ():
+        yield chunk
+
+
+@BOTH
+def test_all_chunks_arrive(http2: bool) -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http:
+            for _ in range(2):
+                answer = await http.get("/")
+                assert (answer.status_code, answer.headers["content-type"]) == (200, LINES)
+                assert answer.headers["x-test"] == "yes"
+                assert answer.content == CHUNK * 50
+
+    serve(some, test)
+
+
+@BOTH
+def test_a_stream_without_chunks_is_an_empty_answer(http2: bool) -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http:
+            answer = await http.get("/")
+            assert (answer.status_code, answer.content) == (200, b"")
+
+    serve(nothing, test)
+
+
+@BOTH
+def test_a_chunk_arrives_before_the_next_one_is_made(http2: bool) -> None:
+    may_go_on = asyncio.Event()
+
+    async def in_steps() -> AsyncIterator[bytes]:
+        yield b"one\n"
+        await may_go_on.wait()
+        yield b"two\n"
+
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http, http.stream("GET", "/") as answer:
+            lines = answer.aiter_lines()
+            assert await anext(lines) == "one"
+            may_go_on.set()
+            assert await anext(lines) == "two"
+
+    serve(in_steps, test)
+
+
+@BOTH
+def test_a_slow_reader_does_not_make_the_process_grow(http2: bool) -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http, http.stream("GET", "/") as answer:
+            parts = answer.aiter_raw()
+            assert await anext(parts)
+            before = await _standstill(source)
+            assert before * len(CHUNK) < 32 * 1024 * 1024
+            size_bytes = 0
+            while size_bytes < 16 * 1024 * 1024:
+                size_bytes += len(await anext(parts))
+            assert await _standstill(source) > before
+
+    serve(endless, test)
+
+
+async def _standstill(source: Source) -> int:
+    """How many chunks were taken when no more are."""
+    given = -1
+    while given != source.given:
+        given = source.given
+        with suppress(TimeoutError):
+            await asyncio.wait_for(source.closed.wait(), 0.2)
+    return given
+
+
+@BOTH
+def test_an_iterator_is_closed_when_its_client_leaves(http2: bool) -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http, http.stream("GET", "/") as answer:
+            assert await anext(answer.aiter_raw())
+        await asyncio.wait_for(source.closed.wait(), 10)
+
+    serve(endless, test)
+
+
+def test_a_stream_that_is_reset_leaves_its_connection_to_the_others() -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        reader, writer = await asyncio.open_connection(HOST, server.port)
+        connection = H2Connection()
+        connection.initiate_connection()
+        connection.send_headers(1, H2_GET, end_stream=True)
+        while not any(isinstance(event, DataReceived) for event in await _h2_events(connection, reader, writer)):
+            pass
+        connection.reset_stream(1)
+        writer.write(connection.data_to_send())
+        await asyncio.wait_for(source.closed.wait(), 10)
+        connection.send_headers(3, H2_GET, end_stream=True)
+        while not any(isinstance(event, DataReceived) for event in await _h2_events(connection, reader, writer)):
+            pass
+        writer.close()
+
+    serve(endless, test)
+
+
+async def _h2_events(
+    connection: H2Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Sequence[Event]:
+    writer.write(connection.data_to_send())
+    return connection.receive_data(await asyncio.wait_for(reader.read(65536), 10))
+
+
+@BOTH
+def test_an_iterator_that_fails_breaks_the_answer_off(http2: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async def failing() -> AsyncIterator[bytes]:
+        yield CHUNK
+        raise ZeroDivisionError("secret")
+
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http:
+            with pytest.raises(httpx.RemoteProtocolError):
+                await http.get("/")
+        assert source.closed.is_set()
+
+    with caplog.at_level(logging.ERROR, "paperwasp.http"):
+        serve(failing, test)
+    assert "failed while its answer was sent" in caplog.text
+
+
+@BOTH
+def test_what_fails_before_the_first_chunk_is_an_error_of_its_own(http2: bool) -> None:
+    async def refusing() -> AsyncIterator[bytes]:
+        raise Overload("too much")
+        yield b""
+
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http:
+            answer = await http.get("/")
+            assert answer.status_code == Overload("").http_status
+            assert answer.json()["message"] == "too much"
+
+    serve(refusing, test)
+
+
+@BOTH
+def test_head_takes_no_chunk(http2: bool) -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http:
+            answer = await http.head("/")
+            assert (answer.status_code, answer.content) == (200, b"")
+            assert answer.headers["content-type"] == LINES
+        assert source.given == 0
+
+    serve(endless, test)
+
+
+@BOTH
+def test_a_stop_cuts_streams_that_do_not_end(http2: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HTTP_STREAM_STOP_SECONDS", 0.05)
+
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http, http.stream("GET", "/") as answer:
+            parts = answer.aiter_raw()
+            assert await anext(parts)
+            await asyncio.wait_for(server.stop(), 8)
+            assert source.closed.is_set()
+            with pytest.raises((httpx.HTTPError, ProtocolError)):
+                async for _ in parts:
+                    pass
+
+    serve(endless, test)
+
+
+def test_a_stop_lets_a_stream_end_that_is_read() -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2=False) as http, http.stream("GET", "/") as answer:
+            parts = answer.aiter_raw()
+            body = await anext(parts)
+            stop = asyncio.create_task(server.stop())
+            body += b"".join([part async for part in parts])
+            assert body == CHUNK * 50
+        await asyncio.wait_for(stop, 10)
+
+    serve(some, test)
+
+
+def test_no_descriptor_is_left() -> None:
+    async def test(server: HttpServer, source: Source) -> None:
+        async def leave() -> None:
+            _, writer = await asyncio.open_connection(HOST, server.port)
+            writer.write(GET)
+            writer.close()
+
+        await leave()
+        await asyncio.wait_for(source.closed.wait(), 10)
+        before = len(list(Path("/dev/fd").iterdir()))
+        for _ in range(20):
+            source.closed.clear()
+            await leave()
+            await asyncio.wait_for(source.closed.wait(), 10)
+        assert len(list(Path("/dev/fd").iterdir())) < before + 10
+
+    serve(endless, test)
