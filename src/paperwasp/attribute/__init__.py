@@ -2,27 +2,72 @@
 
 from __future__ import annotations
 
-from paperwasp.attribute.array import LONGEST_ROW, ArrayColumn
+from collections.abc import Callable
+from typing import Final
+
+from paperwasp.attribute.array import ArrayColumn
 from paperwasp.attribute.column import Bitmap, Column, ColumnView
 from paperwasp.attribute.numeric import NumericColumn
+from paperwasp.attribute.position import PositionColumn
+from paperwasp.attribute.raw import LONGEST_RAW, RawColumn
+from paperwasp.attribute.rows import LONGEST_ROW
 from paperwasp.attribute.string import StringColumn
-from paperwasp.document.types import STRING, ArrayType, DataType, NumericType
+from paperwasp.attribute.tensor import TensorColumn
+from paperwasp.attribute.weighted_set import WeightedSetColumn
+from paperwasp.document.types import (
+    POSITION,
+    RAW,
+    STRING,
+    URI,
+    ArrayType,
+    DataType,
+    NumericType,
+    ReferenceType,
+    TensorFieldType,
+    WeightedSetType,
+)
 from paperwasp.errors import InvalidInput
 
-__all__ = ["LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column"]
+__all__ = ["LONGEST_RAW", "LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column"]
+
+_TEXTS: Final = (STRING, URI)
+_RowsOf = Callable[..., Column]
 
 
 def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool = False) -> Column:
     """An empty column. `fast_search` keeps posting lists; `cased` makes strings differ that differ in case alone.
 
-    Errors: InvalidInput for a type that has no columns yet.
+    Errors: InvalidInput for a type that has no columns.
     """
-    if isinstance(data_type, NumericType):
-        return NumericColumn(data_type, fast_search=fast_search)
-    if data_type == STRING:
+    match data_type:
+        case NumericType():
+            return NumericColumn(data_type, fast_search=fast_search)
+        case TensorFieldType():
+            return TensorColumn(data_type.tensor)
+        case ReferenceType():
+            return StringColumn(cased=True, fast_search=fast_search)
+        case ArrayType() if data_type.element == POSITION:
+            return PositionColumn(is_array=True)
+        case ArrayType():
+            return _rows_of(ArrayColumn, data_type.element, data_type, cased)
+        case WeightedSetType():
+            return _rows_of(WeightedSetColumn, data_type.key, data_type, cased)
+    if data_type in _TEXTS:
         return StringColumn(cased=cased, fast_search=fast_search)
-    if isinstance(data_type, ArrayType) and isinstance(data_type.element, NumericType):
-        return ArrayColumn(data_type.element, cased=cased)
-    if isinstance(data_type, ArrayType) and data_type.element == STRING:
-        return ArrayColumn(None, cased=cased)
-    raise InvalidInput(f"Attributes of type {data_type} are not supported yet")
+    if data_type == RAW:
+        return RawColumn()
+    if data_type == POSITION:
+        return PositionColumn(fast_search=fast_search)
+    raise _no_column(data_type)
+
+
+def _rows_of(make: _RowsOf, element: DataType, data_type: DataType, cased: bool) -> Column:
+    if isinstance(element, NumericType):
+        return make(element, cased=cased)
+    if element in _TEXTS:
+        return make(None, cased=cased)
+    raise _no_column(data_type)
+
+
+def _no_column(data_type: DataType) -> InvalidInput:
+    return InvalidInput(f"Values of type {data_type} are not kept as attributes")

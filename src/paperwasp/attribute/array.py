@@ -1,10 +1,4 @@
-"""Arrays of numbers or strings by lid: all elements in one array, and for each row where its own stand.
-
-`rows[lid]` is `offset << 24 | length`. Elements are only appended: a row that is changed gets new ones at the end and
-its old ones stay for whoever reads them, until most are unused and the column goes on in new arrays. When the
-elements move to a larger array the rows move too, so that a reader's rows never point beyond the elements that it
-holds.
-"""
+"""Arrays of numbers or strings by lid: rows of elements (`attribute.rows`). An empty array is the same as unset."""
 
 from __future__ import annotations
 
@@ -15,37 +9,33 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.bounds import bounds_of, number_of
+from paperwasp.attribute.bounds import bounds_of
 from paperwasp.attribute.column import Arrays, Bitmap, Column, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
-from paperwasp.attribute.numeric import estimate_rows
+from paperwasp.attribute.numeric import dtype_of, estimate_rows, number_in
+from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, split
 from paperwasp.attribute.string import checked_codes, codes_equal_to, table_of, used_codes
 from paperwasp.core import _core
-from paperwasp.core.attribute import ROW_LENGTH_BITS
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, NumericType
-from paperwasp.errors import InvalidInput, InvalidQuery
+from paperwasp.errors import InvalidQuery
 
-LONGEST_ROW: Final = (1 << ROW_LENGTH_BITS) - 1
 _SAMPLE_ROWS: Final = 1024
-_LEAST_UNUSED: Final = 65_536
-"""Unused elements that are never worth removing."""
 
 
 class ArrayView(ColumnView):
-    """`rows` and `values` as the file's header says; `values` may hold elements of no row."""
+    """`rows` as in `attribute.rows`; `values` are elements, or codes of the dictionary, some perhaps of no row.
+
+    `element_type` None: strings.
+    """
 
     __slots__ = ("_type", "dictionary", "limit", "rows", "values")
 
     is_array = True
 
     def __init__(
-        self,
-        element_type: NumericType | None,
-        rows: NDArray[np.uint64],
-        values: NDArray[Any],
-        dictionary: StringDictionary | None,
+        self, element_type: NumericType | None, rows: Rows, values: NDArray[Any], dictionary: StringDictionary | None
     ) -> None:
         self._type = element_type
         self.rows = rows
@@ -109,7 +99,7 @@ class ArrayView(ColumnView):
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
         numbers = np.zeros(len(lids))
         if self.dictionary is None and element >= 0:
-            starts, lengths = _split(self.rows[lids])
+            starts, lengths = split(self.rows[lids])
             has = lengths > element
             numbers[has] = self.values[starts[has] + element]
         return numbers
@@ -118,9 +108,13 @@ class ArrayView(ColumnView):
         raise InvalidQuery("Cannot sort by an array: it has no single value")
 
     def gather(self, lids: Lids) -> list[Value | None]:
-        starts, lengths = _split(self.rows[lids])
+        starts, lengths = split(self.rows[lids])
         spans = zip(starts.tolist(), lengths.tolist(), strict=True)
-        return [self._decode(self.values[start : start + length]) if length else None for start, length in spans]
+        return [self._value(start, start + length) if length else None for start, length in spans]
+
+    def _value(self, start: int, end: int) -> Value:
+        """What the elements start..end - 1 are."""
+        return self._decode(self.values[start:end])
 
     def _decode(self, elements: NDArray[Any]) -> list[Value]:
         if self.dictionary is not None:
@@ -128,109 +122,76 @@ class ArrayView(ColumnView):
         return list((elements > 0).tolist() if self._type == BOOL else elements.tolist())
 
     def _numbers(self, values: Value | Sequence[Value]) -> list[Number]:
-        numbers = (number_of(value) if isinstance(value, str) else value for value in as_list(values))
+        assert self._type is not None
+        numbers = (number_in(value, self._type) for value in as_list(values))
         return [number for number in numbers if number is not None]
 
 
 class ArrayColumn(Column):
-    """The writer's side of arrays. An empty array is the same as unset. `element_type` None: strings."""
+    """The writer's side of arrays. `element_type` None: strings."""
 
     def __init__(self, element_type: NumericType | None, *, cased: bool = False) -> None:
         self._type = element_type
         self._dictionary = StringDictionary(cased=cased) if element_type is None else None
-        self._rows = GrowableArray(np.uint64)
-        self._values = GrowableArray(np.dtype(element_type.dtype if element_type else "uint32"))
-        self._unused = 0
-        """Elements that belonged to rows which were changed since."""
+        self._dtype = dtype_of(element_type) if element_type else np.dtype("uint32")
+        self._store = RowStore(GrowableArray(self._dtype))
 
     @property
     def length(self) -> int:
-        return self._rows.length
+        return self._store.length
 
     def append(self, values: Sequence[Value | None]) -> None:
-        self._rows.extend(self._added(values))
-
-    def _added(self, values: Sequence[Value | None]) -> NDArray[np.uint64]:
-        """Appends the elements of these values; gives their rows."""
-        lists: list[list[Value]] = [value or [] for value in values]
-        lengths = np.array([len(value) for value in lists], np.uint64)
-        if len(lengths) and int(lengths.max()) > LONGEST_ROW:
-            raise InvalidInput(f"an array of {lengths.max()} elements; at most {LONGEST_ROW}")
-        starts = np.uint64(self._values.length) + np.cumsum(lengths) - lengths
-        self._append_elements(list(chain.from_iterable(lists)))
-        rows: NDArray[np.uint64] = starts << np.uint64(ROW_LENGTH_BITS) | lengths
-        return rows
+        self._store.append(*self._encoded(values))
 
     def pad(self, length: int) -> None:
-        self._rows.pad(length)
+        self._store.pad(length)
 
     def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._rows.array[lids] = self._added(values)
+        self._store.fill(lids, *self._encoded(values))
 
     def set(self, lid: int, value: Value | None) -> None:
-        elements = value or []
-        if len(elements) > LONGEST_ROW:
-            raise InvalidInput(f"an array of {len(elements)} elements; at most {LONGEST_ROW}")
-        self._unused += int(self._rows.array[lid]) & LONGEST_ROW
-        if self._unused > max(_LEAST_UNUSED, self._values.length // 2):
-            self._take(*_used_elements(self._rows.view(), self._values.array))
-        start = self._values.length
-        self._append_elements(elements)
-        self._rows.array[lid] = start << ROW_LENGTH_BITS | len(elements)
+        self._store.set(lid, *self._encoded([value])[1:])
 
     def snapshot(self) -> ArrayView:
-        return ArrayView(self._type, self._rows.view(), self._values.array, self._dictionary)
+        rows, (values,) = self._store.snapshot()
+        return ArrayView(self._type, rows, values, self._dictionary)
 
     def freeze(self) -> Frozen:
-        rows, values = self._rows.view().copy(), self._values.array
+        rows = self._store.freeze()
         strings = None if self._dictionary is None else self._dictionary.strings()
 
         def arrays() -> Arrays:
-            lengths, kept = _used_elements(rows, values)
+            lengths, values, *others = rows()
+            named = dict(zip(self._OTHERS, others, strict=True))
             if strings is None:
-                return {"lengths": lengths, "values": kept}
-            codes, frozen = used_codes(kept, strings)
-            return {"lengths": lengths, "values": codes, **frozen}
+                return {"lengths": lengths, "values": values, **named}
+            codes, frozen = used_codes(values, strings)
+            return {"lengths": lengths, "values": codes, **named, **frozen}
 
         return arrays
 
+    _OTHERS: tuple[str, ...] = ()
+    """The names under which further parts of the elements are saved."""
+
     def load(self, arrays: Arrays) -> None:
-        lengths, values = arrays["lengths"].astype(np.uint64), arrays["values"]
-        if values.dtype != self._values.array.dtype or int(lengths.sum()) != len(values):
-            raise ValueError("elements that do not fit the rows")
         if self._dictionary is not None:
             self._dictionary.load(arrays)
-            checked_codes(values, self._dictionary)
-        self._take(lengths, values)
+            checked_codes(arrays["values"], self._dictionary)
+        self._store.load(arrays["lengths"], arrays["values"], *(arrays[name] for name in self._OTHERS))
 
     def size_bytes(self) -> int:
         strings = 0 if self._dictionary is None else self._dictionary.size_bytes
-        return self._rows.array.nbytes + self._values.array.nbytes + strings
+        return self._store.size_bytes() + strings
 
-    def _take(self, lengths: NDArray[Any], values: NDArray[Any]) -> None:
-        """Goes on with these rows in new arrays; readers keep the old ones."""
-        lengths = lengths.astype(np.uint64)
-        starts = np.cumsum(lengths) - lengths
-        self._rows = GrowableArray.of(starts << np.uint64(ROW_LENGTH_BITS) | lengths)
-        self._values = GrowableArray.of(values)
-        self._unused = 0
+    def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+        """The lengths of the values and all their elements, in as many parts as the rows have."""
+        lists: list[Sequence[Value]] = [value or () for value in values]
+        return lengths_of(lists), self._elements(list(chain.from_iterable(lists)))
 
-    def _append_elements(self, elements: list[Value]) -> None:
-        dictionary, values = self._dictionary, self._values
-        encoded = dictionary.encode(elements) if dictionary is not None else np.array(elements, values.array.dtype)
-        if values.extend(encoded):
-            self._rows.move()
+    def _elements(self, elements: list[Value]) -> NDArray[Any]:
+        return np.array(elements, self._dtype) if self._dictionary is None else self._dictionary.encode(elements)
 
 
-def _used_elements(rows: NDArray[np.uint64], values: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Lengths by row, and the elements of the rows, one row after another."""
-    starts, lengths = _split(rows)
-    ends = np.cumsum(lengths)
-    places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
-    return lengths.astype(np.uint32), values[places]
-
-
-def _split(rows: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Starts and lengths."""
-    starts = (rows >> np.uint64(ROW_LENGTH_BITS)).astype(np.int64)
-    return starts, (rows & np.uint64(LONGEST_ROW)).astype(np.int64)
+def lengths_of(values: Sequence[Sequence[Value] | dict[Value, int]]) -> NDArray[np.uint64]:
+    """How many elements each value has."""
+    return np.fromiter(map(len, values), np.uint64, len(values))

@@ -78,7 +78,7 @@ def _float_bounds(
     dtype: str, low: Number | None, high: Number | None, low_inclusive: bool, high_inclusive: bool
 ) -> Bounds:
     """Rounded to the column's precision first, as the values in it are; then the next number for an open bound."""
-    kind = np.float32 if dtype == "float32" else np.float64
+    kind = np.dtype(dtype).type
     with np.errstate(over="ignore"):
         least = kind(-math.inf if low is None else _to_float(low))
         most = kind(math.inf if high is None else _to_float(high))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.document.operations import Value
+from paperwasp.errors import InternalError
 
 Bitmap = NDArray[np.uint64]
 Lids = NDArray[np.uint32]
@@ -34,7 +35,10 @@ class ColumnView(ABC):
 
     limit: int
     is_array: bool = False
+    """Whether a row has any number of values: arrays, weighted sets."""
     is_string: bool = False
+    is_searched: bool = True
+    """Whether terms and ranges are matched against the values."""
 
     @abstractmethod
     def range_bitmap(
@@ -80,6 +84,15 @@ class ColumnView(ABC):
     @abstractmethod
     def sort_keys(self, lids: Lids) -> NDArray[Any]:
         """Keys that sort as the values do, comparable within this view. Unset first. Strings: without case."""
+
+    @property
+    def unset_key(self) -> Number:
+        """The sort key of an unset row."""
+        raise InternalError(f"{type(self).__name__} is not sorted by")
+
+    def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
+        """The weight of a key of a weighted set; NaN where a row does not have it, and for all else."""
+        return np.full(len(lids), np.nan)
 
     @abstractmethod
     def gather(self, lids: Lids) -> list[Value | None]:

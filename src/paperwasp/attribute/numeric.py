@@ -19,7 +19,7 @@ from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.posting import Posting, PostingSource
 from paperwasp.core import _core
 from paperwasp.document.operations import Value
-from paperwasp.document.types import BOOL, NumericType
+from paperwasp.document.types import BOOL, FLOAT16, NumericType
 
 _SAMPLE_ROWS = 1024
 """How many rows an estimate looks at where there is no posting list."""
@@ -30,6 +30,11 @@ def unset_of(data_type: NumericType) -> Number:
     if data_type == BOOL:
         return -1
     return math.nan if data_type.low is None else data_type.low
+
+
+def dtype_of(data_type: NumericType) -> np.dtype[Any]:
+    """Of a column's array. A float16 is kept as a float32: the kernels know no halves."""
+    return np.dtype("float32" if data_type == FLOAT16 else data_type.dtype)
 
 
 class NumericView(ColumnView):
@@ -90,7 +95,11 @@ class NumericView(ColumnView):
         values = self.values[lids]
         if self._type.low is None:
             return np.where(np.isnan(values), -np.inf, values)
-        return values
+        return np.maximum(values, 0) if self._type == BOOL else values
+
+    @property
+    def unset_key(self) -> Number:
+        return -math.inf if self._type.low is None else self._type.low
 
     def gather(self, lids: Lids) -> list[Value | None]:
         values = self.values[lids]
@@ -118,7 +127,7 @@ class NumericView(ColumnView):
 
     def _points(self, values: Value | Sequence[Value]) -> list[Bounds]:
         """The bounds of each value that is a number of this type."""
-        found = (_number(value, self._type) for value in as_list(values))
+        found = (number_in(value, self._type) for value in as_list(values))
         points = (self._bounds(number, number, True, True) for number in found if number is not None)
         return [point for point in points if point is not None]
 
@@ -141,7 +150,7 @@ class NumericColumn(Column):
     def __init__(self, data_type: NumericType, *, fast_search: bool = False) -> None:
         self._type = data_type
         self._unset = unset_of(data_type)
-        self._values = GrowableArray(np.dtype(data_type.dtype), self._unset)
+        self._values = GrowableArray(dtype_of(data_type), self._unset)
         self._posting = PostingSource() if fast_search else None
 
     @property
@@ -186,7 +195,8 @@ class NumericColumn(Column):
         return np.array(values, self._values.array.dtype)
 
 
-def _number(value: Value, data_type: NumericType) -> Number | None:
+def number_in(value: Value, data_type: NumericType) -> Number | None:
+    """The number that a value to search for stands for in a column of this type; None where it is none."""
     if isinstance(value, str):
         if data_type == BOOL and value.lower() in ("true", "false"):
             return int(value.lower() == "true")

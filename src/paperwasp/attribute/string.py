@@ -74,6 +74,10 @@ class StringView(ColumnView):
         keys: NDArray[Any] = self.dictionary.ranks()[self.values[lids]]
         return keys
 
+    @property
+    def unset_key(self) -> int:
+        return 0
+
     def gather(self, lids: Lids) -> list[Value | None]:
         return [text or None for text in self.dictionary.decode(self.values[lids].tolist())]
 
@@ -95,7 +99,7 @@ class StringColumn(Column):
     """The writer's side of single strings. The empty string is the same as unset."""
 
     def __init__(self, *, cased: bool = False, fast_search: bool = False) -> None:
-        self._dictionary = StringDictionary(cased=cased)
+        self.dictionary = StringDictionary(cased=cased)
         self._codes = GrowableArray(np.uint32)
         self._posting = PostingSource() if fast_search else None
 
@@ -104,25 +108,25 @@ class StringColumn(Column):
         return self._codes.length
 
     def append(self, values: Sequence[Value | None]) -> None:
-        self._codes.extend(self._dictionary.encode([value or "" for value in values]))
+        self._codes.extend(self.dictionary.encode([value or "" for value in values]))
 
     def pad(self, length: int) -> None:
         self._codes.pad(length)
 
     def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._codes.array[lids] = self._dictionary.encode([value or "" for value in values])
+        self._codes.array[lids] = self.dictionary.encode([value or "" for value in values])
 
     def set(self, lid: int, value: Value | None) -> None:
-        self._codes.array[lid] = self._dictionary.encode_one(value or "")
+        self._codes.array[lid] = self.dictionary.encode_one(value or "")
         if self._posting is not None:
             self._posting.changed(lid)
 
     def snapshot(self) -> StringView:
         posting = self._posting.snapshot() if self._posting is not None else None
-        return StringView(self._codes.view(), self._dictionary, posting)
+        return StringView(self._codes.view(), self.dictionary, posting)
 
     def freeze(self) -> Frozen:
-        codes, strings = self._codes.view().copy(), self._dictionary.strings()
+        codes, strings = self._codes.view().copy(), self.dictionary.strings()
 
         def arrays() -> Arrays:
             kept, frozen = used_codes(codes, strings)
@@ -131,11 +135,11 @@ class StringColumn(Column):
         return arrays
 
     def load(self, arrays: Arrays) -> None:
-        self._dictionary.load(arrays)
-        self._codes = GrowableArray.of(checked_codes(arrays["codes"], self._dictionary))
+        self.dictionary.load(arrays)
+        self._codes = GrowableArray.of(checked_codes(arrays["codes"], self.dictionary))
 
     def size_bytes(self) -> int:
-        return self._codes.array.nbytes + self._dictionary.size_bytes
+        return self._codes.array.nbytes + self.dictionary.size_bytes
 
 
 def codes_equal_to(dictionary: StringDictionary, values: Value | Sequence[Value]) -> list[int]:

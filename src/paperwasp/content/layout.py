@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.attribute import LONGEST_ROW, Column, create_column
-from paperwasp.document.types import ArrayType, DataType, describe, described
+from paperwasp.attribute import LONGEST_RAW, LONGEST_ROW, Column, create_column
+from paperwasp.document.types import RAW, ArrayType, DataType, TensorFieldType, WeightedSetType, describe, described
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
@@ -84,7 +84,7 @@ class TypeLayout:
 
     @cached_property
     def _checks(self) -> dict[str, Callable[[Any], bool]]:
-        return {name: _check_of(data_type) for name, data_type in self.types.items()}
+        return {name: _check_of(field) for name, field in self.fields.items()}
 
     def check(self, fields: Mapping[str, Any]) -> None:
         """Raises InvalidInput unless every value is of its field's type: what is logged can be applied."""
@@ -178,9 +178,14 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
     )
 
 
-def _check_of(data_type: DataType) -> Callable[[Any], bool]:
-    """The check of a field's values."""
-    check = check_of(data_type)
-    if isinstance(data_type, ArrayType):
-        return lambda value: check(value) and len(value) <= LONGEST_ROW
+def _check_of(field: FieldLayout) -> Callable[[Any], bool]:
+    """The check of a field's values: what its column cannot keep is refused."""
+    check = check_of(field.type)
+    match field.type:
+        case ArrayType() | WeightedSetType():
+            return lambda value: check(value) and len(value) <= LONGEST_ROW
+        case TensorFieldType():
+            return lambda value: check(value) and len(value.labels) <= LONGEST_ROW
+    if field.type == RAW and field.column is not None:
+        return lambda value: check(value) and len(value) <= LONGEST_RAW
     return check

@@ -59,9 +59,9 @@ class SearchSpace:
         return there
 
     def column(self, field: Field) -> ColumnView | None:
-        """The field's column. Raises InvalidQuery where it is an attribute of a kind that has none yet."""
+        """The field's column. Raises InvalidQuery where it is an attribute of a kind that is not searched yet."""
         found = self.columns.get(field.name)
-        if found is None and field.attribute is not None:
+        if field.attribute is not None and (found is None or not found.is_searched):
             raise self._not_searched(field)
         return found
 

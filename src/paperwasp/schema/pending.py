@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from paperwasp.document.types import BOOL, PRIMITIVES, STRING, ArrayType, DataType, WeightedSetType
+from paperwasp.document.types import (
+    FLOAT16,
+    POSITION,
+    PRIMITIVES,
+    RAW,
+    STRING,
+    URI,
+    ArrayType,
+    DataType,
+    ReferenceType,
+    TensorFieldType,
+    WeightedSetType,
+)
 from paperwasp.errors import Finding, Position
 from paperwasp.schema.model import (
     DocumentSummary,
@@ -54,11 +66,26 @@ def is_indexed_now(field: Field) -> bool:
 
 
 def is_attribute_now(field: Field) -> bool:
-    """Whether the field has a column that is filled, searched, sorted and ranked."""
-    if field.attribute is None or not is_filled_now(field):
+    """Whether the field has a column: its own, or through a reference that of the parent which it is imported from."""
+    if field.attribute is None or not (is_filled_now(field) or field.imported is not None):
         return False
-    element = _element(field.type)
-    return element is not None and PRIMITIVES.get(element.name) == element and (element != BOOL or field.type == BOOL)
+    match field.type:
+        case ArrayType():
+            return field.type.element in _ROW_ELEMENTS or field.type.element == POSITION
+        case WeightedSetType():
+            return field.type.key in _ROW_ELEMENTS
+    return field.type in _SINGLES or isinstance(field.type, ReferenceType | TensorFieldType)
+
+
+def is_matched_now(field: Field) -> bool:
+    """Whether terms and ranges are matched against the field's column. Other columns are kept, changed and shown."""
+    element = field.type.element if isinstance(field.type, ArrayType) else field.type
+    return is_attribute_now(field) and element not in (POSITION, RAW) and not isinstance(element, TensorFieldType)
+
+
+_ROW_ELEMENTS: Final = frozenset({*PRIMITIVES.values(), FLOAT16, URI})
+"""What the elements of an array, and the keys of a weighted set, may be in a column."""
+_SINGLES: Final = _ROW_ELEMENTS | {RAW, POSITION}
 
 
 def _is_part(shown: SummaryField) -> bool:
@@ -117,13 +144,15 @@ def _no_effect(what: str, position: Position | None, why: str) -> Finding:
 def _field(field: Field) -> Iterator[Finding]:
     said = f"field {field.name}"
     if field.imported is not None:
-        yield _later(f"{said}: importing {field.imported.target} of {field.imported.target_document}", field.position)
+        if not is_matched_now(field):
+            what = f"{said}: importing {field.imported.target} of {field.imported.target_document}"
+            yield _later(what if not is_attribute_now(field) else f"{what} beyond showing it", field.position)
         return
     if not field.in_document:
         yield _later(f"{said}: filling a field outside the document", field.position)
     elif not is_filled_now(field):
         yield _later(f"{said}: its indexing beyond handing the value on", field.position)
-    elif (field.index and not is_indexed_now(field)) or (field.attribute and not is_attribute_now(field)):
+    elif (field.index and not is_indexed_now(field)) or (field.attribute and not is_matched_now(field)):
         yield from _type(field)
     for what, is_said in _FIELD_LATER:
         if is_said(field):

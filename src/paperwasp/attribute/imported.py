@@ -1,0 +1,129 @@
+"""A parent's column as its children see it: through the field that refers to the parent.
+
+For a child, the code of its reference (what a string column has by lid) says which document it refers to, and
+`targets[code]` is the lid of that document, or NO_LID where there is none. A value is unset where the reference is
+unset or leads nowhere. The parent's view may itself be one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.column import Bitmap, ColumnView, Lids, Number, empty_bitmap
+from paperwasp.attribute.string import StringView
+from paperwasp.core import _core
+from paperwasp.core.gid_map import NO_LID
+from paperwasp.document.operations import Value
+
+Targets = NDArray[np.uint32]
+"""By code of a reference: a lid, or NO_LID. Codes beyond its end lead nowhere."""
+
+
+class ImportedView(ColumnView):
+    """The rows of the children. All lids of `targets` are below the limit of `parent`."""
+
+    __slots__ = ("limit", "parent", "reference", "targets")
+
+    def __init__(self, reference: StringView, targets: Targets, parent: ColumnView) -> None:
+        self.reference = reference
+        self.targets = targets
+        self.parent = parent
+        self.limit = reference.limit
+
+    @property
+    def is_array(self) -> bool:  # type: ignore[override]
+        return self.parent.is_array
+
+    @property
+    def is_string(self) -> bool:  # type: ignore[override]
+        return self.parent.is_string
+
+    @property
+    def is_searched(self) -> bool:  # type: ignore[override]
+        return self.parent.is_searched
+
+    def range_bitmap(
+        self,
+        low: Number | None,
+        high: Number | None,
+        low_inclusive: bool = True,
+        high_inclusive: bool = True,
+        limit: int | None = None,
+    ) -> Bitmap:
+        return self._children_of(self.parent.range_bitmap(low, high, low_inclusive, high_inclusive), limit)
+
+    def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
+        return self._children_of(self.parent.equal_bitmap(values), limit)
+
+    def estimate_range(
+        self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
+    ) -> int:
+        return self._estimate(self.parent.estimate_range(low, high, low_inclusive, high_inclusive))
+
+    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
+        return self._estimate(self.parent.estimate_equal(values))
+
+    def as_float64(self, lids: Lids) -> NDArray[np.float64]:
+        return self._mapped(lids, self.parent.as_float64, np.nan)
+
+    def counts(self, lids: Lids) -> NDArray[np.float64]:
+        return self._mapped(lids, self.parent.counts, 0.0 if self.is_array else 1.0)
+
+    def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
+        return self._mapped(lids, lambda parents: self.parent.element(parents, element), 0.0)
+
+    def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
+        return self._mapped(lids, lambda parents: self.parent.weights(parents, key), np.nan)
+
+    def sort_keys(self, lids: Lids) -> NDArray[Any]:
+        return self._mapped(lids, self.parent.sort_keys, self.parent.unset_key)
+
+    @property
+    def unset_key(self) -> Number:
+        return self.parent.unset_key
+
+    def gather(self, lids: Lids) -> list[Value | None]:
+        parents, is_there = self.parents(lids)
+        values = iter(self.parent.gather(parents[is_there]))
+        return [next(values) if there else None for there in is_there.tolist()]
+
+    def get(self, lid: int) -> Value | None:
+        parents, is_there = self.parents(np.array([lid], np.uint32))
+        return self.parent.get(int(parents[0])) if is_there[0] else None
+
+    def parents(self, lids: Lids) -> tuple[Lids, NDArray[np.bool_]]:
+        """The lid of each child's parent, and whether it has one."""
+        codes = self.reference.values[lids]
+        is_known = codes < len(self.targets)
+        parents = np.full(len(codes), NO_LID, np.uint32)
+        parents[is_known] = self.targets[codes[is_known]]
+        return parents, parents != NO_LID
+
+    def _mapped(self, lids: Lids, of: Any, unset: Number) -> NDArray[Any]:
+        """What the parents' column says, with `unset` for children without a parent."""
+        parents, is_there = self.parents(lids)
+        found = of(parents[is_there])
+        values = np.full(len(lids), unset, found.dtype)
+        values[is_there] = found
+        return values
+
+    def _children_of(self, parents: Bitmap, limit: int | None) -> Bitmap:
+        """The children of these parents: a table by code, then each child's code is looked up in it."""
+        limit = self.limit if limit is None else limit
+        bitmap = empty_bitmap(limit)
+        codes = np.flatnonzero(self.targets != NO_LID)
+        if len(codes):
+            lids = self.targets[codes]
+            table = np.zeros(len(self.targets), np.uint8)
+            table[codes] = parents[lids >> 6] >> (lids & 63).astype(np.uint64) & np.uint64(1)
+            _core.member_bitmap(self.reference.values[:limit], table, bitmap)
+        return bitmap
+
+    def _estimate(self, parents: int) -> int:
+        """As many children for each parent as they have on average."""
+        found = int(np.count_nonzero(self.targets != NO_LID))
+        return min(self.limit, parents * self.limit // found) if found else 0

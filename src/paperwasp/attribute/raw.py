@@ -1,0 +1,82 @@
+"""Bytes by lid: rows of bytes (`attribute.rows`). A row that is set has a byte before its own: none is a value too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.column import Arrays, Column, Frozen, Lids
+from paperwasp.attribute.growable import GrowableArray
+from paperwasp.attribute.opaque import OpaqueView
+from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, split
+from paperwasp.document.operations import Value
+
+LONGEST_RAW: Final = LONGEST_ROW - 1
+"""Bytes of one value."""
+_IS_SET: Final = b"\x01"
+
+
+class RawView(OpaqueView):
+    """`rows` as in `attribute.rows`, over `content`."""
+
+    __slots__ = ("content", "limit", "rows")
+
+    def __init__(self, rows: Rows, content: NDArray[np.uint8]) -> None:
+        self.rows = rows
+        self.content = content
+        self.limit = len(rows)
+
+    def gather(self, lids: Lids) -> list[Value | None]:
+        starts, lengths = split(self.rows[lids])
+        spans = zip(starts.tolist(), lengths.tolist(), strict=True)
+        return [self.content[start + 1 : start + length].tobytes() if length else None for start, length in spans]
+
+
+class RawColumn(Column):
+    """The writer's side of raw."""
+
+    def __init__(self) -> None:
+        self._store = RowStore(GrowableArray(np.uint8))
+
+    @property
+    def length(self) -> int:
+        return self._store.length
+
+    def append(self, values: Sequence[Value | None]) -> None:
+        self._store.append(*_encoded(values))
+
+    def pad(self, length: int) -> None:
+        self._store.pad(length)
+
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        self._store.fill(lids, *_encoded(values))
+
+    def set(self, lid: int, value: Value | None) -> None:
+        self._store.set(lid, _encoded([value])[1])
+
+    def snapshot(self) -> RawView:
+        rows, (content,) = self._store.snapshot()
+        return RawView(rows, content)
+
+    def freeze(self) -> Frozen:
+        rows = self._store.freeze()
+
+        def arrays() -> Arrays:
+            lengths, content = rows()
+            return {"lengths": lengths, "values": content}
+
+        return arrays
+
+    def load(self, arrays: Arrays) -> None:
+        self._store.load(arrays["lengths"], arrays["values"])
+
+    def size_bytes(self) -> int:
+        return self._store.size_bytes()
+
+
+def _encoded(values: Sequence[bytes | None]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    rows = [b"" if value is None else _IS_SET + value for value in values]
+    return np.fromiter(map(len, rows), np.uint64, len(rows)), np.frombuffer(b"".join(rows), np.uint8)

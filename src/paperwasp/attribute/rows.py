@@ -1,0 +1,123 @@
+"""Rows of several elements by lid: all elements in parallel arrays, and for each row where its own stand.
+
+`rows[lid]` is `offset << 24 | length`. Elements are only appended: a row that is changed gets new ones at the end and
+its old ones stay for whoever reads them, until most are unused and the store goes on in new arrays. When the elements
+move to larger arrays the rows move too, so that a reader's rows never point beyond the elements that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.growable import GrowableArray
+from paperwasp.core.attribute import ROW_LENGTH_BITS
+from paperwasp.errors import InvalidInput
+
+LONGEST_ROW: Final = (1 << ROW_LENGTH_BITS) - 1
+_LEAST_UNUSED: Final = 65_536
+"""Unused elements that are never worth removing."""
+
+Rows = NDArray[np.uint64]
+Elements = tuple[NDArray[Any], ...]
+"""One array for each part, all of the same length."""
+
+
+class RowStore:
+    """The writer's rows and elements. A row without elements has length 0."""
+
+    __slots__ = ("_parts", "_rows", "_unused")
+
+    def __init__(self, *parts: GrowableArray) -> None:
+        self._rows = GrowableArray(np.uint64)
+        self._parts = parts
+        self._unused = 0
+        """Elements that belonged to rows which were changed since."""
+
+    @property
+    def length(self) -> int:
+        return self._rows.length
+
+    def append(self, lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
+        """The next rows: the length of each, and the elements of all, one row after another."""
+        self._rows.extend(self._added(lengths, elements))
+
+    def pad(self, length: int) -> None:
+        """Rows without elements, up to `length`."""
+        self._rows.pad(length)
+
+    def fill(self, lids: NDArray[np.uint32], lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
+        """Gives elements to rows that have none."""
+        added = self._added(lengths, elements)
+        self._rows.array[lids] = added
+
+    def set(self, lid: int, *elements: NDArray[Any]) -> None:
+        """Other elements for one row."""
+        self._unused += int(self._rows.array[lid]) & LONGEST_ROW
+        if self._unused > max(_LEAST_UNUSED, self._parts[0].length // 2):
+            self.load(*self.freeze()())
+        added = self._added(np.array([len(elements[0])], np.uint64), elements)
+        self._rows.array[lid] = added[0]
+
+    def snapshot(self) -> tuple[Rows, Elements]:
+        """What readers keep."""
+        return self._rows.view(), tuple(part.array for part in self._parts)
+
+    def freeze(self) -> Callable[[], tuple[NDArray[Any], ...]]:
+        """Gives the lengths and the elements of all rows as they are now, without those no row has any more."""
+        rows, parts = self._rows.view().copy(), tuple(part.array for part in self._parts)
+        return lambda: used_elements(rows, *parts)
+
+    def load(self, lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
+        """Goes on with these rows in new arrays; readers keep the old ones. Errors: ValueError."""
+        lengths = lengths.astype(np.uint64)
+        for part, values in zip(self._parts, elements, strict=True):
+            if values.dtype != part.array.dtype or values.shape[1:] != part.array.shape[1:]:
+                raise ValueError(f"elements of {values.dtype}{values.shape[1:]}")
+            if int(lengths.sum()) != len(values):
+                raise ValueError("elements that do not fit the rows")
+        self._parts = tuple(GrowableArray.of(values) for values in elements)
+        self._rows = GrowableArray.of(_rows_of(np.uint64(0), lengths))
+        self._unused = 0
+
+    def size_bytes(self) -> int:
+        return self._rows.array.nbytes + sum(part.array.nbytes for part in self._parts)
+
+    def _added(self, lengths: NDArray[Any], elements: Elements) -> Rows:
+        """Appends elements; gives the rows that have them."""
+        lengths = lengths.astype(np.uint64)
+        if len(lengths) and int(lengths.max()) > LONGEST_ROW:
+            raise InvalidInput(f"a row of {lengths.max()} elements; at most {LONGEST_ROW}")
+        rows = _rows_of(np.uint64(self._parts[0].length), lengths)
+        moved = [part.extend(values) for part, values in zip(self._parts, elements, strict=True)]
+        if any(moved):
+            self._rows.move()
+        return rows
+
+
+def split(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Starts and lengths."""
+    starts = (rows >> np.uint64(ROW_LENGTH_BITS)).astype(np.int64)
+    return starts, (rows & np.uint64(LONGEST_ROW)).astype(np.int64)
+
+
+def places_of(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the elements of these rows stand, one row after another; and the lengths of the rows."""
+    starts, lengths = split(rows)
+    ends = np.cumsum(lengths)
+    places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+    return places, lengths
+
+
+def used_elements(rows: Rows, *parts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Lengths by row, and the elements of the rows, one row after another."""
+    places, lengths = places_of(rows)
+    return lengths.astype(np.uint32), *(part[places] for part in parts)
+
+
+def _rows_of(start: np.uint64, lengths: NDArray[np.uint64]) -> Rows:
+    rows: Rows = (start + np.cumsum(lengths) - lengths) << np.uint64(ROW_LENGTH_BITS) | lengths
+    return rows

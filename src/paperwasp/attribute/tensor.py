@@ -1,0 +1,159 @@
+"""Tensors by lid: rows of dense subspaces (`attribute.rows`), each with the codes of its labels beside its cells.
+
+A tensor without mapped dimensions is a row of one subspace. A tensor without subspaces, which is a value too, has one
+whose labels are `NO_LABEL`. Cells of bfloat16 are kept as their upper 16 bits.
+
+A dense row is not changed where it stands: a reader never sees the cells of two values mixed. So cells are found by
+`rows[lid] >> 24`, and rows that are unset take no cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.column import Arrays, Column, Frozen, Lids
+from paperwasp.attribute.dictionary import StringDictionary
+from paperwasp.attribute.growable import GrowableArray
+from paperwasp.attribute.opaque import OpaqueView
+from paperwasp.attribute.rows import Rows, RowStore, split
+from paperwasp.attribute.string import checked_codes, used_codes
+from paperwasp.document.operations import Value
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import DTYPES, Tensor
+
+NO_LABEL: Final = 0xFFFFFFFF
+"""The label of what stands for a tensor without subspaces."""
+_BFLOAT16: Final = "bfloat16"
+
+
+class TensorView(OpaqueView):
+    """Rows of subspaces: `labels` (subspaces, mapped dimensions) codes, `cells` (subspaces, *shape) as kept."""
+
+    __slots__ = ("_type", "cells", "dictionary", "labels", "limit", "rows")
+
+    def __init__(
+        self,
+        tensor_type: TensorType,
+        rows: Rows,
+        labels: NDArray[np.uint32],
+        cells: NDArray[Any],
+        dictionary: StringDictionary,
+    ) -> None:
+        self._type = tensor_type
+        self.rows = rows
+        self.labels = labels
+        self.cells = cells
+        self.dictionary = dictionary
+        self.limit = len(rows)
+
+    @property
+    def type(self) -> TensorType:
+        return self._type
+
+    def gather(self, lids: Lids) -> list[Value | None]:
+        starts, lengths = split(self.rows[lids])
+        spans = zip(starts.tolist(), lengths.tolist(), strict=True)
+        return [self._tensor(start, start + length) if length else None for start, length in spans]
+
+    def _tensor(self, start: int, end: int) -> Tensor:
+        codes = self.labels[start:end]
+        if codes.size and codes[0, 0] == NO_LABEL:
+            start, codes = end, codes[:0]
+        labels = tuple(tuple(self.dictionary.decode(row)) for row in codes.tolist())
+        return Tensor(self._type, labels, _cells(self.cells[start:end], self._type))
+
+    def dense(self, lids: Lids) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """The cells of tensors without mapped dimensions, (lids, *shape), 0 where unset; and which rows are set."""
+        starts, lengths = split(self.rows[lids])
+        is_set = lengths > 0
+        cells = np.zeros((len(lids), *self._type.shape), DTYPES[self._type.cell_type])
+        cells[is_set] = _cells(self.cells[starts[is_set]], self._type)
+        return cells, is_set
+
+
+class TensorColumn(Column):
+    """The writer's side of tensors of one type."""
+
+    def __init__(self, tensor_type: TensorType) -> None:
+        self._type = tensor_type
+        self._dictionary = StringDictionary(cased=True)
+        dtype = "uint16" if tensor_type.cell_type == _BFLOAT16 else DTYPES[tensor_type.cell_type]
+        self._no_cells: NDArray[Any] = np.zeros((1, *tensor_type.shape), dtype)
+        self._no_labels = np.full((1, len(tensor_type.mapped)), NO_LABEL, np.uint32)
+        self._store = RowStore(
+            GrowableArray(np.uint32, row_shape=(len(tensor_type.mapped),)),
+            GrowableArray(dtype, row_shape=tensor_type.shape),
+        )
+
+    @property
+    def length(self) -> int:
+        return self._store.length
+
+    def append(self, values: Sequence[Value | None]) -> None:
+        self._store.append(*self._encoded(values))
+
+    def pad(self, length: int) -> None:
+        self._store.pad(length)
+
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        self._store.fill(lids, *self._encoded(values))
+
+    def set(self, lid: int, value: Value | None) -> None:
+        self._store.set(lid, *self._encoded([value])[1:])
+
+    def snapshot(self) -> TensorView:
+        rows, (labels, cells) = self._store.snapshot()
+        return TensorView(self._type, rows, labels, cells, self._dictionary)
+
+    def freeze(self) -> Frozen:
+        rows, strings = self._store.freeze(), self._dictionary.strings()
+
+        def arrays() -> Arrays:
+            lengths, labels, cells = rows()
+            is_label = labels != NO_LABEL
+            labels[is_label], frozen = used_codes(labels[is_label], strings)
+            return {"lengths": lengths, "labels": labels, "cells": cells, **frozen}
+
+        return arrays
+
+    def load(self, arrays: Arrays) -> None:
+        labels = arrays["labels"]
+        self._dictionary.load(arrays)
+        checked_codes(labels[labels != NO_LABEL], self._dictionary)
+        self._store.load(arrays["lengths"], labels, arrays["cells"])
+
+    def size_bytes(self) -> int:
+        return self._store.size_bytes() + self._dictionary.size_bytes
+
+    def _encoded(self, values: Sequence[Tensor | None]) -> tuple[NDArray[Any], ...]:
+        """Lengths of rows, labels, cells."""
+        there = [value for value in values if value is not None]
+        lengths = [0 if value is None else max(1, len(value.labels)) for value in values]
+        labels = [self._codes(value) if value.labels else self._no_labels for value in there]
+        cells = [self._kept(value.cells) if value.labels else self._no_cells for value in there]
+        return (
+            np.array(lengths, np.uint64),
+            np.concatenate(labels or [self._no_labels[:0]]),
+            np.concatenate(cells or [self._no_cells[:0]]),
+        )
+
+    def _codes(self, value: Tensor) -> NDArray[np.uint32]:
+        codes = self._dictionary.encode(list(chain.from_iterable(value.labels)))
+        return codes.reshape(len(value.labels), -1 if codes.size else 0)
+
+    def _kept(self, cells: NDArray[Any]) -> NDArray[Any]:
+        if self._type.cell_type == _BFLOAT16:
+            return (np.ascontiguousarray(cells).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        return cells
+
+
+def _cells(kept: NDArray[Any], tensor_type: TensorType) -> NDArray[Any]:
+    """A copy of kept cells as a tensor has them."""
+    if tensor_type.cell_type == _BFLOAT16:
+        return (kept.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return kept.copy()
