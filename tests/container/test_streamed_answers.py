@@ -261,8 +261,9 @@ def test_a_stop_lets_a_stream_end_that_is_read() -> None:
 def test_no_descriptor_is_left() -> None:
     async def test(server: HttpServer, source: Source) -> None:
         async def leave() -> None:
-            _, writer = await asyncio.open_connection(HOST, server.port)
+            reader, writer = await asyncio.open_connection(HOST, server.port)
             writer.write(GET)
+            assert await asyncio.wait_for(reader.read(1000), 10)
             writer.close()
 
         await leave()
