@@ -1,0 +1,173 @@
+"""Visiting: the documents of a cluster in the order of their global ids, a chunk at a time.
+
+Nothing is kept between chunks: the token is the global id where the last one ended. A document has one place in that
+order for ever, so whatever is written meanwhile, a visit sees each document that exists throughout exactly once; one
+that comes or goes meanwhile it sees or not. What it sees of a document is the document of one moment.
+
+A chunk is bounded by documents, bytes, and documents looked at: a selection that matches nothing ends its chunk too.
+
+Threads: any. Vespa: https://docs.vespa.ai/en/writing/visiting.html
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.content.documents import type_of_id
+from paperwasp.content.messages import VisitedDocument, VisitRequest, VisitResponse
+from paperwasp.content.selected import matcher, oldest_tombstone_us
+from paperwasp.content.view import View
+from paperwasp.document.ids import DocumentId
+from paperwasp.errors import InvalidInput
+from paperwasp.selection import PlainSubject, is_everything, location_of, parse_selection
+from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
+
+_SPACE: Final = 1 << 8 * GID_BYTES
+"""Of global ids."""
+_CLOCK_DOCUMENTS: Final = 64
+"""Documents looked at between two looks at the clock."""
+
+Filter = Callable[[bytes, StoredDocument], bool]
+"""Whether a document, with its global id, is one of the visit."""
+
+
+def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitRequest) -> VisitResponse:
+    """The next chunk. `view_of` gives what is published now. Errors: InvalidInput, also LanguageError."""
+    start, end = span(request)
+    if request.token:
+        start = max(start, _after(request.token))
+    if not request.document_types or (end is not None and start >= end):
+        return VisitResponse((), None, 1.0)
+    scan = store.scan(start, end, removes=True)
+    first = next(scan, None)
+    # Of the view, after the scan began: a view from before would not know of the changes in place that came between.
+    view = view_of()
+    if first is None:
+        return VisitResponse((), None, 1.0)
+    return _chunk(chain((first,), scan), view, request)
+
+
+def _chunk(scan: Iterator[tuple[bytes, StoredDocument]], view: View, request: VisitRequest) -> VisitResponse:
+    accepts, show = filter_of(view, request), _show_of(view, request)
+    wanted, size_wanted, deadline_ns = max(1, request.documents), max(1, request.size_bytes), request.deadline_ns
+    found: list[VisitedDocument] = []
+    size_bytes = 0
+    for scanned, (gid, document) in enumerate(scan, 1):
+        if accepts(gid, document):
+            shown = show(document)
+            found.append(VisitedDocument(document.id, shown))
+            size_bytes += len(document.id) + len(shown or b"")
+        if (
+            len(found) >= wanted
+            or size_bytes >= size_wanted
+            or scanned >= limits.VISIT_SCANNED
+            or (scanned % _CLOCK_DOCUMENTS == 0 and 0 < deadline_ns <= time.monotonic_ns())
+        ):
+            if next(scan, None) is None:  # nobody is sent for a next chunk that cannot have anything
+                break
+            return VisitResponse(tuple(found), gid, _progress(gid, request))
+    return VisitResponse(tuple(found), None, 1.0)
+
+
+def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], bytes | None]:
+    """What is given of a document; None: it was removed."""
+    fields_of, fields, tensor_form = view.fields_of, request.fields, request.tensor_form
+    if fields is not None and not fields:
+        return lambda document: None if document.is_removed else b"{}"
+    return lambda document: None if document.is_removed else fields_of(document, fields, tensor_form)
+
+
+def filter_of(view: View, request: VisitRequest) -> Filter:
+    """What a document must be to be visited; the cheapest questions come first, and only what is asked is looked at.
+
+    Errors: InvalidInput for a selection that is none.
+    """
+    asked: list[Filter] = [_identity(view, request)]
+    asked.append(_unexpired() if request.removes else lambda _, document: not document.is_removed)
+    if request.from_us or request.to_us:
+        asked.append(_modified(view, request))
+    if request.selection and not is_everything(parse_selection(request.selection)):
+        asked.append(_selected(view, request))
+    return _all(asked)
+
+
+def _all(asked: list[Filter]) -> Filter:
+    if len(asked) == 2:  # what most visits ask, of every document there is
+        first, second = asked
+        return lambda gid, document: first(gid, document) and second(gid, document)
+    return lambda gid, document: all(accepts(gid, document) for accepts in asked)
+
+
+def _identity(view: View, request: VisitRequest) -> Filter:
+    """By the document's id: its namespace and type, and what lies together with it."""
+    known = view.layout.types
+    if request.id_prefixes:
+        prefixes = tuple(prefix for prefix in request.id_prefixes if type_of_id(prefix) in known)
+        return lambda _, document: document.id.startswith(prefixes)
+    types = frozenset(request.document_types) & known.keys()
+    return lambda _, document: document.id.split(":", 3)[2] in types
+
+
+def _unexpired() -> Filter:
+    """All documents, and what was removed lately."""
+    oldest_us = oldest_tombstone_us(time.time_ns() // 1000)
+    return lambda _, document: not document.is_removed or document.timestamp_us >= oldest_us
+
+
+def _modified(view: View, request: VisitRequest) -> Filter:
+    from_us, to_us = request.from_us, request.to_us or 1 << 64
+    return lambda _, document: from_us <= view.timestamp_of(document) < to_us
+
+
+def _selected(view: View, request: VisitRequest) -> Filter:
+    """Of a removed document nothing is known but its id."""
+    matches, now_us = matcher(request.selection), request.now_us
+
+    def accepts(_: bytes, document: StoredDocument) -> bool:
+        subject = PlainSubject(DocumentId.parse(document.id), {}) if document.is_removed else view.subject(document)
+        return matches(subject, now_us) is True
+
+    return accepts
+
+
+def span(request: VisitRequest) -> tuple[bytes, bytes | None]:
+    """The global ids of the visit, from and below (None: to the last): its slice, and its location where it has one.
+
+    Errors: InvalidInput.
+    """
+    slices, place = request.slices, request.slice
+    if not 0 <= place < slices:
+        raise InvalidInput(f"there is no slice {place} of {slices}")
+    start, end = -(-_SPACE * place // slices), -(-_SPACE * (place + 1) // slices)
+    for location in _locations(request):
+        width = 1 << 8 * (GID_BYTES - len(location))
+        first = int.from_bytes(location, "big") * width
+        start, end = max(start, first), min(end, first + width)
+    if start >= end:
+        return b"\xff" * GID_BYTES, b""
+    return start.to_bytes(GID_BYTES, "big"), None if end >= _SPACE else end.to_bytes(GID_BYTES, "big")
+
+
+def _locations(request: VisitRequest) -> Iterator[bytes]:
+    if request.location:
+        yield request.location
+    if request.selection and (demanded := location_of(parse_selection(request.selection))) is not None:
+        yield demanded
+
+
+def _after(token: bytes) -> bytes:
+    if len(token) != GID_BYTES:
+        raise InvalidInput(f"a token of {len(token)} bytes was never given out")
+    return token + b"\0"
+
+
+def _progress(gid: bytes, request: VisitRequest) -> float:
+    """How far into its span the visit is."""
+    start, end = span(request)
+    first = int.from_bytes(start, "big")
+    last = _SPACE if end is None else int.from_bytes(end, "big")
+    return min(1.0, max(0.0, (int.from_bytes(gid, "big") - first) / max(1, last - first)))
