@@ -49,7 +49,7 @@ def is_open(gate: FeedGate) -> bool:
 
 
 def test_full_disk_closes_and_a_little_less_opens() -> None:
-    gate = FeedGate("example", "vespa-host")
+    gate = FeedGate("example")
     for disk, expected in ((0.74, True), (0.7501, False), (0.745, False), (0.7399, True), (0.7499, True)):
         gate.observe(usage(disk))
         assert is_open(gate) == expected, disk
@@ -64,14 +64,15 @@ def test_memory_has_its_own_limit_and_may_be_unknown() -> None:
 
 
 def test_messages_are_those_of_vespa() -> None:
-    gate = FeedGate("example", "vespa-host")
+    gate = FeedGate("example")
+    gate.configure(ResourceLimits(), "vespa-host", 3)
     gate.observe(usage(0.767))
     where = "External feed is blocked due to resource exhaustion: in content cluster 'example'"
-    disk = "disk on node 0 [vespa-host] is 76.7% full (the configured limit is 75.0%"
+    disk = "disk on node 3 [vespa-host] is 76.7% full (the configured limit is 75.0%"
     assert gate.reason == f"ReturnCode(NO_SPACE, {where}: {disk}))"
     gate.observe(usage(0.767, 0.82))
     lowered = ", effective limit lowered to 74.0% until feed unblocked"
-    memory = "memory on node 0 [vespa-host] is 82.0% full (the configured limit is 80.0%"
+    memory = "memory on node 3 [vespa-host] is 82.0% full (the configured limit is 80.0%"
     assert gate.reason == f"ReturnCode(NO_SPACE, {where}: {disk}{lowered}), {memory}))"
     with pytest.raises(NoSpace, match="NO_SPACE") as refused:
         gate.check(PUT)

@@ -89,9 +89,9 @@ def _limit(tuning: Mapping[str, str], resource: str, default: float) -> float:
 class FeedGate:
     """Lets operations through to a content node, but not those that need room where there is none."""
 
-    def __init__(self, cluster_id: str, host: str = "localhost", distribution_key: int = 0) -> None:
+    def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
-        self._node = f"on node {distribution_key} [{host}]"
+        self._node = "on node 0 [localhost]"
         self._limits = ResourceLimits()
         self._usage: Usage | None = None
         self._exhausted: frozenset[str] = frozenset()
@@ -112,8 +112,12 @@ class FeedGate:
         if self._reason is not None:
             raise NoSpace(self._reason)
 
-    def configure(self, new: ResourceLimits) -> None:
-        """Other limits; what was blocked by the old ones is judged anew with the next measurement."""
+    def configure(self, new: ResourceLimits, host: str = "localhost", distribution_key: int = 0) -> None:
+        """Other limits; what was blocked by the old ones is judged anew with the next measurement.
+
+        Host and distribution key of the node are told to whoever is refused.
+        """
+        self._node = f"on node {distribution_key} [{host}]"
         if new != self._limits:
             self._limits, self._exhausted = new, frozenset()
 

@@ -1,4 +1,4 @@
-"""One content cluster of this process: its operation log, its node, its address, and the threads of its queries.
+"""One content cluster of this process: its log, its node, its address, its chores, and the threads of its queries.
 
 Threads: every method is called by one thread at a time; messages come from anywhere.
 """
@@ -6,16 +6,20 @@ Threads: every method is called by one thread at a time; messages come from anyw
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
+from paperwasp.application.services_model import Content, Node
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.housekeeping import Chore, Housekeeping
 from paperwasp.content.node import ContentNode
+from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.search import Profiles, search
 from paperwasp.content.service import ContentService, address_of
 from paperwasp.errors import InternalError, Overload, PaperwaspError
@@ -28,12 +32,24 @@ class RunningCluster:
     """
 
     def __init__(
-        self, directory: Path, application: str, cluster_id: str, messenger: Messenger, repair: bool = False
+        self,
+        directory: Path,
+        application: str,
+        cluster_id: str,
+        messenger: Messenger,
+        repair: bool = False,
+        probe: Probe | None = None,
     ) -> None:
-        """Recovers; may take a while. Errors: Corruption, …"""
+        """Recovers; may take a while. `probe` measures what is used; without it, of this directory.
+
+        Errors: Corruption, …
+        """
         self.directory: Final = directory
         self._address = address_of(application, cluster_id)
         self._messenger = messenger
+        self._probe = probe or SystemProbe(directory)
+        self._gate = FeedGate(cluster_id)
+        self._housekeeping = Housekeeping(())
         self.is_open = False
         self._open(repair)
         messenger.serve(self._address, self._service.handle)
@@ -47,7 +63,7 @@ class RunningCluster:
             self._log.close()
             raise
         self._pool = WorkerPool("query")
-        self._service = ContentService(self._node, self._pool, partial(search, profiles=self._profiles))
+        self._service = ContentService(self._node, self._pool, partial(search, profiles=self._profiles), self._gate)
         self.is_open = True
 
     def check(self, generation: int, cluster: ContentCluster) -> None:
@@ -58,6 +74,23 @@ class RunningCluster:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
         self._node.configure(generation, cluster.schemas, _modes(cluster))
         self._profiles.keep_only(cluster.schemas)
+        self._keep_house(cluster.declared)
+
+    def _keep_house(self, declared: Content) -> None:
+        """Begins the chores anew; the limits of resources are in force when it returns."""
+        self._housekeeping.stop()
+        node = declared.nodes[0] if declared.nodes else Node()
+        self._gate.configure(limits_of(declared.tuning), node.host, node.distribution_key)
+        self._housekeeping = Housekeeping(list(self._chores(declared)))
+        self._housekeeping.run_due()
+        self._housekeeping.start()
+
+    def _chores(self, declared: Content) -> Iterator[Chore]:
+        yield self._measure
+
+    def _measure(self) -> float:
+        self._gate.observe(self._probe())
+        return limits.RESOURCE_SAMPLE_SECONDS
 
     def restart(self, generation: int, cluster: ContentCluster) -> None:
         """Stops the node and opens it again; messages wait for it.
@@ -86,6 +119,7 @@ class RunningCluster:
         if not self.is_open:
             return
         self.is_open = False
+        self._housekeeping.stop()
         self._pool.close()
         self._node.stop()
         self._log.close()

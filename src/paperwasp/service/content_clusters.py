@@ -22,6 +22,7 @@ from typing import Final
 
 from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.content.resources import Probe, SystemProbe
 from paperwasp.service.content_cluster import RunningCluster
 
 _LOG: Final = logging.getLogger("paperwasp.service")
@@ -30,10 +31,12 @@ _LOG: Final = logging.getLogger("paperwasp.service")
 class ContentClusters:
     """The content clusters of this process. Any threads, but one at a time for an application."""
 
-    def __init__(self, directory: Path, messenger: Messenger, repair: bool = False) -> None:
+    def __init__(self, directory: Path, messenger: Messenger, repair: bool = False, probe: Probe | None = None) -> None:
+        """`probe` measures what all of them use; without it, of this directory."""
         self._directory = directory
         self._messenger = messenger
         self._repair = repair
+        self._probe = probe or SystemProbe(directory)
         self._lock = threading.Lock()
         self._running: dict[tuple[str, str], RunningCluster] = {}
         self._settled: dict[str, tuple[int, Mapping[str, ContentCluster]]] = {}
@@ -90,7 +93,7 @@ class ContentClusters:
             running = self._running.get((application, cluster_id))
         if running is None:
             directory = self._directory / application / cluster_id
-            running = RunningCluster(directory, application, cluster_id, self._messenger, self._repair)
+            running = RunningCluster(directory, application, cluster_id, self._messenger, self._repair, self._probe)
             with self._lock:
                 self._running[application, cluster_id] = running
         elif not running.is_open:
