@@ -29,6 +29,13 @@ SCHEMA_PROBLEMS: Final = 500
 NEAREST_WORDS: Final = 500
 """Known words among which the nearest one is looked for."""
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
+SELECTION_CHARACTERS: Final = 1024 * 1024
+SELECTION_PATTERNS: Final = 100
+"""Regular expressions in one document selection."""
+SELECTION_PATTERN_BYTES: Final = 1024 * 1024
+"""Memory of one compiled regular expression."""
+SELECTION_BINDINGS: Final = 100_000
+"""Ways to bind the variables of a document selection that are looked at for one document."""
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_ITEMS: Final = 10_000
 HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024
@@ -91,12 +98,15 @@ VISIT_DOCUMENTS: Final = 1024
 """In one chunk; and what a visit without `wantedDocumentCount` gives at a time: as many as a bucket of Vespa's has."""
 VISIT_BYTES: Final = 1024 * 1024
 """About, of one chunk."""
-VISIT_SCANNED: Final = 16_384
+VISIT_SCANNED: Final = 8192
 """Documents and tombstones looked at for one chunk."""
 VISIT_ANSWER_DOCUMENTS: Final = 65_536
 """In one answer that is not streamed, whatever `wantedDocumentCount` says."""
 VISIT_ANSWER_BYTES: Final = 64 * 1024 * 1024
 """About, of one answer that is not streamed."""
+VISITS_AT_ONCE: Final = 1
+"""Chunks of visits read at a time in one content cluster: fewer than it has threads, so that queries never wait for
+visits alone."""
 VISITS_WAITING: Final = 256
 """Chunks of visits that wait for their turn in one content cluster; one more is answered with 429."""
 VISIT_CONCURRENCY: Final = 1024
