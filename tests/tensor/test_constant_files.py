@@ -38,7 +38,7 @@ PROBLEMS = [
     ("tensor(x{})", [1], "a tensor(x{}) is an object, not an array"),
     ("tensor(x{})", {"a": "b"}, "a: expected a number, found a string"),
     ("tensor(x{})", {"a": True}, "a: expected a number, found a boolean"),
-    ("tensor(x{})", {"cells": 1}, "cells: expected an array or an object, not a number"),
+    ("tensor(x[2])", {"cells": 1}, "cells: expected an array or an object, not a number"),
     ("tensor(x{})", {"cells": [{"address": {"y": "a"}, "value": 1}]}, "cells[0].address: expected x; found y"),
     ("tensor(x{})", {"cells": [1]}, "cells[0]: expected an object with address and value"),
     ("tensor(x{})", {"cells": {}, "more": 1}, "more: expected type, cells, values or blocks"),

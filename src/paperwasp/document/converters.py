@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -22,14 +23,17 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.document.arithmetic import half, single
+from paperwasp.document.degrees import parse_degrees
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
+from paperwasp.document.predicate import parse_predicate
 from paperwasp.document.types import (
     BOOL,
     FLOAT,
     FLOAT16,
     INT,
     POSITION,
+    PREDICATE,
     RAW,
     AnnotationReferenceType,
     ArrayType,
@@ -58,9 +62,15 @@ _LAST_TWO_OF_PLANES: Final = "".join(
 _ILLEGAL_CHARACTER: Final = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0-\ufddf{_LAST_TWO_OF_PLANES}]")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
-_COORDINATES: Final = re.compile(r"\s*([NSns]?)\s*(-?[0-9.]+)\s*;\s*([EWew]?)\s*(-?[0-9.]+)\s*")
 _WHITE_SPACE: Final = re.compile(r"\s+")
 _MICRO: Final = 1_000_000
+_COORDINATES: Final[Mapping[str, tuple[str, int]]] = {
+    **dict.fromkeys(("lat", "latitude"), ("y", _MICRO)),
+    **dict.fromkeys(("lng", "longitude"), ("x", _MICRO)),
+    "x": ("x", 1),
+    "y": ("y", 1),
+}
+"""What a member of a position's object is: on which axis, times what it is millionths."""
 
 
 class GeoPosition(NamedTuple):
@@ -215,35 +225,37 @@ def _raw(value: Any) -> bytes:
         raise ValueError(f'Not base64: "{value[:40]}"') from None
 
 
+def _predicate(value: Any) -> str:
+    """In the one text that predicates are kept in."""
+    try:
+        return str(parse_predicate(_string(value)))
+    except LanguageError as error:
+        raise ValueError(str(error)) from None
+
+
 def _position(value: Any) -> GeoPosition:
-    """An object with lat and lng in degrees, or x and y in millionths; or the text `N37.4;W122.0`."""
+    """An object with lat and lng in degrees, or x and y in millionths; or a text such as `N37.4;W122.0`."""
     if isinstance(value, str):
-        return _position_in_text(value)
+        place = parse_degrees(value)
+        return GeoPosition(_millionths(place.x), _millionths(place.y))
     if not isinstance(value, dict):
         raise ValueError(f"Expected an object with lat and lng, got {describe(value)}")
-    if value.keys() == {"lat", "lng"}:
-        return _geo_position(number_of(value["lat"]), number_of(value["lng"]))
-    if value.keys() == {"x", "y"}:
-        whole = _integer_converter(INT)
-        return GeoPosition(whole(value["x"]), whole(value["y"]))
-    raise ValueError(f"Expected lat and lng, got {', '.join(map(repr, value)) or 'an empty object'}")
+    if unknown := next((name for name in value if name not in _COORDINATES), None):
+        raise ValueError(f"Unexpected attribute '{unknown}' in geo position field")
+    found = {}
+    for name, number in value.items():
+        axis, scale = _COORDINATES[name]
+        found[axis] = number_of(number) * scale
+    for axis, name in (("y", "lat"), ("x", "lng")):
+        if axis not in found:
+            raise ValueError(f"Missing '{name}' attribute in geo position field")
+    return GeoPosition(_millionths(found["x"]), _millionths(found["y"]))
 
 
-def _position_in_text(text: str) -> GeoPosition:
-    found = _COORDINATES.fullmatch(text)
-    try:
-        if found is not None:
-            lat = float(found[2]) * (-1 if found[1] in ("S", "s") else 1)
-            return _geo_position(lat, float(found[4]) * (-1 if found[3] in ("W", "w") else 1))
-    except ValueError:
-        pass
-    raise ValueError(f'Expected a position like N37.4;W122.0, got "{text[:40]}"')
-
-
-def _geo_position(lat: float, lng: float) -> GeoPosition:
-    if not (-90 <= lat <= 90 and -180 <= lng <= 180):
-        raise ValueError(f"lat must be from -90 to 90 and lng from -180 to 180, got {lat} and {lng}")
-    return GeoPosition(round(lng * _MICRO), round(lat * _MICRO))
+def _millionths(number: float) -> int:
+    if not -(2**31) <= number < 2**31 - 0.5:
+        raise ValueError(f"{number / _MICRO} degrees are more than 32 bits of millionths")
+    return math.floor(number + 0.5)
 
 
 def _map_converter(key: Converter, item: Converter) -> Converter:
@@ -334,7 +346,7 @@ def _tensor_converter(data_type: TensorFieldType) -> Converter:
 _SINGLE: Final[Mapping[str, Converter]] = {
     "string": _string,
     "uri": _string,
-    "predicate": _string,
+    PREDICATE.name: _predicate,
     BOOL.name: _bool,
     FLOAT16.name: _half,
     FLOAT.name: _float,

@@ -94,7 +94,7 @@ class _Reader:
         self.type = builder.type
 
     def read(self, value: Any) -> None:
-        if isinstance(value, dict) and ("cells" in value or "values" in value or "blocks" in value):
+        if isinstance(value, dict) and self.is_named_form(value):
             self.named_form(value)
         elif isinstance(value, dict) and self.type.mapped:
             self.mapped(value, (), "")
@@ -106,6 +106,21 @@ class _Reader:
             return
         else:
             self.subspace((), value, "")
+
+    def is_named_form(self, value: dict[str, Any]) -> bool:
+        """Whether these keys say what is under them, and are no labels of mapped dimensions."""
+        return (
+            "blocks" in value
+            or ("cells" in value and not self.is_subspace(value["cells"]))
+            or ("values" in value and not self.is_subspace(value["values"]))
+            or (value.keys() == {"type"} and isinstance(value["type"], str))
+        )
+
+    def is_subspace(self, value: Any) -> bool:
+        """Whether it may stand at a label: a number, or the numbers of indexed dimensions."""
+        if isinstance(value, list):
+            return bool(self.type.mapped and self.type.indexed and value) and not isinstance(value[0], dict | list)
+        return bool(self.type.mapped) and not isinstance(value, dict)
 
     def named_form(self, value: dict[str, Any]) -> None:
         readers: Mapping[str, Callable[[Any, str], None]] = {

@@ -1,0 +1,249 @@
+"""Predicates: boolean expressions that a document states, and that a query's features fulfil or not.
+
+    gender in [male, 'not said'] and age in [20..30]      not (a in [b] or c not in [d])      price in [..100]
+
+`str()` gives the one text of a predicate that is kept and shown, whatever was sent.
+
+Vespa: https://docs.vespa.ai/en/schemas/predicate-fields.html
+Differs: a text in quotes may end in a backslash, and an empty one keeps its quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.errors import LanguageError
+from paperwasp.parsing.tokens import END, Lexicon, Token, TokenStream
+
+_LEXICON: Final = Lexicon(
+    {
+        "_space": r"[ \t]+",
+        "string": r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"",
+        "integer": r"[-+]?(?:0|[1-9][0-9]*)(?![A-Za-z0-9_])",
+        "word": r"[A-Za-z0-9_]+",
+        "sign": r"\.\.|=-|=|\+\[|[\[\](),]",
+    }
+)
+_VALUES: Final = ("string", "integer", "word")
+_LONG: Final = range(-(2**63), 2**63)
+_LONG_DIGITS: Final = 20
+_ESCAPE: Final = re.compile(rb"\\(x[0-9A-Fa-f]{2}|.)", re.DOTALL)
+_UNESCAPED: Final = {b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_ESCAPED: Final = {"\\": "\\\\", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Always fulfilled, or never."""
+
+    value: bool
+
+    def __str__(self) -> str:
+        return "true" if self.value else "false"
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSet:
+    """The query has one of these values of a feature. `values`: sorted, each once."""
+
+    key: str
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.shown("in")
+
+    def shown(self, operator: str) -> str:
+        return f"{_quoted(self.key)} {operator} [{', '.join(map(_quoted, self.values))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRange:
+    """The query has a number from `low` to `high`, both included, of a feature; None: without end."""
+
+    key: str
+    low: int | None
+    high: int | None
+
+    def __str__(self) -> str:
+        ends = ["" if end is None else str(end) for end in (self.low, self.high)]
+        return f"{_quoted(self.key)} in [{'..'.join(ends)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """What it holds is not fulfilled."""
+
+    operand: Predicate
+
+    def __str__(self) -> str:
+        return self.operand.shown("not in") if isinstance(self.operand, FeatureSet) else f"not ({self.operand})"
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """All of them are fulfilled."""
+
+    operands: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(_within(operand, Disjunction) for operand in self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """One of them is fulfilled."""
+
+    operands: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(_within(operand, Conjunction) for operand in self.operands)
+
+
+Predicate = Truth | FeatureSet | FeatureRange | Negation | Conjunction | Disjunction
+
+
+def parse_predicate(text: str) -> Predicate:
+    """The predicate that `text` writes. Errors: LanguageError with line and column."""
+    if len(text) > limits.PREDICATE_CHARACTERS:
+        raise LanguageError(f"a predicate has at most {limits.PREDICATE_CHARACTERS} characters, not {len(text)}")
+    tokens = _LEXICON.tokenize(text)
+    predicate = _disjunction(tokens)
+    tokens.expect_end()
+    return predicate
+
+
+def _disjunction(tokens: TokenStream) -> Predicate:
+    return _joined(tokens, _conjunction, ("or", "OR"), Disjunction)
+
+
+def _conjunction(tokens: TokenStream) -> Predicate:
+    return _joined(tokens, _operand, ("and", "AND"), Conjunction)
+
+
+def _joined(
+    tokens: TokenStream,
+    read: Callable[[TokenStream], Predicate],
+    words: tuple[str, str],
+    join: type[Conjunction | Disjunction],
+) -> Predicate:
+    operands = [read(tokens)]
+    while tokens.accept(*words):
+        operands.append(read(tokens))
+    return operands[0] if len(operands) == 1 else join(tuple(operands))
+
+
+def _operand(tokens: TokenStream) -> Predicate:
+    if tokens.at("(") or (tokens.at("not", "NOT") and tokens.peek().text == "("):
+        negated = tokens.accept("not", "NOT")
+        tokens.expect("(")
+        with tokens.nested():
+            inner = _disjunction(tokens)
+        tokens.expect(")")
+        return Negation(inner) if negated else inner
+    if tokens.at("true", "TRUE", "false", "FALSE") and not _in_follows(tokens):
+        return Truth(tokens.next().text.lower() == "true")
+    return _feature(tokens)
+
+
+def _in_follows(tokens: TokenStream) -> bool:
+    """Whether the current token is the name of a feature: any word may be one."""
+    if tokens.peek().text in ("not", "NOT"):
+        return tokens.peek(2).text in ("in", "IN")
+    return tokens.peek().text in ("in", "IN")
+
+
+def _feature(tokens: TokenStream) -> Predicate:
+    key = _value(tokens)
+    negated = tokens.accept("not", "NOT")
+    tokens.expect("in", "IN")
+    start = tokens.expect("[")
+    is_range = tokens.at("..") or (tokens.at_kind("integer") and tokens.peek().text == "..")
+    found = _range(tokens, key, start) if is_range else _set(tokens, key)
+    return Negation(found) if negated else found
+
+
+def _set(tokens: TokenStream, key: str) -> FeatureSet:
+    values = {_value(tokens)}
+    while tokens.accept(","):
+        values.add(_value(tokens))
+    tokens.expect("]")
+    return FeatureSet(key, tuple(sorted(values, key=lambda value: value.encode("utf-16-be", "surrogatepass"))))
+
+
+def _range(tokens: TokenStream, key: str, start: Token) -> FeatureRange:
+    low = _end(tokens)
+    tokens.expect("..")
+    high = _end(tokens)
+    if low is not None and high is not None and low > high:
+        tokens.fail(f"expected 'to' greater than or equal to {low}, got {high}", start)
+    if tokens.accept("("):
+        _partition(tokens)
+        while tokens.accept(","):
+            _partition(tokens)
+        tokens.expect(")")
+    tokens.expect("]")
+    return FeatureRange(key, low, high)
+
+
+def _partition(tokens: TokenStream) -> None:
+    """A part of a range as an index keeps it, which says nothing that the range does not say."""
+    _value(tokens)
+    tokens.expect("=", "=-")
+    tokens.expect_kind("integer")
+    if tokens.accept_kind("integer"):
+        return
+    tokens.expect("+[")
+    _end(tokens)
+    tokens.expect("..")
+    _end(tokens)
+    tokens.expect("]")
+
+
+def _end(tokens: TokenStream) -> int | None:
+    token = tokens.accept_kind("integer")
+    if token is None:
+        return None
+    if len(token.text) > _LONG_DIGITS or int(token.text) not in _LONG:
+        tokens.fail(f"{token.text} is no 64-bit integer", token)
+    return int(token.text)
+
+
+def _value(tokens: TokenStream) -> str:
+    if not tokens.at_kind(*_VALUES):
+        expected = "a value" if tokens.current.kind != END else "more"
+        tokens.fail(f"expected {expected}, found {tokens.found()}")
+    token = tokens.next()
+    return _unquoted(token.text) if token.kind == "string" else token.text
+
+
+def _unquoted(text: str) -> str:
+    """The text in quotes; escapes of two digits are bytes of UTF-8."""
+
+    def unescaped(escape: re.Match[bytes]) -> bytes:
+        code = escape[1]
+        return bytes.fromhex(code[1:].decode()) if len(code) > 1 else _UNESCAPED.get(code, code)
+
+    return _ESCAPE.sub(unescaped, text[1:-1].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+
+def _quoted(text: str) -> str:
+    """As it is where it is of letters and digits alone, else in quotes, and in ASCII."""
+    if text.isascii() and text.isalnum():
+        return text
+    return f"'{''.join(map(_escaped, text))}'"
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPED:
+        return _ESCAPED[character]
+    if " " <= character <= "~" and character != "'":
+        return character
+    return "".join(f"\\x{byte:02X}" for byte in character.encode("utf-8", "replace"))
+
+
+def _within(operand: Predicate, other: type[Predicate]) -> str:
+    return f"({operand})" if isinstance(operand, other) else str(operand)

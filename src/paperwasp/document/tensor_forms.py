@@ -1,0 +1,85 @@
+"""Stored documents with their tensors in another form than the short one that they are stored in.
+
+It is `format.tensors`: https://docs.vespa.ai/en/reference/api/document-v1.html#format.tensors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from paperwasp.document.types import ArrayType, DataType, InnerStructType, MapType, StructType, TensorFieldType
+from paperwasp.errors import LanguageError
+from paperwasp.tensor.json_format import tensor_of
+from paperwasp.tensor.json_output import FORMS, tensor_json
+from paperwasp.tensor.types import TensorType
+
+DEFAULT_FORM: Final = FORMS[0]
+"""The short form, in which documents are stored."""
+
+_Convert = Callable[[Any, str], Any]
+"""JSON of a value, form → its JSON with the tensors in that form."""
+
+
+class TensorForms:
+    """The tensors of one document type. Made once for a type; documents without tensors then cost nothing."""
+
+    def __init__(self, types: Mapping[str, DataType]) -> None:
+        self._fields = {name: convert for name, kind in types.items() if (convert := _converter(kind))}
+
+    def rendered(self, data: bytes, form: str) -> bytes:
+        """A stored JSON object of fields with its tensors in `form`, one of `FORMS`."""
+        if form == DEFAULT_FORM or not self._fields:
+            return data
+        fields = orjson.loads(data)
+        found = self._fields.keys() & fields.keys()
+        if not found:
+            return data
+        for name in found:
+            fields[name] = self._fields[name](fields[name], form)
+        return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def retensored(data: bytes, types: Mapping[str, DataType], form: str) -> bytes:
+    """One document's fields with their tensors in `form`. Who has many keeps a `TensorForms`."""
+    return TensorForms(types).rendered(data, form)
+
+
+def _converter(data_type: DataType, outer: _Convert | None = None) -> _Convert | None:
+    """How the JSON of a value is changed; None where there is no tensor in it. `outer`: of the struct it is in."""
+    match data_type:
+        case TensorFieldType():
+            return _tensor_converter(data_type.tensor)
+        case ArrayType():
+            element = _converter(data_type.element, outer)
+            return element and (lambda values, form: [element(value, form) for value in values])
+        case MapType():
+            item = _converter(data_type.value, outer)
+            return item and (lambda entries, form: {key: item(value, form) for key, value in entries.items()})
+        case StructType() if any(isinstance(inner, TensorFieldType) for inner in data_type.walk()):
+            return _struct_converter(data_type)
+        case InnerStructType():
+            return outer
+    return None
+
+
+def _struct_converter(data_type: StructType) -> _Convert:
+    members: dict[str, _Convert] = {}
+
+    def convert(value: Any, form: str) -> Any:
+        return {name: members[name](item, form) if name in members else item for name, item in value.items()}
+
+    members |= {name: found for name, kind in data_type.fields if (found := _converter(kind, convert))}
+    return convert
+
+
+def _tensor_converter(type_: TensorType) -> _Convert:
+    def convert(value: Any, form: str) -> Any:
+        try:
+            return tensor_json(tensor_of(value, type_), form)
+        except LanguageError:  # stored when the field had another type
+            return value
+
+    return convert
