@@ -16,6 +16,7 @@ from paperwasp.document.converters import check_text
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import decode, decode_form
+from paperwasp.tensor.json_output import FORMS
 
 ROOT: Final = "/document/v1/"
 _MAX_NUMBER: Final = 2**64 - 1
@@ -105,7 +106,9 @@ class Options:
     dry_run: bool = False
     condition: str | None = None
     cluster: str | None = None
+    route: str | None = None
     field_set: str | None = None
+    tensor_form: str = FORMS[0]
 
 
 @lru_cache(maxsize=_OPTIONS_CACHED)
@@ -120,9 +123,7 @@ def read_options(query: str) -> Options:
         if not text:
             raise InvalidInput(f"Expected non-empty value for request property '{name}'")
         attribute, convert = known
-        value = convert(text)
-        if attribute:
-            values[attribute] = value
+        values[attribute] = convert(text)
     return Options(**values)  # type: ignore[arg-type]
 
 
@@ -135,21 +136,21 @@ def _timeout(text: str) -> float:
 
 
 def _trace_level(text: str) -> int:
-    if text.isascii() and text.isdecimal() and len(text) <= 9:
+    if len(text) == 1 and text in "0123456789":
         return int(text)
     raise InvalidInput(f"Failed parsing '{text}': the trace level must be a number from 0 to 9")
 
 
 def _boolean(text: str) -> bool:
-    if text not in ("true", "false"):
+    value = text.lower()
+    if value not in ("true", "false"):
         raise InvalidInput(f"Failed parsing '{text}': expected 'true' or 'false'")
-    return text == "true"
+    return value == "true"
 
 
-def _route(text: str) -> str:
-    if text != "default":
-        raise InvalidInput(f"Route '{text}' is not supported yet: only 'default' is")
-    return text
+def _tensor_form(text: str) -> str:
+    """What is no form is the default one, as Vespa has it here."""
+    return text if text in FORMS else FORMS[0]
 
 
 _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
@@ -160,5 +161,6 @@ _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "condition": ("condition", str),
     "cluster": ("cluster", str),
     "fieldSet": ("field_set", str),
-    "route": ("", _route),
+    "route": ("route", str),
+    "format.tensors": ("tensor_form", _tensor_form),
 }

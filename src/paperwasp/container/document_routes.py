@@ -1,37 +1,68 @@
 """Where the documents of each type are, and how their JSON is read: what the document API knows of an application.
 
 A document type may be in several content clusters. Then a change goes to all of them and a document is read from the
-first, unless the request names one.
+first, unless the request names one: by `cluster`, or by a route, as Vespa derives them from services.xml:
+
+    default · indexing · default-get                the clusters of the type, as their selections say
+    <cluster> · <cluster>-index · storage/cluster.<cluster>     that cluster, whatever its selection says
+
+Vespa: https://docs.vespa.ai/en/writing/document-routing.html
+Differs: an application has no routes and hops of its own, and no route goes round indexing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from paperwasp.application import ApplicationModel, Container
+from paperwasp.container.document_conditions import ConditionCheck
+from paperwasp.container.document_selections import Acceptance, acceptance_of
 from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.operations import Operation
+from paperwasp.document.types import DocumentType
+from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput, TooLarge
 
 _FIELD_PATH: Final = re.compile(r"[.\[{]")
+_ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")
+_ROUTES_TO_ONE: Final = ("{}", "{}-index", "storage/cluster.{}")
+_ROUTE_PREFIX: Final = "route:"
+
+
+class Target(NamedTuple):
+    """A content cluster that documents are sent to."""
+
+    cluster: str
+    address: str
+    accepts: Acceptance | None = None
+    """Which operations it takes; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """Where the documents of one type are, and how their JSON is read."""
 
-    document_type: str
+    type: DocumentType
     reader: DocumentReader
-    fields: frozenset[str]
-    addresses: Mapping[str, str]
-    """Content cluster → its address; none: the type is in no cluster."""
+    targets: tuple[Target, ...]
+    """None: the type is in no cluster."""
+    is_selective: bool = False
+    """Whether there is one that does not take all operations."""
 
-    @property
-    def clusters(self) -> str:
-        """As messages name them."""
-        return ", ".join(f"'{cluster}'" for cluster in self.addresses)
+    def accepting(self, operation: Operation) -> tuple[Target, ...]:
+        """The clusters that take the operation."""
+        if not self.is_selective:
+            return self.targets
+        now_us = SYSTEM.time_ns() // 1000
+        return tuple(t for t in self.targets if t.accepts is None or t.accepts(operation, now_us))
+
+
+def names_of(targets: Iterable[Target]) -> str:
+    """The clusters, as messages name them."""
+    return ", ".join(f"'{target.cluster}'" for target in targets)
 
 
 class Routes:
@@ -40,16 +71,24 @@ class Routes:
     def __init__(
         self, model: ApplicationModel, address_of: Callable[[str], str], container: Container | None = None
     ) -> None:
-        clusters = {cluster.id: cluster.document_types for cluster in model.content_clusters}
-        self._clusters = tuple(clusters)
-        self._routes: dict[str, Route] = {}
+        self._clusters = tuple(cluster.id for cluster in model.content_clusters)
+        self._named = _named_routes(self._clusters)
         self._ignores_undefined = container is not None and container.ignore_undefined_fields
         self._size_limit_bytes = container.max_document_size_bytes if container is not None else None
-        for schema in model.schemas.values():
-            document = schema.document
-            addresses = {name: address_of(name) for name, types in clusters.items() if document.name in types}
-            reader, fields = DocumentReader(document), frozenset(document.fields)
-            self._routes[document.name] = Route(document.name, reader, fields, addresses)
+        self.check_condition = ConditionCheck(model.schemas.values())
+        self._routes: dict[str, Route] = {}
+        self._to_one: dict[tuple[str, str], Route] = {}
+        for document in (schema.document for schema in model.schemas.values()):
+            targets = tuple(
+                Target(cluster.id, address_of(cluster.id), acceptance_of(cluster, document))
+                for cluster in model.content_clusters
+                if document.name in cluster.document_types
+            )
+            route = Route(document, DocumentReader(document), targets, any(target.accepts for target in targets))
+            self._routes[document.name] = route
+            for target in targets:
+                named = replace(route, targets=(target._replace(accepts=None),), is_selective=False)
+                self._to_one[document.name, target.cluster] = named
 
     def check_cluster(self, cluster: str | None) -> None:
         """Errors: InvalidInput that names the clusters that there are, in the words that `vespa visit` looks for."""
@@ -57,28 +96,36 @@ class Routes:
             known = ", ".join(f"'{name}'" for name in self._clusters)
             raise InvalidInput(f"Your Vespa deployment has no content cluster '{cluster}', only {known}")
 
-    def route(self, document_type: str, cluster: str | None) -> Route:
+    def cluster_of(self, route: str) -> str | None:
+        """The cluster that a route leads to; None: to all with the document type. Errors: InvalidInput."""
+        name = route.removeprefix(_ROUTE_PREFIX)
+        if name not in self._named:
+            known = ", ".join(f"'{known}'" for known in self._named)
+            raise InvalidInput(f"There is no route '{route}', only {known}")
+        return self._named[name]
+
+    def route(self, document_type: str, cluster: str | None = None) -> Route:
         """Errors: InvalidInput for a type or cluster that there is not, and for a type that is not in the cluster."""
         self.check_cluster(cluster)
         route = self._routes.get(document_type)
         if route is None:
             raise InvalidInput(f"Document type {document_type} does not exist")
-        if not route.addresses:
+        if not route.targets:
             raise InvalidInput(f"No route to documents of type '{document_type}': no content cluster has it")
         if cluster is None:
             return route
-        if cluster not in route.addresses:
+        if (document_type, cluster) not in self._to_one:
             raise InvalidInput(
                 f"No route to documents of type '{document_type}': content cluster '{cluster}' does not have it, "
-                f"only {route.clusters}"
+                f"only {names_of(route.targets)}"
             )
-        return replace(route, addresses={cluster: route.addresses[cluster]})
+        return self._to_one[document_type, cluster]
 
     def defined(self, fields: Mapping[str, object], route: Route) -> tuple[Mapping[str, object], bool]:
         """The fields that are to be read, and whether others are ignored, where the container says so."""
         if not self._ignores_undefined:
             return fields, False
-        known = {name: value for name, value in fields.items() if _FIELD_PATH.split(name, 1)[0] in route.fields}
+        known = {name: value for name, value in fields.items() if _FIELD_PATH.split(name, 1)[0] in route.type.fields}
         return known, len(known) < len(fields)
 
     def check_size(self, size_bytes: int) -> None:
@@ -86,3 +133,9 @@ class Routes:
         limit = self._size_limit_bytes
         if limit is not None and size_bytes > limit:
             raise TooLarge(f"Document size is {size_bytes} bytes, above the limit of {limit} bytes in services.xml")
+
+
+def _named_routes(clusters: Iterable[str]) -> dict[str, str | None]:
+    """Route → the cluster that it leads to; None: all."""
+    to_one = {pattern.format(cluster): cluster for cluster in clusters for pattern in _ROUTES_TO_ONE}
+    return {**dict.fromkeys(_ROUTES_TO_ALL), **{name: to_one[name] for name in to_one if name not in _ROUTES_TO_ALL}}

@@ -1,0 +1,63 @@
+"""Answers of /document/v1/ as JSON: `pathId` first, then `id`, `trace`, and `fields` or `message`.
+
+What is wrong with a request is told without the document's id, and so are overload and timeouts, which are the
+container's own; what a content cluster answers comes with it.
+
+Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#response-formats
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import orjson
+
+from paperwasp.document.ids import DocumentId
+from paperwasp.errors import Overload, PaperwaspError, Timeout
+from paperwasp.http.messages import Request, Response
+
+JSON: Final = "application/json; charset=UTF-8"
+IGNORED_FIELDS: Final = "X-Vespa-Ignored-Fields"
+IGNORED_OPERATION: Final = "X-Vespa-Ignored-Operation"
+
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+_OF_THE_CONTAINER: Final = (Overload, Timeout)
+
+
+def document_response(
+    status: int,
+    request: Request,
+    document_id: DocumentId,
+    members: bytes = b"",
+    headers: Mapping[str, str] = NO_HEADERS,
+) -> Response:
+    """`{"pathId", "id"}` and more members, JSON already: a stored document is shown without being parsed."""
+    head = orjson.dumps({"pathId": request.raw_path, "id": document_id.text})
+    return Response(status, head[:-1] + members + b"}", JSON, headers)
+
+
+def error_response(
+    request: Request, error: PaperwaspError, document_id: DocumentId | None = None, members: bytes = b""
+) -> Response:
+    """The error with its status; `document_id` where a content cluster may have told of it."""
+    if document_id is None or isinstance(error, _OF_THE_CONTAINER):
+        return message_response(error.http_status, request, error.message)
+    message = members + b',"message":' + orjson.dumps(error.message)
+    return document_response(error.http_status, request, document_id, message)
+
+
+def message_response(status: int, request: Request, message: str, headers: Mapping[str, str] = NO_HEADERS) -> Response:
+    """`{"pathId", "message"}`."""
+    return Response(status, orjson.dumps({"pathId": request.raw_path, "message": message}), JSON, headers)
+
+
+def other_method(request: Request, methods: tuple[str, ...]) -> Response:
+    """To a method that the path does not have: OPTIONS is told which there are."""
+    allowed = {"Allow": ",".join(methods)}
+    if request.method == "OPTIONS":
+        return Response(204, b"", JSON, allowed)
+    known = ", ".join(methods)
+    message = f"'{request.method}' not allowed at '{request.raw_path}'. Allowed methods are: {known}"
+    return message_response(405, request, message, allowed)
