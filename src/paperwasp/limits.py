@@ -50,6 +50,14 @@ HTTP_HEADERS_BYTES: Final = 64 * 1024
 HTTP_IDLE_MS: Final = 180_000
 HTTP_DISCARDED_BYTES: Final = 16 * 1024 * 1024
 """How much of a refused body is read and thrown away before the refusal is sent."""
+HTTP_INLINE_CBOR_BYTES: Final = 64 * 1024
+"""Larger bodies become JSON or CBOR outside the event loop."""
+CBOR_DEPTH: Final = 200
+"""Nesting of arrays, maps and tags."""
+HTTP_COMPRESSED_LEAST_BYTES: Final = 1400
+"""Answers smaller than this, which fit into one packet, are not compressed."""
+HTTP_INLINE_GZIP_BYTES: Final = 256 * 1024
+"""Larger answers, and chunks of them, are compressed outside the event loop."""
 HTTP_STREAM_OPEN_SECONDS: Final = 30.0
 """How long a streamed answer waits for a thread that sends it."""
 HTTP_STREAM_STOP_SECONDS: Final = 5.0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from paperwasp import limits
@@ -54,3 +55,52 @@ class WorkerPool:
             reply(answer)
             # Nothing of the last query stays alive while the thread waits for the next.
             del task, work, message, reply, answer
+
+
+class PoolShare:
+    """Work that may have a few of a pool's threads, however much of it there is. The rest of it waits here."""
+
+    def __init__(self, pool: WorkerPool, at_once: int, queue_length: int) -> None:
+        self._pool = pool
+        self._at_once = at_once
+        self._queue_length = queue_length
+        self._running = 0
+        self._waiting: deque[_Task] = deque()
+        self._lock = Lock()
+
+    def submit(self, work: Work, message: object, reply: Callable[[object], None]) -> None:
+        """As WorkerPool's. Errors: Overload where `queue_length` wait already."""
+        with self._lock:
+            if self._running >= self._at_once:
+                if len(self._waiting) >= self._queue_length:
+                    raise Overload(f"{self._queue_length} visits are waiting already")
+                self._waiting.append((work, message, reply))
+                return
+            self._running += 1
+        self._start((work, message, reply))
+
+    def _start(self, task: _Task | None) -> None:
+        """Hands the task to the pool, which lets the next one begin when it is done."""
+        while task is not None:
+            work, message, reply = task
+            try:
+                self._pool.submit(work, message, self._then_next(reply))
+            except Overload as error:
+                reply(error)
+                task = self._next()
+            else:
+                return
+
+    def _then_next(self, reply: Callable[[object], None]) -> Callable[[object], None]:
+        def done(answer: object) -> None:
+            reply(answer)
+            self._start(self._next())
+
+        return done
+
+    def _next(self) -> _Task | None:
+        with self._lock:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._running -= 1
+            return None

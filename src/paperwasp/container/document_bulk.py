@@ -159,9 +159,8 @@ def _read_remove(request: Request, context: BulkContext) -> Bulk:
 def _read_copy(request: Request, context: BulkContext) -> Bulk:
     destination = context.clusters.cluster(Parameters(request).required("destinationCluster"))
     visit = read_bulk(request, context.clusters, context.now_us)
-    if Place.of(request.raw_path).document_type is not None:
-        for document_type in visit.documents.document_types:
-            destination.types_of(document_type)
+    if (document_type := Place.of(request.raw_path).document_type) is not None:
+        destination.types_of(document_type)
 
     def change(document: VisitedDocument) -> ApplyRequest:
         document_id, data = DocumentId.parse(document.id), document.fields or b"{}"

@@ -49,7 +49,7 @@ class Place:
     @classmethod
     def of(cls, raw_path: str) -> Place:
         """Of a path that names no single document, and is one of ours. Errors: InvalidInput for broken escapes."""
-        parts = raw_path.removeprefix(ROOT).rstrip("/").split("/")
+        parts = raw_path[len(ROOT) :].rstrip("/").split("/")
         if len(parts) < 3:
             return cls()
         namespace, document_type, kind = (decode(part) for part in parts[:3])

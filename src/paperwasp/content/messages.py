@@ -73,7 +73,8 @@ class VisitRequest:
     removes: bool = False
     """Whether documents that were removed are told of as well."""
     now_us: int = 0
-    """What `now()` is in the selection, in microseconds since 1970; the same for all chunks of a visit."""
+    """What `now()` is in the selection, and when tombstones are old, in microseconds since 1970; the same for all
+    chunks of a visit."""
     deadline_ns: int = 0
     """On the monotonic clock: the chunk ends then, wherever it is; 0: none."""
 

@@ -1,15 +1,16 @@
 """A content node at its address: which message goes where.
 
 Operations go past the gate of feeding to the node's queue and are answered by its writer; everything else runs on the
-worker pool. Reindexing begins on the pool, which finds the documents, and is answered by the writer.
+worker pool, visits on a share of it. Reindexing begins on the pool, which finds the documents, and is answered by the writer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger, Reply
-from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
 from paperwasp.content.messages import (
     ApplyRequest,
     GetRequest,
@@ -21,11 +22,14 @@ from paperwasp.content.messages import (
     SearchResponse,
     StatusRequest,
     StatusResponse,
+    VisitRequest,
+    VisitResponse,
 )
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
 from paperwasp.content.view import View
+from paperwasp.content.visiting import visit
 from paperwasp.errors import InternalError
 
 Search = Callable[[View, SearchRequest], SearchResponse]
@@ -42,6 +46,7 @@ class ContentService:
     def __init__(self, node: ContentNode, pool: WorkerPool, search: Search, gate: FeedGate | None = None) -> None:
         self._node = node
         self._pool = pool
+        self._visits = PoolShare(pool, limits.VISITS_AT_ONCE, limits.VISITS_WAITING)
         self._search = search
         self._gate = gate or FeedGate("content")
 
@@ -56,14 +61,19 @@ class ContentService:
         elif type(message) is ReindexRequest:
             self._gate.check_any()
             self._pool.submit(lambda request: reindex(self._node, request, reply), message, _if_error(reply))
+        elif type(message) is VisitRequest:
+            self._visits.submit(self._visit, message, reply)
         else:
             self._pool.submit(self._answer, message, reply)
+
+    def _visit(self, request: VisitRequest) -> VisitResponse:
+        return visit(self._node.view().store, self._node.view, request)
 
     def _answer(self, message: Request) -> Response:
         if isinstance(message, SearchRequest):
             return self._search(self._node.view(), message)
         if isinstance(message, GetRequest):
-            return GetResponse(self._node.get(message.id))
+            return GetResponse(self._node.get(message.id, message.fields, message.tensor_form))
         if isinstance(message, StatusRequest):
             view = self._node.view()
             return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), self._gate.metrics())

@@ -30,6 +30,8 @@ _SPACE: Final = 1 << 8 * GID_BYTES
 """Of global ids."""
 _CLOCK_DOCUMENTS: Final = 64
 """Documents looked at between two looks at the clock."""
+_LOOKED_AHEAD: Final = 32
+"""Documents, at most, for one more that is of the visit."""
 
 Filter = Callable[[bytes, StoredDocument], bool]
 """Whether a document, with its global id, is one of the visit."""
@@ -67,10 +69,18 @@ def _chunk(scan: Iterator[tuple[bytes, StoredDocument]], view: View, request: Vi
             or scanned >= limits.VISIT_SCANNED
             or (scanned % _CLOCK_DOCUMENTS == 0 and 0 < deadline_ns <= time.monotonic_ns())
         ):
-            if next(scan, None) is None:  # nobody is sent for a next chunk that cannot have anything
+            if _is_over(scan, accepts):
                 break
             return VisitResponse(tuple(found), gid, _progress(gid, request))
     return VisitResponse(tuple(found), None, 1.0)
+
+
+def _is_over(scan: Iterator[tuple[bytes, StoredDocument]], accepts: Filter) -> bool:
+    """Whether nothing of the visit is left, as far as that is soon seen: so that fewer are sent for nothing."""
+    for looked, (gid, document) in enumerate(scan, 1):
+        if looked > _LOOKED_AHEAD or accepts(gid, document):
+            return False
+    return True
 
 
 def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], bytes | None]:
@@ -87,7 +97,7 @@ def filter_of(view: View, request: VisitRequest) -> Filter:
     Errors: InvalidInput for a selection that is none.
     """
     asked: list[Filter] = [_identity(view, request)]
-    asked.append(_unexpired() if request.removes else lambda _, document: not document.is_removed)
+    asked.append(_unexpired(request) if request.removes else lambda _, document: not document.is_removed)
     if request.from_us or request.to_us:
         asked.append(_modified(view, request))
     if request.selection and not is_everything(parse_selection(request.selection)):
@@ -112,9 +122,9 @@ def _identity(view: View, request: VisitRequest) -> Filter:
     return lambda _, document: document.id.split(":", 3)[2] in types
 
 
-def _unexpired() -> Filter:
-    """All documents, and what was removed lately."""
-    oldest_us = oldest_tombstone_us(time.time_ns() // 1000)
+def _unexpired(request: VisitRequest) -> Filter:
+    """All documents, and what was removed lately, when the visit began."""
+    oldest_us = oldest_tombstone_us(request.now_us)
     return lambda _, document: not document.is_removed or document.timestamp_us >= oldest_us
 
 
