@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes import BOOK, MUSIC, MUSIC_FIELDS, put, remove, update
+from nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, update
 
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.records import decode_entries, encode_entries, entry_of
-from paperwasp.document.operations import Operation
+from paperwasp.content.records import Entry, EntryKind, decode_entries, encode_entries, entry_of
+from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
+from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
 from paperwasp.errors import Corruption, InvalidInput
 
 LAYOUT = EMPTY.changed(1, [MUSIC, BOOK], {})
@@ -67,10 +68,55 @@ def test_operations_come_back_as_they_were(given_: list[Any]) -> None:
             found.document_type,
         )
         assert (entry.timestamp_us, entry.body, entry.create) == (found.timestamp_us, found.body, found.create)
-        if isinstance(given_[found.timestamp_us - 7], list):
-            assert sorted(map(repr, CODEC.decode_assigned(found.body).items())) == sorted(
-                map(repr, given_[found.timestamp_us - 7][0].items())
-            )
+        if entry.updates is not None:
+            assert repr(CODEC.decode_updates(found.body)) == repr(entry.updates)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), TEXTS), st.booleans(), st.binary(max_size=9)), max_size=5))
+def test_conditions_come_back_as_they_were(given_: list[tuple[str | None, bool, bytes]]) -> None:
+    entries = [
+        Entry(EntryKind.PUT, "id:n:t::æ", b"123456789012", "t", 7, body, create, condition)
+        for condition, create, body in given_
+    ]
+    found = list(decode_entries(encode_entries(entries), lambda: "here"))
+    assert [(entry.condition, entry.create, entry.body) for entry in found] == given_
+
+
+def test_an_update_is_logged_as_its_json() -> None:
+    operation = Update(
+        doc_id("a"),
+        (
+            FieldUpdate("year", Calculate("increment", 2)),
+            FieldUpdate("tags", Add(["x"])),
+            FieldUpdate("sizes", Assign(7), (Index(1),)),
+            FieldUpdate("score", Assign(float(np.float32(0.1)))),
+        ),
+    )
+    assert entry_of(operation, KIND, CODEC, 1).body == (
+        b'{"year":{"increment":2},"tags":{"add":["x"]},"sizes[1]":{"assign":7},"score":{"assign":0.1}}'
+    )
+    assert entry_of(update("a", score=float(np.float32(0.1)), note=None), KIND, CODEC, 1).body == (
+        b'{"score":{"assign":0.1},"note":{"assign":null}}'
+    )
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Update(doc_id("a"), (FieldUpdate("title", Calculate("increment", 2)),)),
+        Update(doc_id("a"), (FieldUpdate("nothing", Calculate("increment", 2)),)),
+        Update(doc_id("a"), (FieldUpdate("tags", Add(["x"])), FieldUpdate("tags", Add(["x"])))),
+        Remove(doc_id("a"), "music.year >"),
+        Put(doc_id("a"), {}, "music.title == 'a\ud800'"),
+        Put(doc_id("x" * 70_000), {}),
+    ],
+)
+def test_what_could_not_be_replayed_is_not_logged(operation: Operation) -> None:
+    with pytest.raises((InvalidInput, UnicodeEncodeError)):
+        entry_of(operation, KIND, CODEC, 1)
 
 
 def test_floats_are_shown_with_the_digits_they_have() -> None:

@@ -2,18 +2,19 @@
 
 The state is all documents of a content node: by lid in columns and index, by gid in the store. A put gets the next
 lid and the earlier lid of its document dies; an update of attributes alone changes their rows in place; every other
-update is a put of the changed document, and reindexing one of the document as it is. Nothing here asks a clock, the
-disk, or chance: the outcome comes from the entries and the state.
+update is a put of the changed document, and reindexing one of the document as it is. What has a condition is applied
+where the document, as all operations before have left it, meets it; `now()` in it is the time of the entry. Nothing
+here asks a clock, the disk, or chance: the outcome comes from the entries and the state.
 
 Columnar: puts of one document type that follow each other are applied together (a run). One thread, the writer's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,16 +25,26 @@ from paperwasp.cluster.operation_log import START, Mark
 from paperwasp.content.bitmaps import GrowingBitmap
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.gid_map import GID_BYTES, GidMap
-from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.content.layout import EMPTY, Layout, TypeLayout
 from paperwasp.content.records import Entry, EntryKind
+from paperwasp.content.references import References
 from paperwasp.content.relayout import change_layout
+from paperwasp.content.selected import Selected, matcher
 from paperwasp.core.gid_map import NO_LID
-from paperwasp.document.operations import Outcome
-from paperwasp.errors import InternalError
+from paperwasp.document.apply_updates import updated_value
+from paperwasp.document.operations import Outcome, Refusal
+from paperwasp.document.updates import Assign
+from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.index.text_index import TextIndex
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites
 
 _EXISTED, _NEW = Outcome(True), Outcome(False)
+_REFUSED: Final = {
+    Refusal.NOT_MET: Outcome(True, Refusal.NOT_MET),
+    Refusal.NO_DOCUMENT: Outcome(False, Refusal.NO_DOCUMENT),
+    Refusal.EXISTS: Outcome(True, Refusal.EXISTS),
+    Refusal.TOO_LARGE: Outcome(True, Refusal.TOO_LARGE),
+}
 
 
 class NodeState:
@@ -46,6 +57,7 @@ class NodeState:
         self.layout: Layout = EMPTY
         self.codecs: dict[str, DocumentCodec] = {}
         self.columns: dict[tuple[str, str], Column] = {}
+        self.references = References()
         self.limit = 0
         self.live = GrowingBitmap()
         self.live_counts: dict[str, int] = {}
@@ -53,6 +65,8 @@ class NodeState:
         self.document_types = GrowableArray(np.uint16)
         self.gids = GrowableArray(np.uint8, row_shape=(GID_BYTES,))
         self.changed = GrowableArray(np.uint8)
+        self.timestamps = GrowableArray(np.uint64)
+        """By lid, when the document was changed last, in place too. Microseconds since 1970."""
         self.conform_below: dict[str, int] = {}
         """By document type: what is stored of rows below may be of an earlier layout. None where absent."""
         self.applied: list[Mark] = [START] * limits.PARTITIONS
@@ -108,6 +122,8 @@ class _Batch:
         gids = [entry.gid for entry in entries if entry.kind == EntryKind.REINDEX]
         self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
         for place, entry in enumerate(entries):
+            if (entry.create or entry.condition is not None) and self._is_refused(place, entry):
+                continue
             if entry.kind == EntryKind.PUT:
                 self._add(place, entry, self._values_of(entry), entry.body)
             elif entry.kind == EntryKind.UPDATE:
@@ -121,11 +137,31 @@ class _Batch:
             self._state.timestamp_us = max(self._state.timestamp_us, max(entry.timestamp_us for entry in entries))
         return self._outcomes
 
+    def _is_refused(self, place: int, entry: Entry) -> bool:
+        """Whether the document is not as the operation demands. `create` alone demands something of puts only."""
+        if entry.gid in self._run_gids:
+            self._finish_run()
+        lid = self._state.gid_map.find_one(entry.gid)
+        refusal = None
+        if lid is None:
+            refusal = None if entry.create else Refusal.NO_DOCUMENT
+        elif entry.condition is not None:
+            is_met = matcher(entry.condition)(self._selected(entry, lid), entry.timestamp_us)
+            refusal = None if is_met else Refusal.NOT_MET
+        elif entry.kind == EntryKind.PUT:
+            refusal = Refusal.EXISTS
+        if refusal is not None:
+            self._outcomes[place] = _REFUSED[refusal]
+        return refusal is not None
+
+    def _selected(self, entry: Entry, lid: int) -> Selected:
+        state, name = self._state, entry.document_type
+        kind, codec = state.layout.types[name], state.codecs[name]
+        return Selected(entry.id, lid, lambda: self._stored(entry, lid).fields, kind, codec, state.columns)
+
     def _values_of(self, entry: Entry) -> dict[str, Any]:
         if entry.fields is None:
-            codec = self._state.codecs[entry.document_type]
-            is_update = entry.kind == EntryKind.UPDATE
-            entry.fields = codec.decode_assigned(entry.body) if is_update else codec.decode(entry.body)
+            entry.fields = self._state.codecs[entry.document_type].decode(entry.body)
         return entry.fields
 
     def _add(self, place: int, entry: Entry, values: dict[str, Any], body: bytes) -> None:
@@ -136,23 +172,41 @@ class _Batch:
         self._run_gids.add(entry.gid)
 
     def _update(self, place: int, entry: Entry) -> None:
-        state = self._state
+        state, name = self._state, entry.document_type
         if entry.gid in self._run_gids:
             self._finish_run()
-        assigned = self._values_of(entry)
+        if entry.updates is None:
+            entry.updates = state.codecs[name].decode_updates(entry.body)
         lid = state.gid_map.find_one(entry.gid)
         if lid is None:
             if entry.create:
-                self._add_changed(place, entry, {}, assigned)
+                self._add_updated(place, entry, {})
             return
         self._outcomes[place] = _EXISTED
-        if assigned.keys() <= state.layout.types[entry.document_type].in_place:
-            for name, value in assigned.items():
-                state.columns[entry.document_type, name].set(lid, value)
-            state.changed.array[lid] = 1
+        in_place = state.layout.types[name].in_place
+        if all(update.field in in_place for update in entry.updates):
+            self._update_in_place(place, entry, lid)
         else:
-            codec = state.codecs[entry.document_type]
-            self._add_changed(place, entry, codec.decode(state.fields_of(self._stored(entry, lid))), assigned)
+            fields = state.fields_of(self._stored(entry, lid))
+            self._add_updated(place, entry, state.codecs[name].decode(fields))
+
+    def _update_in_place(self, place: int, entry: Entry, lid: int) -> None:
+        state, name = self._state, entry.document_type
+        kind, values, calculated = state.layout.types[name], dict[str, Any](), dict[str, Any]()
+        for update in entry.updates or ():
+            field, action = update.field, update.action
+            if isinstance(action, Assign) and not update.path:
+                values[field] = action.value
+            else:
+                value = values[field] if field in values else state.columns[name, field].get(lid)
+                values[field] = calculated[field] = updated_value(value, update, kind.types[field], True)
+        if calculated and not _can_hold(kind, calculated):
+            self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
+            return
+        for field, value in values.items():
+            state.columns[name, field].set(lid, value)
+        state.changed.array[lid] = 1
+        state.timestamps.array[lid] = entry.timestamp_us
 
     def _reindex(self, place: int, entry: Entry) -> None:
         """Puts a document again as it is, if it is there and was not put just now."""
@@ -164,9 +218,16 @@ class _Batch:
             body = state.fields_of(self._stored(entry, lid))
             self._add(place, entry, state.codecs[entry.document_type].decode(body), body)
 
-    def _add_changed(self, place: int, entry: Entry, values: dict[str, Any], assigned: dict[str, Any]) -> None:
-        changed = {name: value for name, value in (values | assigned).items() if value is not None}
-        self._add(place, entry, changed, self._state.codecs[entry.document_type].encode(changed))
+    def _add_updated(self, place: int, entry: Entry, fields: dict[str, Any]) -> None:
+        """Puts a document as the updates make it."""
+        kind, codec = self._state.layout.types[entry.document_type], self._state.codecs[entry.document_type]
+        updates = entry.updates or ()
+        updated = codec.updated(fields, updates)
+        touched = {update.field: updated.get(update.field) for update in updates}
+        if _can_hold(kind, touched):
+            self._add(place, entry, updated, codec.encode(updated))
+        else:
+            self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
 
     def _stored(self, entry: Entry, lid: int) -> StoredDocument:
         """A document that is there, as stored."""
@@ -185,6 +246,7 @@ class _Batch:
         if lids[0] != NO_LID:
             self._outcomes[place] = _EXISTED
             state.live.clear(lids)
+            state.references.removed(entry.document_type, entry.gid)
             state.live_counts[entry.document_type] -= 1
         self._writes.remove(entry.gid, entry.id, entry.timestamp_us)
 
@@ -215,9 +277,12 @@ class _Batch:
         state.document_types.extend(np.full(len(run), state.layout.types[self._run_type].number, np.uint16))
         state.gids.extend(np.frombuffer(gids, np.uint8).reshape(-1, GID_BYTES))
         state.changed.pad(end)
+        state.timestamps.extend(np.fromiter((entry.timestamp_us for _, entry, _, _ in run), np.uint64, len(run)))
         state.live.set_range(first, end)
         before = state.live_count
-        previous = state.gid_map.insert(gids, np.arange(first, end, dtype=np.uint32))
+        lids = np.arange(first, end, dtype=np.uint32)
+        previous = state.gid_map.insert(gids, lids)
+        state.references.moved(self._run_type, gids, lids)
         state.live.clear(previous[previous != NO_LID])
         state.live_counts[self._run_type] += state.live_count - before
         state.limit = end
@@ -225,3 +290,12 @@ class _Batch:
             self._writes.put(entry.gid, entry.id, entry.timestamp_us, lid, body)
             if earlier != NO_LID:
                 self._outcomes[place] = _EXISTED
+
+
+def _can_hold(kind: TypeLayout, values: Mapping[str, Any]) -> bool:
+    """Whether columns can keep what updates have made of these fields; None is nothing to keep."""
+    try:
+        kind.check({name: value for name, value in values.items() if value is not None})
+    except InvalidInput:
+        return False
+    return True

@@ -34,7 +34,7 @@ from paperwasp.errors import Corruption
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.store.document_store import DocumentStore, restore
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _CURRENT: Final = "CURRENT"
 _MANIFEST: Final = "manifest.json"
 _ROWS: Final = "rows.arrays"
@@ -81,6 +81,7 @@ class Checkpoints:
             "document_types": state.document_types.view(),
             "gids": state.gids.view(),
             "changed": state.changed.view().copy(),
+            "timestamps": state.timestamps.view().copy(),
         }
         return FrozenState(
             directory=directory,
@@ -194,6 +195,7 @@ def _fill_rows(state: NodeState, rows: Arrays) -> None:
     state.document_types = GrowableArray.of(rows["document_types"])
     state.gids = GrowableArray.of(rows["gids"])
     state.changed = GrowableArray.of(rows["changed"])
+    state.timestamps = GrowableArray.of(rows["timestamps"])
     lids = lids_of(rows["live"])
     state.gid_map.insert(rows["gids"][lids].tobytes(), lids)
     numbers, counts = np.unique(rows["document_types"][lids], return_counts=True)

@@ -65,4 +65,5 @@ def _entry(state: NodeState, lid: int, gid: bytes, document: StoredDocument | No
         raise InternalError(f"the document with gid {gid.hex()} has lid {lid} and is not in the store with it")
     document_type, body = type_of_id(document.id), state.stored_fields_of(document)
     values = state.codecs[document_type].decode_kept(body)
-    return Entry(EntryKind.PUT, document.id, gid, document_type, document.timestamp_us, body, False, values)
+    timestamp_us = int(state.timestamps.array[lid])
+    return Entry(EntryKind.PUT, document.id, gid, document_type, timestamp_us, body, fields=values)

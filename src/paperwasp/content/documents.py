@@ -12,27 +12,42 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import orjson
 
 from paperwasp.content.layout import TypeLayout
+from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import render_of
-from paperwasp.document.types import STRING, ArrayType, DataType, InnerStructType, MapType, StructType
+from paperwasp.document.tensor_forms import TensorForms
+from paperwasp.document.types import (
+    STRING,
+    ArrayType,
+    DataType,
+    DocumentType,
+    InnerStructType,
+    MapType,
+    StructType,
+)
+from paperwasp.document.update_json import UpdateReader, write_updates
+from paperwasp.document.updates import FieldUpdate
 from paperwasp.store.document_store import StoredDocument
 
 Json = Any
 Prune = Callable[[Json], Json]
-_EMPTY: tuple[Json, ...] = ("", [], {})
+_EMPTY: tuple[Json, ...] = ("", b"", [], {})
 
 
 class DocumentCodec:
     """Fields of one document type to JSON and back."""
 
     def __init__(self, layout: TypeLayout) -> None:
+        self._type = DocumentType(layout.name, layout.types)
+        self._attributes = frozenset(field.name for field in layout.attributes)
         self._renders = {name: render for name, kind in layout.types.items() if (render := render_of(kind))}
         self._converters = {name: _converter(kind) for name, kind in layout.types.items()}
         self._pruners = {name: prune for name, kind in layout.types.items() if (prune := _pruner(kind))}
@@ -41,23 +56,35 @@ class DocumentCodec:
         """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
         return self._dump({name: value for name, value in fields.items() if value not in _EMPTY})
 
-    def encode_assigned(self, fields: Mapping[str, Value | None]) -> bytes:
-        """Assigned values as JSON: empty ones stay, and null clears."""
-        return self._dump(dict(fields))
-
     def decode(self, data: bytes) -> dict[str, Value]:
-        """The typed values of a document of this layout."""
-        return {name: value for name, value in self.decode_assigned(data).items() if value is not None}
-
-    def decode_assigned(self, data: bytes) -> dict[str, Value | None]:
-        """As `decode`; null stays None. Fields that the type does not have are left out."""
+        """The typed values of a document of this layout. Fields that the type does not have are left out."""
         converters = self._converters
         found: dict[str, Json] = orjson.loads(data)
         return {
-            name: None if value is None else converters[name](value)
-            for name, value in found.items()
-            if name in converters
+            name: converters[name](value) for name, value in found.items() if value is not None and name in converters
         }
+
+    def encode_assigned(self, fields: Mapping[str, Value | None]) -> bytes:
+        """The body of an update that assigns whole fields: empty values stay, and null clears."""
+        rendered = dict(fields)
+        self._render(rendered)
+        return _dumps({name: {"assign": value} for name, value in rendered.items()})
+
+    def encode_updates(self, updates: Sequence[FieldUpdate]) -> bytes:
+        """The body of any update. Errors: InvalidInput where it is none of this type."""
+        return _dumps(write_updates(updates, self._type))
+
+    def decode_updates(self, data: bytes) -> tuple[FieldUpdate, ...]:
+        """The updates of a body. Errors: InvalidInput where they are none of this type."""
+        return self._updates.read(orjson.loads(data))
+
+    def updated(self, fields: Mapping[str, Value], updates: Sequence[FieldUpdate]) -> dict[str, Value]:
+        """What updates make of a document's fields."""
+        return updated_fields(fields, updates, self._type.fields, self._attributes)
+
+    def read(self, name: str, value: Json) -> Value | None:
+        """The typed value of what a document of any layout has in a field; None where it is none of this type's."""
+        return self._kept(name, value)
 
     def decode_kept(self, data: bytes, names: Iterable[str] | None = None) -> dict[str, Value]:
         """Of a document of any earlier layout, what reads as this layout's types; only `names`, if there are any."""
@@ -91,11 +118,33 @@ class DocumentCodec:
         except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError):
             return None
 
+    def shown(self, data: bytes, names: Container[str] | None, tensor_form: str) -> bytes:
+        """The JSON of some fields (None: all) with tensors in a form of `tensor.json_output`."""
+        if names is not None:
+            fields: dict[str, Json] = orjson.loads(data)
+            data = _dumps({name: value for name, value in fields.items() if name in names})
+        return self._tensor_forms.rendered(data, tensor_form)
+
+    @cached_property
+    def _updates(self) -> UpdateReader:
+        return UpdateReader(self._type)
+
+    @cached_property
+    def _tensor_forms(self) -> TensorForms:
+        return TensorForms(self._type.fields)
+
     def _dump(self, fields: dict[str, Any]) -> bytes:
+        self._render(fields)
+        return _dumps(fields)
+
+    def _render(self, fields: dict[str, Any]) -> None:
         for name, render in self._renders.items():
             if (value := fields.get(name)) is not None:
                 fields[name] = render(value)
-        return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _dumps(fields: Mapping[str, Json]) -> bytes:
+    return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 class Row(Protocol):

@@ -64,6 +64,8 @@ class TypeLayout:
     name: str
     number: int
     fields: Mapping[str, FieldLayout]
+    inherits: tuple[str, ...] = ()
+    """The document types that it inherits: for selections."""
 
     @cached_property
     def indexed(self) -> tuple[FieldLayout, ...]:
@@ -114,14 +116,12 @@ class Layout:
         types = {}
         for name, schema in wanted.items():
             number = self.types[name].number if name in self.types else next(free)
-            types[name] = TypeLayout(name, number, _fields_of(schema, modes.get(name, INDEX_MODE) == INDEX_MODE))
+            fields = _fields_of(schema, modes.get(name, INDEX_MODE) == INDEX_MODE)
+            types[name] = TypeLayout(name, number, fields, schema.document.inherits)
         return Layout(generation, types)
 
     def to_bytes(self) -> bytes:
-        types = [
-            {"name": kind.name, "number": kind.number, "fields": [_describe(field) for field in kind.fields.values()]}
-            for kind in self.types.values()
-        ]
+        types = [_describe_type(kind) for kind in self.types.values()]
         return orjson.dumps({"version": _VERSION, "generation": self.generation, "types": types})
 
     @classmethod
@@ -154,6 +154,12 @@ def _field_layout(field: Field) -> FieldLayout:
     return FieldLayout(field.name, field.type, text, column)
 
 
+def _describe_type(kind: TypeLayout) -> dict[str, Any]:
+    fields = [_describe(field) for field in kind.fields.values()]
+    said: dict[str, Any] = {"name": kind.name, "number": kind.number, "fields": fields}
+    return said | ({"inherits": kind.inherits} if kind.inherits else {})
+
+
 def _describe(field: FieldLayout) -> dict[str, Any]:
     """Only what there is: a layout has thousands of fields, and every partition gets it."""
     said: dict[str, Any] = {"name": field.name, "type": describe(field.type)}
@@ -166,7 +172,8 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
 
 def _read_type(found: Mapping[str, Any]) -> TypeLayout:
     fields = (_read_field(field) for field in found["fields"])
-    return TypeLayout(found["name"], found["number"], {field.name: field for field in fields})
+    by_name = {field.name: field for field in fields}
+    return TypeLayout(found["name"], found["number"], by_name, tuple(found.get("inherits", ())))
 
 
 def _read_field(found: Mapping[str, Any]) -> FieldLayout:

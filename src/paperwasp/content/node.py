@@ -12,7 +12,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.attribute import ColumnView
 from paperwasp.cluster.operation_log import FileOperationLog, Mark, NewRecord, OperationLog, RecordKind
 from paperwasp.content import compaction
 from paperwasp.content.apply import NodeState
@@ -29,10 +30,12 @@ from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
 from paperwasp.content.layout import Layout
 from paperwasp.content.records import Entry, Reindex, encode_entries, entry_of
+from paperwasp.content.references import Import, add_imported, imports_of
 from paperwasp.content.replay import replay
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
+from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Conflict, InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.index.text_index import TextIndex
@@ -67,6 +70,7 @@ class ContentNode:
         self._failure: str | None = None
         self._schemas: Mapping[str, Schema] = MappingProxyType({})
         self._modes: Mapping[str, str] = MappingProxyType({})
+        self._imports: tuple[Import, ...] = ()
         self._saver: Thread | None = None
         self._save_error: Exception | None = None
         self._is_stopping = False
@@ -126,12 +130,14 @@ class ContentNode:
         """What is published now."""
         return self._view
 
-    def get(self, id: DocumentId) -> bytes | None:
-        """The JSON object of a document's fields, or None."""
+    def get(
+        self, id: DocumentId, fields: Container[str] | None = None, tensor_form: str = DEFAULT_FORM
+    ) -> bytes | None:
+        """The JSON object of a document's fields, or of some, or None where there is no such document."""
         document = self._state.store.get(id.gid)
         if document is None or id.document_type not in self._state.layout.types:
             return None
-        return self._view.fields_of(document)
+        return self._view.fields_of(document, fields, tensor_form)
 
     def sizes_bytes(self) -> dict[str, int]:
         """Of what is kept, by kind; about."""
@@ -149,6 +155,14 @@ class ContentNode:
             self._saver.join()
         if self._save_error is not None:
             raise self._save_error
+
+    def prune(self, before_us: int, most: int) -> int:
+        """Forgets removals from before that time, oldest first; gives how many were looked at: `most` says that there
+        may be more. Runs between two batches. Not logged: whoever reads hides what is that old.
+        """
+        looked_at: list[int] = []
+        self._control(lambda: looked_at.append(self._state.store.prune(before_us, most)))
+        return looked_at[0]
 
     def stop(self) -> None:
         """Applies what is queued, writes a checkpoint, closes. The log stays open."""
@@ -307,6 +321,7 @@ class ContentNode:
             self._log_layout(layout)
         self._state.layout = layout
         self._schemas, self._modes = MappingProxyType(dict(schemas)), MappingProxyType(dict(modes))
+        self._imports = imports_of(schemas.values())
         self._view = self._make_view()
 
     def _log_layout(self, layout: Layout) -> None:
@@ -329,16 +344,19 @@ class ContentNode:
         live = state.live.copy(state.limit)
         # The index drops the dead when it merges, and must not take rows that are being added for dead.
         state.index.live = open_ended(live, state.limit)
+        columns: dict[tuple[str, str], ColumnView] = {key: column.snapshot() for key, column in state.columns.items()}
+        add_imported(columns, self._imports, state.references.snapshot(state.gid_map))
         return View(
             limit=state.limit,
             live=live,
             live_count=state.live_count,
             live_counts=MappingProxyType(dict(state.live_counts)),
             index=state.index.snapshot(),
-            columns={key: column.snapshot() for key, column in state.columns.items()},
+            columns=columns,
             document_types=state.document_types.view(),
             gids=state.gids.view(),
             changed=state.changed.view(),
+            timestamps=state.timestamps.view(),
             store=state.store,
             layout=state.layout,
             schemas=self._schemas,

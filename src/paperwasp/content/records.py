@@ -11,17 +11,21 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
+from paperwasp import limits
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import TypeLayout
+from paperwasp.content.selected import matcher
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation, Put, Update, Value
-from paperwasp.document.updates import Assign
+from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Corruption, InvalidInput
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _START: Final = struct.Struct("<BI")
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
+_CONDITION: Final = struct.Struct("<I")
 _CREATE: Final = 1
+_CONDITIONAL: Final = 2
 
 
 class EntryKind(IntEnum):
@@ -45,9 +49,9 @@ class Reindex:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One operation, ready to be logged and applied. `body` is the JSON of `fields`; only puts and updates have them.
+    """One operation, ready to be logged and applied. Only puts and updates have a `body`.
 
-    `fields` are typed values; for an update, None clears a field. None stands for "not decoded yet".
+    `fields`, of a put, and `updates` are what the body says, typed. None: not decoded yet.
     """
 
     kind: EntryKind
@@ -55,9 +59,11 @@ class Entry:
     gid: bytes
     document_type: str
     timestamp_us: int
-    body: bytes
-    create: bool
-    fields: dict[str, Any] | None
+    body: bytes = b""
+    create: bool = False
+    condition: str | None = None
+    fields: dict[str, Any] | None = None
+    updates: tuple[FieldUpdate, ...] | None = None
 
     @property
     def partition(self) -> int:
@@ -65,28 +71,47 @@ class Entry:
 
 
 def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Entry:
-    """The entry of an operation. Errors: InvalidInput for values that its document type does not have."""
+    """The entry of an operation. Errors: InvalidInput for values that its document type does not have, and for a
+    condition that is no selection."""
     document_id = operation.id
     identity = (document_id.text, document_id.gid, document_id.document_type, timestamp_us)
+    if (size_bytes := len(document_id.text.encode())) > limits.DOCUMENT_ID_BYTES:
+        raise InvalidInput(f"a document id of {size_bytes} bytes; at most {limits.DOCUMENT_ID_BYTES}")
+    if isinstance(operation, Reindex):
+        return Entry(_REINDEX, *identity)
+    condition = operation.condition
+    if condition is not None:
+        condition.encode()
+        matcher(condition)
     if isinstance(operation, Put):
         layout.check(operation.fields)
-        return Entry(_PUT, *identity, codec.encode(operation.fields), False, dict(operation.fields))
+        body = codec.encode(operation.fields)
+        return Entry(_PUT, *identity, body, operation.create, condition, dict(operation.fields))
     if isinstance(operation, Update):
-        assigned: dict[str, Value | None] = _assigned(operation)
+        body, updates = _checked(operation.updates, layout, codec)
+        return Entry(_UPDATE, *identity, body, operation.create, condition, None, updates)
+    return Entry(_REMOVE, *identity, b"", False, condition)
+
+
+def _checked(
+    updates: tuple[FieldUpdate, ...], layout: TypeLayout, codec: DocumentCodec
+) -> tuple[bytes, tuple[FieldUpdate, ...]]:
+    """The body of an update, and the updates as whoever replays the log will read them."""
+    assigned: dict[str, Value | None] = {}
+    for update in updates:
+        if update.path or type(update.action) is not Assign or update.field in assigned:
+            break
+        assigned[update.field] = update.action.value
+    else:
         layout.check({name: value for name, value in assigned.items() if value is not None})
         layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
-        return Entry(_UPDATE, *identity, codec.encode_assigned(assigned), operation.create, assigned)
-    kind = _REINDEX if isinstance(operation, Reindex) else _REMOVE
-    return Entry(kind, *identity, b"", False, None)
-
-
-def _assigned(update: Update) -> dict[str, Value | None]:
-    assigned: dict[str, Value | None] = {}
-    for found in update.updates:
-        if not isinstance(found.action, Assign) or found.path:
-            raise InvalidInput(f"{update.id}: only whole fields can be assigned yet")
-        assigned[found.field] = found.action.value
-    return assigned
+        return codec.encode_assigned(assigned), updates
+    layout.check({update.field: None for update in updates if update.field not in layout.fields})
+    body = codec.encode_updates(updates)
+    decoded = codec.decode_updates(body)
+    if len(decoded) != len(updates):
+        raise InvalidInput("The same place and operation are given twice")
+    return body, decoded
 
 
 def encode_entries(entries: Sequence[Entry]) -> bytes:
@@ -96,6 +121,10 @@ def encode_entries(entries: Sequence[Entry]) -> bytes:
     for entry in entries:
         id_bytes, body = entry.id.encode(), entry.body
         flags = _CREATE if entry.create else 0
+        if entry.condition is not None:
+            flags |= _CONDITIONAL
+            condition = entry.condition.encode()
+            body = _CONDITION.pack(len(condition)) + condition + body
         parts.append(pack(entry.kind, flags, len(id_bytes), len(body), entry.timestamp_us, entry.gid))
         parts.append(id_bytes)
         parts.append(body)
@@ -115,8 +144,21 @@ def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
             id_text = payload[id_end - id_length : id_end].decode()
             offset = id_end + body_length
             body, document_type = payload[id_end:offset], id_text.split(":", 3)[2]
-            yield Entry(EntryKind(kind), id_text, gid, document_type, timestamp_us, body, bool(flags & _CREATE), None)
+            condition = None
+            if flags & _CONDITIONAL:
+                condition, body = _split(body)
+            create = bool(flags & _CREATE)
+            yield Entry(EntryKind(kind), id_text, gid, document_type, timestamp_us, body, create, condition)
         if offset != len(payload):
             raise Corruption(f"{where()}: operations of {offset} bytes in a payload of {len(payload)}")
     except (struct.error, ValueError, IndexError) as error:
         raise Corruption(f"{where()}: damaged operations: {error}") from error
+
+
+def _split(body: bytes) -> tuple[str, bytes]:
+    """The condition before a body, and the body."""
+    (length,) = _CONDITION.unpack_from(body)
+    end = _CONDITION.size + length
+    if end > len(body):
+        raise ValueError(f"a condition of {length} bytes in a body of {len(body)}")
+    return body[_CONDITION.size : end].decode(), body[end:]

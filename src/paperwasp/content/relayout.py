@@ -51,6 +51,7 @@ def change_layout(state: NodeState, layout: Layout) -> None:
     state.index.configure(indexed, anew)
     state.codecs = codecs
     state.layout = layout
+    state.references.configure(layout, state.columns)
 
 
 def _before(state: NodeState, kind: TypeLayout) -> TypeLayout:
@@ -70,6 +71,7 @@ def _remove_type(state: NodeState, kind: TypeLayout) -> None:
             writes.forget(gid)
         state.store.write(writes)
         state.live.clear(state.gid_map.remove(gids))
+        state.references.removed(kind.name, b"".join(gids))
     state.columns = {key: column for key, column in state.columns.items() if key[0] != kind.name}
     state.live_counts.pop(kind.name, None)
     state.conform_below.pop(kind.name, None)
@@ -95,7 +97,8 @@ def _write_back(state: NodeState, kind: TypeLayout) -> None:
     for chunk in _chunks(lids[state.changed.array[lids] > 0]):
         writes = StoreWrites()
         for lid, gid, document in _stored(state, chunk):
-            writes.put(gid, document.id, document.timestamp_us, lid, state.stored_fields_of(document))
+            timestamp_us = int(state.timestamps.array[lid])
+            writes.put(gid, document.id, timestamp_us, lid, state.stored_fields_of(document))
         state.store.write(writes)
 
 

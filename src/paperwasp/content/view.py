@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from paperwasp.attribute import ColumnView
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.content.selected import Selected
+from paperwasp.core.gid_map import NO_LID
+from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import DocumentStore, StoredDocument
@@ -38,6 +41,8 @@ class View:
     """Twelve bytes a lid."""
     changed: NDArray[np.uint8]
     """1 where attributes were changed in place, so that the stored JSON is to be read through `fields_of`."""
+    timestamps: NDArray[np.uint64]
+    """When each lid's document was changed last, in place too: microseconds since 1970."""
     store: DocumentStore
     layout: Layout = EMPTY
     schemas: Mapping[str, Schema] = field(default_factory=dict)
@@ -60,16 +65,31 @@ class View:
         gid: bytes = self.gids[lid].tobytes()
         return gid
 
-    def fields_of(self, document: StoredDocument) -> bytes:
+    def timestamp_of(self, document: StoredDocument) -> int:
+        """When a stored document was changed last, or removed."""
+        return int(self.timestamps[document.lid]) if document.lid < self.limit else document.timestamp_us
+
+    def subject(self, document: StoredDocument) -> Selected:
+        """A stored document as selections see it. Its type must be one of the view's."""
+        name = type_of_id(document.id)
+        lid = document.lid if document.lid < self.limit else NO_LID
+        return Selected(
+            document.id, lid, lambda: document.fields, self.layout.types[name], self.codecs[name], self.columns
+        )
+
+    def fields_of(
+        self, document: StoredDocument, names: Container[str] | None = None, tensor_form: str = DEFAULT_FORM
+    ) -> bytes:
         """The JSON object of a stored document's fields: as this view's layout has them, with what was changed in
-        place since it was stored."""
+        place since it was stored. `names`: only these."""
         lid, fields = document.lid, document.fields
-        if lid >= self.limit:
-            return fields
         name = type_of_id(document.id)
         codec = self.codecs.get(name)
         if codec is None:
             return b"{}"
-        if self.changed[lid]:
-            fields = changed_fields(document, self.layout.types[name], codec, self.columns)
-        return codec.conform(fields) if lid < self.conform_below.get(name, 0) else fields
+        if lid < self.limit:
+            if self.changed[lid]:
+                fields = changed_fields(document, self.layout.types[name], codec, self.columns)
+            if lid < self.conform_below.get(name, 0):
+                fields = codec.conform(fields)
+        return fields if names is None and tensor_form == DEFAULT_FORM else codec.shown(fields, names, tensor_form)
