@@ -49,6 +49,7 @@ _LEXICON: Final = Lexicon(
         "float": r"[0-9]+(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)[fFdD]?",
         "integer": r"[0-9]+",
         "string": r'"(?:[^"\\]|\\.)*"|' r"'(?:[^'\\]|\\.)*'",
+        "unclosed": r"[\"'].*",
         "identifier": r"[a-zA-Z_][a-zA-Z0-9_]*",
         "symbol": r"==|=~|!=|<=|>=|[-=<>+*/%().,{}\[\]$]",
     }
@@ -174,6 +175,8 @@ class _Parser:
         if token.kind == "string":
             tokens.next()
             return Literal(self._unquoted(token), start=token.start)
+        if token.kind == "unclosed":
+            tokens.fail("the string that begins here does not end")
         if tokens.accept("("):
             with tokens.nested():
                 inner = self._expression(1)
