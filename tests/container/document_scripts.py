@@ -37,21 +37,21 @@ _REPEAT = re.compile(r"repeat (\S+) (\d+)\n")
 @contextmanager
 def running(folder: Path, directory: Path) -> Iterator[tuple[DocumentApi, EmbeddedMessenger]]:
     """The document API of the application in the folder, with its content clusters."""
-    messenger, model, clusters = EmbeddedMessenger(), build_model(load_package(folder), check_profiles), []
+    messenger, model, clusters = EmbeddedMessenger(), model_of(folder), []
     try:
         for cluster in model.content_clusters:
             clusters.append(RunningCluster(directory / cluster.id, "app", cluster.id, messenger))
             clusters[-1].configure(1, cluster)
-        yield configured(messenger, model), messenger
+        api = DocumentApi(messenger, "content/app/{}".format)
+        api.configure(model, model.containers[0])
+        yield api, messenger
     finally:
         for opened in clusters:
             opened.stop()
 
 
-def configured(messenger: EmbeddedMessenger, model: ApplicationModel) -> DocumentApi:
-    api = DocumentApi(messenger, "content/app/{}".format)
-    api.configure(model, model.containers[0])
-    return api
+def model_of(folder: Path) -> ApplicationModel:
+    return build_model(load_package(folder), check_profiles)
 
 
 def cases(script: Path) -> Iterator[tuple[str, str]]:
