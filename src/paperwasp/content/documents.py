@@ -157,7 +157,7 @@ def changed_fields(
     document: StoredDocument, kind: TypeLayout, codec: DocumentCodec, columns: Mapping[tuple[str, str], Row]
 ) -> bytes:
     """The fields of a stored document whose attributes were changed in place: the columns know better."""
-    values = {name: columns[kind.name, name].get(document.lid) for name in kind.in_place}
+    values = {name: columns[kind.name, name].get(document.lid) for name in kind.types if name in kind.in_place}
     return codec.overlay(document.fields, values)
 
 
