@@ -30,6 +30,8 @@ NEAREST_WORDS: Final = 500
 """Known words among which the nearest one is looked for."""
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
 SELECTION_CHARACTERS: Final = 1024 * 1024
+SELECTION_DEPTH: Final = 100
+"""Nesting of a document selection. Chains of `and` or of `or` are one level."""
 SELECTION_PATTERNS: Final = 100
 """Regular expressions in one document selection."""
 SELECTION_PATTERN_BYTES: Final = 1024 * 1024
@@ -235,6 +237,7 @@ CHORE_RETRY_SECONDS: Final = 60.0
 """Pause after a chore of a content cluster that failed."""
 PRUNE_SECONDS: Final = 60.0
 """How often tombstones are looked for that are old enough to go."""
+PRUNE_PAUSE_SECONDS: Final = 0.05
 PRUNE_TOMBSTONES: Final = 1000
 """Pruned at a time."""
 COLLECT_DOCUMENTS: Final = 256

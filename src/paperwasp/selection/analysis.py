@@ -43,8 +43,8 @@ def conjunction(*selections: Selection) -> Selection:
 
 
 def _whole(root: ConditionNode) -> Selection:
-    if root.depth > limits.EXPRESSION_DEPTH:
-        raise LanguageError(f"nested deeper than {limits.EXPRESSION_DEPTH} levels", Position("selection", 1, 1))
+    if root.depth > limits.SELECTION_DEPTH:
+        raise LanguageError(f"nested deeper than {limits.SELECTION_DEPTH} levels", Position("selection", 1, 1))
     return Selection(root)
 
 

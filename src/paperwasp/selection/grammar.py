@@ -11,6 +11,8 @@ numbers may have an exponent without a point, as the page says.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NoReturn
 
 from paperwasp import limits
@@ -58,6 +60,7 @@ _NUMBERS: Final = ("integer", "float", "hex")
 _COMPARISONS: Final = frozenset(name for name, level in LEVELS.items() if level == LEVELS["=="])
 _WORDS: Final = {"null": None, "true": True, "false": False}
 _MOST_DIGITS: Final = 100
+_TOO_DEEP: Final = f"nested deeper than {limits.SELECTION_DEPTH} levels"
 _ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]{2}|.|$)", re.DOTALL)
 _ESCAPED: Final = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"f": b"\f", b'"': b'"', b"'": b"'", b"\\": b"\\"}
 
@@ -82,6 +85,7 @@ class _Parser:
     def __init__(self, tokens: TokenStream) -> None:
         self._tokens = tokens
         self._patterns = 0
+        self._depth = 0
 
     def whole(self) -> ConditionNode:
         tokens = self._tokens
@@ -98,14 +102,13 @@ class _Parser:
         first = tokens.current
         if level <= LEVELS["not"] and self._word() == "not":
             tokens.next()
-            with tokens.nested():
-                left: Node = Not(self._condition(self._expression(LEVELS["not"])), start=first.start)
+            with self._nested():
+                operand = self._condition(self._expression(LEVELS["not"]))
+            left: Node = self._shallow(Not(operand, start=first.start))
         else:
             left = self._called(self._operand())
-        while LEVELS.get(self._word(), 0) >= level and self._word() != "not":
-            left = self._binary(self._word(), left)
-            if left.depth > limits.EXPRESSION_DEPTH:
-                tokens.fail(f"nested deeper than {limits.EXPRESSION_DEPTH} levels", first)
+        while LEVELS.get(operator := self._word(), 0) >= level and operator != "not":
+            left = self._shallow(self._binary(operator, left))
         return left
 
     def _binary(self, operator: str, left: Node) -> Node:
@@ -178,7 +181,7 @@ class _Parser:
         if token.kind == "unclosed":
             tokens.fail("the string that begins here does not end")
         if tokens.accept("("):
-            with tokens.nested():
+            with self._nested():
                 inner = self._expression(1)
             if not tokens.accept(")"):
                 tokens.fail(f"expected an operator or ')', found {tokens.found()}")
@@ -314,9 +317,22 @@ class _Parser:
             operand = self._value(node)
             if operand == IdPart("bucket"):
                 tokens.fail("No function calls are allowed on value of type bucket", dot)
-            node = Call(name.text, operand, start=node.start)
-            if node.depth > limits.EXPRESSION_DEPTH:
-                tokens.fail(f"nested deeper than {limits.EXPRESSION_DEPTH} levels", dot)
+            node = self._shallow(Call(name.text, operand, start=node.start))
+        return node
+
+    @contextmanager
+    def _nested(self) -> Iterator[None]:
+        """Counts one level of the text's nesting, so that none can exhaust the stack."""
+        self._depth += 1
+        if self._depth > limits.SELECTION_DEPTH:
+            self._tokens.fail(_TOO_DEEP)
+        yield
+        self._depth -= 1
+
+    def _shallow(self, node: Node) -> Node:
+        """The node, if it is nested no deeper than who walks the tree can go."""
+        if node.depth > limits.SELECTION_DEPTH:
+            self._fail(_TOO_DEEP, node)
         return node
 
     def _no_arguments(self) -> None:
