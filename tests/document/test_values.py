@@ -10,19 +10,16 @@ from typing import Any
 import orjson
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from typed_values import TYPES, values
 
 from paperwasp import limits
 from paperwasp.document.converters import GeoPosition, converter_of
 from paperwasp.document.output import render_of
 from paperwasp.document.types import (
-    BOOL,
     BYTE,
-    DOUBLE,
     FLOAT,
     FLOAT16,
     INT,
-    LONG,
     POSITION,
     PREDICATE,
     RAW,
@@ -42,7 +39,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.values import check_of
 from paperwasp.tensor import TensorType, parse_tensor
-from paperwasp.tensor.json_format import tensor_of
 
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))
@@ -156,50 +152,7 @@ def test_values_of_a_struct_within_itself_have_a_depth() -> None:
             converter_of(FOLDER)(nested(depth))
 
 
-def values(data_type_and_values: tuple[DataType, st.SearchStrategy[Any]]) -> st.SearchStrategy[tuple[DataType, Any]]:
-    data_type, strategy = data_type_and_values
-    return strategy.map(lambda value: (data_type, value))
-
-
-TEXT = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), max_size=8)
-SINGLE: list[tuple[DataType, st.SearchStrategy[Any]]] = [
-    (STRING, TEXT),
-    (INT, st.integers(-(2**31), 2**31 - 1)),
-    (LONG, st.integers(-(2**63), 2**63 - 1)),
-    (BYTE, st.integers(-128, 127)),
-    (BOOL, st.booleans()),
-    (FLOAT, st.floats(width=32, allow_nan=False)),
-    (FLOAT16, st.floats(width=16, allow_nan=False)),
-    (DOUBLE, st.floats(allow_nan=False)),
-]
-KEYS = SINGLE[:4]
-OTHER: list[tuple[DataType, st.SearchStrategy[Any]]] = [
-    (RAW, st.binary(max_size=9)),
-    (VECTOR, st.lists(st.floats(width=32), min_size=2, max_size=2).map(lambda cells: tensor_of(cells, VECTOR.tensor))),
-    (POSITION, st.builds(GeoPosition, st.integers(-180_000_000, 180_000_000), st.integers(-90_000_000, 90_000_000))),
-]
-
-
-def composites(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    def array(item: Any) -> Any:
-        return array_of(item[0]), st.lists(item[1], max_size=3)
-
-    def mapping(pair: Any) -> Any:
-        key, item = pair
-        return map_of(key[0], item[0]), st.dictionaries(key[1], item[1], max_size=3)
-
-    def struct(items: Any) -> Any:
-        fields = {f"f{number}": item[0] for number, item in enumerate(items)}
-        optional = {f"f{number}": item[1] for number, item in enumerate(items)}
-        return struct_of("s", fields), st.fixed_dictionaries({}, optional=optional)
-
-    keys = st.sampled_from(KEYS)
-    return st.one_of(
-        inner.map(array), st.tuples(keys, inner).map(mapping), st.lists(inner, min_size=1, max_size=3).map(struct)
-    )
-
-
-TYPED = st.recursive(st.sampled_from([*SINGLE, *OTHER]), composites, max_leaves=4).flatmap(values)
+TYPED = TYPES.flatmap(values)
 
 
 @given(TYPED)
