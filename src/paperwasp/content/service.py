@@ -1,7 +1,8 @@
 """A content node at its address: which message goes where.
 
 Operations go past the gate of feeding to the node's queue and are answered by its writer; everything else runs on the
-worker pool, visits on a share of it. Reindexing begins on the pool, which finds the documents, and is answered by the writer.
+worker pool, visits on a share of it. Reindexing begins on the pool, which finds the documents, and is answered by the
+writer.
 """
 
 from __future__ import annotations

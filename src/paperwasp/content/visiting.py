@@ -77,10 +77,7 @@ def _chunk(scan: Iterator[tuple[bytes, StoredDocument]], view: View, request: Vi
 
 def _is_over(scan: Iterator[tuple[bytes, StoredDocument]], accepts: Filter) -> bool:
     """Whether nothing of the visit is left, as far as that is soon seen: so that fewer are sent for nothing."""
-    for looked, (gid, document) in enumerate(scan, 1):
-        if looked > _LOOKED_AHEAD or accepts(gid, document):
-            return False
-    return True
+    return not any(looked > _LOOKED_AHEAD or accepts(*found) for looked, found in enumerate(scan, 1))
 
 
 def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], bytes | None]:
