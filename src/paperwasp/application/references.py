@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.services_model import Content, Services
 from paperwasp.document.types import ReferenceType
-from paperwasp.errors import PaperwaspError, Position
+from paperwasp.errors import InvalidInput, PaperwaspError, Position
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.model import Constant, OnnxModel, Schema
+from paperwasp.selection import Purpose, check_selection, parse_selection
 from paperwasp.tensor.json_format import read_constant
 
 
@@ -30,6 +32,7 @@ def check_references(
     for content in services.content_clusters:
         _check_types(content, by_type, broken, findings)
         _check_parents(content, by_type, findings)
+        _check_selections(content, by_type, findings)
     _check_used(services.content_clusters, schemas, findings)
     for schema in schemas.values():
         _check_schema_files(schema, files, findings)
@@ -41,6 +44,22 @@ def _check_types(content: Content, by_type: Mapping[str, Schema], broken: Collec
         if document.type not in by_type and document.type not in broken:
             said = f"no schema for document type '{document.type}' in content cluster '{content.id}'"
             findings.error(said + did_you_mean(document.type, by_type), document.position)
+
+
+def _check_selections(content: Content, by_type: Mapping[str, Schema], findings: Findings) -> None:
+    """That the fields are there which the selections of documents name. Those of clusters name none."""
+    for document in content.documents:
+        schema = by_type.get(document.type)
+        if schema is None or not document.selection:
+            continue
+        imported = {field.name: field.type for field in schema.fields.values() if field.imported is not None}
+        types, imports = {document.type: schema.document}, {document.type: imported}
+        with suppress(InvalidInput):  # told already
+            selection = parse_selection(document.selection)
+            try:
+                check_selection(selection, types, imports, Purpose.CLUSTER)
+            except InvalidInput as error:
+                findings.error(f"selection of '{document.type}': {error.message}", document.position)
 
 
 def _check_parents(content: Content, by_type: Mapping[str, Schema], findings: Findings) -> None:

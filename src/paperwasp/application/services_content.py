@@ -14,11 +14,14 @@ from paperwasp.application.services_model import Content, ContentDocument, Mode,
 from paperwasp.application.tables import RULES
 from paperwasp.application.values import boolean, integer
 from paperwasp.application.xml import Element
+from paperwasp.errors import InvalidInput
+from paperwasp.selection import check_cluster_selection, parse_selection
 
 _MODES: Final = ("index", "streaming", "store-only")
 _TUNING: Final = ("search", "tuning", "engine")
 _KEPT: Final = (Use.USED, Use.PENDING)
 _SEARCHABLE_COPIES: Final = "engine/proton/searchable-copies"
+_NODE_LIMITS: Final = "engine/proton/resource-limits/"
 _GARBAGE_COLLECTION_S: Final = 3600
 
 
@@ -29,6 +32,10 @@ def read_content(element: Element, hosts: Hosts, findings: Findings) -> Content:
     nodes = _Nodes(hosts, findings)
     nodes.read(element)
     tuning = dict(_tuning(element))
+    if any(path.startswith(_NODE_LIMITS) for path in tuning):
+        findings.warning(
+            "resource-limits of 'proton' are better set in 'tuning': for the whole cluster", element.position
+        )
     redundancy, searchable_copies = _copies(element, tuning.pop(_SEARCHABLE_COPIES, ""), nodes.groups, findings)
     _check_selection(documents, findings)
     interval = integer(documents.attributes.get("garbage-collection-interval", ""))
@@ -63,37 +70,19 @@ def _documents(documents: Element, findings: Findings) -> Iterator[ContentDocume
             findings.error(f"'global' is for mode 'index' only, not '{mode}'", element.position)
         elif mode in _MODES[1:]:
             findings.warning(f"mode '{mode}' of document type '{name}' is not executed yet", element.position)
-        _check_selection(element, findings)
+        _check_selection(element, findings, name)
         if name:
             known = cast(Mode, mode) if mode in _MODES else "index"
             selection = element.attributes.get("selection", "")
             yield ContentDocument(name, known, selection, is_global, element.position)
 
 
-def _check_selection(element: Element, findings: Findings) -> None:
-    problem = _unbalanced(element.attributes.get("selection", ""))
-    if problem:
-        findings.error(f"value of attribute 'selection' is invalid: {problem}", element.position)
-
-
-def _unbalanced(selection: str) -> str:
-    """What is open at the end of a document selection, or closed without having been opened."""
-    depth = 0
-    quote = ""
-    at = 0
-    while at < len(selection):
-        character = selection[at]
-        if quote:
-            at += character == "\\"
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "()":
-            depth += 1 if character == "(" else -1
-            if depth < 0:
-                return f"')' at character {at + 1} closes nothing"
-        at += 1
-    return f"a text in {quote} does not end" if quote else "'(' is not closed" if depth else ""
+def _check_selection(element: Element, findings: Findings, document_type: str = "") -> None:
+    """What can be said of a selection before the schemas are known."""
+    try:
+        check_cluster_selection(parse_selection(element.attributes.get("selection", "")), document_type)
+    except InvalidInput as error:
+        findings.error(f"value of attribute 'selection' is invalid: {error.message}", element.position)
 
 
 def _copies(element: Element, searchable: str, groups: int, findings: Findings) -> tuple[int, int]:

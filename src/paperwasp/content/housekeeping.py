@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.content.node import ContentNode
+from paperwasp.content.selected import oldest_tombstone_us
 from paperwasp.env import SYSTEM, Environment
 
 _LOG: Final = logging.getLogger("paperwasp.content")
@@ -60,3 +62,10 @@ class Housekeeping:
         except Exception:
             _LOG.exception("A chore of the content cluster failed, and is tried again later")
             return limits.CHORE_RETRY_SECONDS
+
+
+def prune(node: ContentNode, environment: Environment = SYSTEM) -> float:
+    """The chore that forgets removals which are too old to be told of."""
+    before_us = oldest_tombstone_us(environment.time_ns() // 1000)
+    looked_at = node.prune(before_us, limits.PRUNE_TOMBSTONES)
+    return limits.PRUNE_PAUSE_SECONDS if looked_at == limits.PRUNE_TOMBSTONES else limits.PRUNE_SECONDS

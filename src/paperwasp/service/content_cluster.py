@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
-from paperwasp.application.services_model import Content, Node
+from paperwasp.application.services_model import Node
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.content.housekeeping import Chore, Housekeeping
+from paperwasp.content.garbage_collection import GarbageCollector, collection_of
+from paperwasp.content.housekeeping import Chore, Housekeeping, prune
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.search import Profiles, search
@@ -74,19 +75,23 @@ class RunningCluster:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
         self._node.configure(generation, cluster.schemas, _modes(cluster))
         self._profiles.keep_only(cluster.schemas)
-        self._keep_house(cluster.declared)
+        self._keep_house(cluster)
 
-    def _keep_house(self, declared: Content) -> None:
+    def _keep_house(self, cluster: ContentCluster) -> None:
         """Begins the chores anew; the limits of resources are in force when it returns."""
         self._housekeeping.stop()
+        declared = cluster.declared
         node = declared.nodes[0] if declared.nodes else Node()
         self._gate.configure(limits_of(declared.tuning), node.host, node.distribution_key)
-        self._housekeeping = Housekeeping(list(self._chores(declared)))
+        self._housekeeping = Housekeeping(list(self._chores(cluster)))
         self._housekeeping.run_due()
         self._housekeeping.start()
 
-    def _chores(self, declared: Content) -> Iterator[Chore]:
+    def _chores(self, cluster: ContentCluster) -> Iterator[Chore]:
         yield self._measure
+        yield partial(prune, self._node)
+        if (collection := collection_of(cluster)) is not None:
+            yield GarbageCollector(self._node, collection)
 
     def _measure(self) -> float:
         self._gate.observe(self._probe())

@@ -6,8 +6,8 @@ Vespa: https://docs.vespa.ai/en/reference/applications/services/content.html
 from typing import Final
 
 CONTENT: Final = """
-documents  used >selection >garbage-collection:boolean >garbage-collection-interval:count
-    document+  used type!:name mode!:index|streaming|store-only >selection global:boolean
+documents  used selection garbage-collection:boolean garbage-collection-interval:count
+    document+  used type!:name mode!:index|streaming|store-only selection global:boolean
         config@config
     document-processing?  used cluster:name chain:id
 process  used ~cpu-socket-affinity ~mmap-core-limit:count ~core-on-oom:boolean ~no-vespamalloc \
@@ -34,9 +34,9 @@ top-group  used distribution-key:count name
     distribution?  used partitions!:partitions
     node@content-node
     group@group
-resource-limits  pending
-    disk?  pending = ratio
-    memory?  pending = ratio
+resource-limits  used
+    disk?  used = ratio
+    memory?  used = ratio
 compression  noted
     type?  noted = none|lz4|zstd
     level?  noted = count
