@@ -17,6 +17,8 @@ VALUE_DEPTH: Final = 100
 """Nesting of objects and arrays in a value of a struct that holds itself."""
 FIELD_PATH_STEPS: Final = 50
 """Of the path to one place in a field."""
+PREDICATE_DEPTH: Final = 50
+"""Nesting of parentheses in one predicate of a document."""
 PREDICATE_CHARACTERS: Final = 1024 * 1024
 """Of one predicate of a document."""
 DATA_TYPE_PARTS: Final = 10_000

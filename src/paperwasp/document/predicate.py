@@ -111,37 +111,39 @@ def parse_predicate(text: str) -> Predicate:
     if len(text) > limits.PREDICATE_CHARACTERS:
         raise LanguageError(f"a predicate has at most {limits.PREDICATE_CHARACTERS} characters, not {len(text)}")
     tokens = _LEXICON.tokenize(text)
-    predicate = _disjunction(tokens)
+    predicate = _disjunction(tokens, 0)
     tokens.expect_end()
     return predicate
 
 
-def _disjunction(tokens: TokenStream) -> Predicate:
-    return _joined(tokens, _conjunction, ("or", "OR"), Disjunction)
+def _disjunction(tokens: TokenStream, depth: int) -> Predicate:
+    return _joined(tokens, depth, _conjunction, ("or", "OR"), Disjunction)
 
 
-def _conjunction(tokens: TokenStream) -> Predicate:
-    return _joined(tokens, _operand, ("and", "AND"), Conjunction)
+def _conjunction(tokens: TokenStream, depth: int) -> Predicate:
+    return _joined(tokens, depth, _operand, ("and", "AND"), Conjunction)
 
 
 def _joined(
     tokens: TokenStream,
-    read: Callable[[TokenStream], Predicate],
+    depth: int,
+    read: Callable[[TokenStream, int], Predicate],
     words: tuple[str, str],
     join: type[Conjunction | Disjunction],
 ) -> Predicate:
-    operands = [read(tokens)]
+    operands = [read(tokens, depth)]
     while tokens.accept(*words):
-        operands.append(read(tokens))
+        operands.append(read(tokens, depth))
     return operands[0] if len(operands) == 1 else join(tuple(operands))
 
 
-def _operand(tokens: TokenStream) -> Predicate:
+def _operand(tokens: TokenStream, depth: int) -> Predicate:
     if tokens.at("(") or (tokens.at("not", "NOT") and tokens.peek().text == "("):
         negated = tokens.accept("not", "NOT")
         tokens.expect("(")
-        with tokens.nested():
-            inner = _disjunction(tokens)
+        if depth == limits.PREDICATE_DEPTH:
+            tokens.fail(f"nested deeper than {limits.PREDICATE_DEPTH} levels")
+        inner = _disjunction(tokens, depth + 1)
         tokens.expect(")")
         return Negation(inner) if negated else inner
     if tokens.at("true", "TRUE", "false", "FALSE") and not _in_follows(tokens):

@@ -1,0 +1,99 @@
+"""Predicates: their canonical text, and what is none. The texts follow Vespa's grammar and its Predicate.toString."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typed_values import PREDICATES
+
+from paperwasp import limits
+from paperwasp.document.predicate import Conjunction, FeatureRange, FeatureSet, Negation, Truth, parse_predicate
+from paperwasp.errors import LanguageError
+
+CANONICAL = [
+    ("gender in [Female] and age in [20..30] and pos in [1..4]", None),
+    ("a in [c, b, b]", "a in [b, c]"),
+    ("a in ['b']", "a in [b]"),
+    ('a in ["b c"]', "a in ['b c']"),
+    ("a_b in [c]", "'a_b' in [c]"),
+    ("a in [20]", None),
+    ("a in [-5, +3]", "a in ['+3', '-5']"),
+    ("a in [ -5 .. +3 ]", "a in [-5..3]"),
+    ("a in [..]", None),
+    ("a in [5..]", None),
+    ("a IN [..5] OR true AND FALSE", "a in [..5] or (true and false)"),
+    ("a not in [b]", None),
+    ("not (a in [b])", "a not in [b]"),
+    ("a not in [1..2]", "not (a in [1..2])"),
+    ("not(a in [b] or b in [c])", "not (a in [b] or b in [c])"),
+    ("(a in [b] and b in [c]) and c in [d]", "a in [b] and b in [c] and c in [d]"),
+    ("(a in [b] or b in [c]) and c in [d]", None),
+    ("((true))", "true"),
+    ("true in [false]", None),
+    ("in not in [not]", None),
+    ("not in [a]", None),
+    ("Or in [a]", None),
+    (r"a in ['it\'s', '\\', 'tab\t', '\x41']", r"a in [A, '\\', 'it\x27s', 'tab\t']"),
+    ("a in ['é']", r"a in ['\xC3\xA9']"),
+    ("a in ['']", None),
+    ("a in [1..5 (a=1-5,a=0+[..3],b=-1-2)]", "a in [1..5]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "canonical"), CANONICAL)
+def test_canonical_texts(text: str, canonical: str | None) -> None:
+    assert str(parse_predicate(text)) == (canonical or text)
+
+
+def test_the_deepest_one() -> None:
+    deepest = "a in [b]"
+    for level in range(limits.PREDICATE_DEPTH):
+        deepest = f"not ({deepest} {'and' if level % 2 else 'or'} b in [c])"
+    assert str(parse_predicate(deepest)) == deepest
+
+
+def test_trees() -> None:
+    found = parse_predicate("a in [b] and not (n in [1..]) and true")
+    assert found == Conjunction((FeatureSet("a", ("b",)), Negation(FeatureRange("n", 1, None)), Truth(True)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1, column 1: expected more, found the end"),
+        ("a in", "line 1, column 5: expected '[', found the end"),
+        ("a in []", "line 1, column 7: expected a value, found ']'"),
+        ("a in [b", "line 1, column 8: expected ']', found the end"),
+        ("a in [é]", "line 1, column 7: unexpected character 'é'"),
+        ("a in [b] b in [c]", "line 1, column 10: expected the end, found 'b'"),
+        ("a in [b] and", "line 1, column 13: expected more, found the end"),
+        ("not a in [b]", "line 1, column 5: expected 'in' or 'IN', found 'a'"),
+        ("(a in [b]", "line 1, column 10: expected ')', found the end"),
+        ("a in [2..1]", "line 1, column 6: expected 'to' greater than or equal to 2, got 1"),
+        ("a in [9223372036854775808..]", "line 1, column 7: 9223372036854775808 is no 64-bit integer"),
+        ("a in ['b]", "unexpected character"),
+        ("a in\n[b]", "unexpected character '\\n'"),
+        ("(" * 1000, "nested deeper than"),
+        ("x" * (limits.PREDICATE_CHARACTERS + 1), "a predicate has at most"),
+    ],
+)
+def test_refusals(text: str, message: str) -> None:
+    with pytest.raises(LanguageError) as raised:
+        parse_predicate(text)
+    assert message in str(raised.value)
+
+
+@given(PREDICATES)
+def test_the_canonical_text_means_the_same(text: str) -> None:
+    canonical = str(parse_predicate(text))
+    assert str(parse_predicate(canonical)) == canonical
+
+
+@given(st.text("ab in[].,1-'\"\\()notrue\n+=", max_size=30))
+def test_no_text_fails_otherwise(text: str) -> None:
+    try:
+        canonical = str(parse_predicate(text))
+    except LanguageError:
+        return
+    assert str(parse_predicate(canonical)) == canonical
