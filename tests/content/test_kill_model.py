@@ -1,0 +1,91 @@
+"""Operations of every kind on fields of every type, under changing schemas, by a process that is killed again and
+again: after each death every document must be as the plain model has it.
+
+PAPERWASP_MODEL_OPERATIONS says how many operations (default: a few thousand), PAPERWASP_KILL_SEED which.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from document_model import Fields, check_columns, check_stored, variant_schema
+from killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, deed_of, set_limits, variant_of
+from nodes import TestNode, start
+
+from paperwasp import limits
+
+OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "6000"))
+SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
+LONGEST_LIFE = 30_000
+"""Operations that one child acknowledges at most before it is killed."""
+
+Documents = dict[int, Fields | None]
+
+
+@pytest.mark.crash
+def test_no_operation_is_lost_or_done_by_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    print(f"seed {SEED}")  # noqa: T201
+    keep_limits(monkeypatch)
+    moments = random.Random(SEED)
+    documents: Documents = dict.fromkeys(range(DOCUMENTS))
+    first = 0
+    while first < OPERATIONS:
+        life = moments.randrange(1, max(2, min(LONGEST_LIFE, OPERATIONS // 3)))
+        acknowledged = work_and_kill(tmp_path, first, life)
+        submitted = max(acknowledged, default=first) + IN_FLIGHT + 1
+        node = start(tmp_path, None)
+        documents = check(node, documents, first, acknowledged, submitted)
+        first = submitted
+        node.node.configure(first, {"thing": variant_schema(variant_of(first))})
+        assert {name: node.get(name, "thing") for name in documents} == documents, f"seed {SEED}, {first} operations"
+        check_columns(node.node.view(), documents)
+        check_stored(node.node.view(), documents)
+        (node.crash if moments.random() < 0.7 else node.close)()
+    print(f"{first} operations")  # noqa: T201
+
+
+def keep_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the child, here and until the end of the test."""
+    for name in ("CHECKPOINT_DOCUMENTS", "LOG_FILE_BYTES", "DEAD_ROWS_LEAST", "DEAD_ROWS_SHARE"):
+        monkeypatch.setattr(limits, name, getattr(limits, name))
+    set_limits()
+
+
+def work_and_kill(path: Path, first: int, acknowledgements: int) -> set[int]:
+    """The numbers that a child acknowledged before it was killed, soon after it had acknowledged so many."""
+    reading, writing = os.pipe()
+    child_file = str(Path(__file__).with_name("killed_modeler.py"))
+    command = [sys.executable, child_file, str(path), str(SEED), str(first), str(writing)]
+    child = subprocess.Popen(command, pass_fds=[writing])
+    os.close(writing)
+    data = bytearray()
+    while len(data) < 4 * acknowledgements and (some := os.read(reading, 65536)):
+        data += some
+    child.send_signal(signal.SIGKILL)
+    while some := os.read(reading, 65536):
+        data += some
+    os.close(reading)
+    assert child.wait() == -signal.SIGKILL, f"seed {SEED}: the child ended by itself"
+    return {int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data) - 3, 4)}
+
+
+def check(node: TestNode, before: Documents, first: int, acknowledged: set[int], submitted: int) -> Documents:
+    """What is there now: each document as its operations left it up to some point, and no acknowledged one beyond."""
+    possible: dict[int, list[Fields | None]] = {name: [fields] for name, fields in before.items()}
+    latest = dict(before)
+    for number in range(first, submitted):
+        deed = deed_of(SEED, number)
+        latest[deed.name] = deed.after(latest[deed.name], attributes_at(number))
+        if number in acknowledged:
+            possible[deed.name] = []
+        possible[deed.name].append(latest[deed.name])
+    found = {name: node.get(name, "thing") for name in before}
+    lost = {name: (fields, possible[name]) for name, fields in found.items() if fields not in possible[name]}
+    assert not lost, f"seed {SEED}, {first}..{submitted}: documents in none of the states they may be in: {lost}"
+    return found
