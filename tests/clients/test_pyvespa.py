@@ -109,3 +109,35 @@ def test_many_queries_over_http2(vespa: Vespa) -> None:
     queries = [{"yql": f"select * from music where year = {1900 + number}"} for number in range(20)]
     answers = vespa.query_many(queries)
     assert [answer.status_code for answer in answers] == [200] * len(queries)
+
+
+def test_visits(vespa: Vespa) -> None:
+    """Page by page, slice by slice, with and without a schema in the path, whole and streamed."""
+    ids = {f"id:shelf:music::{number}" for number in range(DOCUMENTS)}
+    fed = [{"id": str(number), "fields": {"title": f"song {number}", "year": number}} for number in range(DOCUMENTS)]
+    vespa.feed_iterable(fed, schema="music", namespace="shelf")
+
+    def visited(**wishes: Any) -> list[str]:
+        wishes = {"schema": "music", "namespace": "shelf", "wanted_document_count": 7} | wishes
+        pages = [page for part in vespa.visit("music_content", **wishes) for page in part]
+        assert all(page.number_documents_retrieved == len(page.documents) for page in pages)
+        return [document["id"] for page in pages for document in page.documents]
+
+    assert sorted(visited()) == sorted(ids)
+    assert sorted(visited(slices=5)) == sorted(ids)
+    assert sorted(visited(slices=2, slice_id=0) + visited(slices=2, slice_id=1)) == sorted(ids)
+    assert ids <= set(visited(schema=None, namespace=None, wanted_document_count=500))
+    assert sorted(visited(stream="true")) == sorted(ids)
+    assert sorted(visited(selection="music.year < 3")) == [f"id:shelf:music::{number}" for number in range(3)]
+    with pytest.raises(VespaError, match="No field 'yeer' in document type 'music'"):
+        visited(selection="music.yeer < 3")
+
+
+def test_delete_all_documents(vespa: Vespa) -> None:
+    fed = [{"id": str(number), "fields": {"year": number}} for number in range(DOCUMENTS)]
+    vespa.feed_iterable(fed, schema="music", namespace="gone")
+    vespa.delete_all_docs("music_content", "music", namespace="gone", slices=4)
+    pages = [page for part in vespa.visit("music_content", "music", "gone") for page in part]
+    assert [page.documents for page in pages] == [[]]
+    with pytest.raises(VespaError, match="no content cluster 'nothing'"):
+        vespa.delete_all_docs("nothing", "music")

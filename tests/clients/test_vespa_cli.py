@@ -104,3 +104,41 @@ def test_a_broken_package_is_explained(service: RunningService, home: Path, tmp_
     told = vespa(home, service.config_url, "deploy", str(application), fails=True)
     assert "invalid application package" in told
     assert "line 3" in told
+
+
+def test_visiting(service: RunningService, home: Path, tmp_path: Path) -> None:
+    """`vespa visit` in both forms; what it writes, fed to a second service, is the same corpus there."""
+    application = write_package(tmp_path / "music")
+    vespa(home, service.config_url, "deploy", "--wait", "60", str(application))
+    names = [f"{'' if n % 3 else f'g=group {n}'}:{n}/é x" for n in range(DOCUMENTS)]
+    lines = [
+        {"put": f"id:visits:music:{name}", "fields": {"title": f"Song {name}", "year": n, "tags": ["a", "é"]}}
+        for n, name in enumerate(names)
+    ]
+    (tmp_path / "feed.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    vespa(home, service.url, "feed", str(tmp_path / "feed.jsonl"))
+    selection = ("--selection", "id.namespace == 'visits'")
+
+    def visited(target: str, *arguments: str) -> dict[str, object]:
+        written = vespa(home, target, "visit", *arguments, *selection).splitlines()
+        documents = [json.loads(line) for line in written]
+        found = {document["id"]: document["fields"] for document in documents}
+        assert len(found) == len(documents)
+        return found
+
+    whole = visited(service.url)
+    assert whole == {line["put"]: line["fields"] for line in lines}
+    assert visited(service.url, "--chunk-count", "37") == whole
+    assert visited(service.url, "--stream") == whole
+    assert visited(service.url, "--stream", "--chunk-count", "37", "--content-cluster", "records") == whole
+    slices = [visited(service.url, "--slices", "3", "--slice-id", str(number)) for number in range(3)]
+    assert {id: fields for part in slices for id, fields in part.items()} == whole
+    assert sum(map(len, slices)) == len(whole)
+    assert visited(service.url, "--field-set", "music:year")[f"id:visits:music:{names[1]}"] == {"year": 1}
+    assert "no content cluster" in vespa(home, service.url, "visit", "--content-cluster", "nothing", fails=True)
+
+    with running_service(tmp_path / "second") as second:
+        vespa(home, second.config_url, "deploy", "--wait", "60", str(application))
+        (tmp_path / "copy.jsonl").write_text(vespa(home, service.url, "visit", *selection))
+        vespa(home, second.url, "feed", str(tmp_path / "copy.jsonl"))
+        assert visited(second.url) == whole

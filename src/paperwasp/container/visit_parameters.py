@@ -135,10 +135,9 @@ def read_visit(request: Request, clusters: VisitClusters, now_us: int) -> Visit:
             "Must set 'cluster' parameter to a valid content cluster id when visiting at a root /document/v1/ level"
         )
     visit = _read_common(parameters, place, clusters, now_us, timeout)
-    types = {name: visit.cluster.types[name] for name in visit.documents.document_types}
     shown = replace(
         visit.documents,
-        fields=read_field_set(parameters.text("fieldSet"), types),
+        fields=read_field_set(parameters.text("fieldSet"), visit.cluster.types, visit.documents.document_types),
         removes=bool(parameters.get("includeRemoves", _boolean)),
         tensor_form=_tensor_form(parameters),
     )
