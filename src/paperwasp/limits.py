@@ -36,6 +36,8 @@ SELECTION_DEPTH: Final = 100
 """Nesting of a document selection. Chains of `and` or of `or` are one level."""
 SELECTION_PATTERNS: Final = 100
 """Regular expressions in one document selection."""
+SELECTION_PATTERNS_KEPT: Final = 128
+"""Compiled regular expressions, and as many globs."""
 SELECTION_PATTERN_BYTES: Final = 1024 * 1024
 """Memory of one compiled regular expression."""
 SELECTION_BINDINGS: Final = 100_000

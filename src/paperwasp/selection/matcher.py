@@ -7,7 +7,6 @@ from typing import Final
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.selection.paths import operand_of
-from paperwasp.selection.patterns import glob, regular_expression
 from paperwasp.selection.subject import Subject
 from paperwasp.selection.tree import (
     And,
@@ -40,7 +39,7 @@ from paperwasp.selection.truth import (
     joined,
     negated_results,
 )
-from paperwasp.selection.values import FUNCTIONS, Operand, Special, arithmetic, comparison, pattern_test, signed
+from paperwasp.selection.values import FUNCTIONS, Operand, Special, arithmetic, comparison, signed
 
 Matcher = Callable[[Subject, int], bool | None]
 """Document, time in microseconds since 1970 → whether it is selected; None where that is invalid."""
@@ -115,9 +114,6 @@ def _comparison(node: Comparison) -> _Condition:
             left = _id_or_null(part)
         case Comparison(left=Literal(value=None), right=IdPart() as part):
             right = _id_or_null(part)
-        case Comparison(operator="=" | "=~" as operator, right=Literal(value=str(pattern))):
-            test = pattern_test((glob if operator == "=" else regular_expression)(pattern))
-            return lambda subject, now_us: test(left(subject, now_us))
     compare = comparison(node.operator)
     return lambda subject, now_us: compare(left(subject, now_us), right(subject, now_us))
 

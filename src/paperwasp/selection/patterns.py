@@ -4,6 +4,8 @@ RE2 runs both, as in Vespa: time is linear in the text whatever the pattern, and
 request cannot stop a node, which a backtracking engine like Python's would allow. In turn RE2 has no look-around and no
 back references, and counts at most 1000 in a repetition: what it refuses is refused when the selection is parsed.
 
+Compiled patterns are kept here, and only a limited number of them: matchers, which others keep, know their texts alone.
+
 Differs: `*` and `?` of a glob match a newline too, as Vespa's page says; its implementation takes only those at either
 end for that.
 """
@@ -39,7 +41,7 @@ def _options() -> Any:
 _OPTIONS: Final = _options()
 
 
-@lru_cache(maxsize=128)
+@lru_cache(limits.SELECTION_PATTERNS_KEPT)
 def regular_expression(pattern: str) -> Test:
     """Whether the pattern is found anywhere in a text. Raises PatternError."""
     if not pattern:
@@ -52,7 +54,7 @@ def regular_expression(pattern: str) -> Test:
     return lambda text: search(text.encode("utf-8", "surrogatepass")) is not None
 
 
-@lru_cache(maxsize=128)
+@lru_cache(limits.SELECTION_PATTERNS_KEPT)
 def glob(pattern: str) -> Test:
     """Whether a text is the pattern: `*` stands for any characters, `?` for one."""
     parts = _WILDCARDS.split(pattern)

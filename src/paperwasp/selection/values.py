@@ -16,7 +16,7 @@ from enum import Enum
 from hashlib import md5
 from typing import Final, NamedTuple
 
-from paperwasp.selection.patterns import PatternError, Test, glob, regular_expression
+from paperwasp.selection.patterns import PatternError, glob, regular_expression
 from paperwasp.selection.truth import FALSE, INVALID, NOT, TRUE, Binding, Bound, Results, combined
 
 
@@ -122,15 +122,6 @@ def comparison(operator: str) -> Callable[[Operand, Operand], Results]:
         return _of_both(left, right, test, of_sizes) if type(right) is Many else _of_each(left, right, test)
 
     return compare
-
-
-def pattern_test(matches: Test) -> Callable[[Operand], Results]:
-    """What holds of a value and a pattern that is known."""
-
-    def test(value: Operand, _: Operand) -> int:
-        return _truth(matches(value)) if isinstance(value, str) else INVALID
-
-    return lambda value: _of_each(value, None, test) if type(value) is Many else test(value, None)
 
 
 def _of_each(many: Many, other: Operand, test: ScalarTest) -> Results:
