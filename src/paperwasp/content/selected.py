@@ -25,9 +25,13 @@ _MATCHERS_KEPT: Final = 1024
 _US: Final = 1_000_000
 
 
-@lru_cache(_MATCHERS_KEPT)
 def matcher(text: str) -> Matcher:
-    """What decides a selection. Errors: LanguageError."""
+    """What decides a selection. Errors: LanguageError, TooLarge."""
+    return _kept_matcher(text) if len(text) <= limits.SELECTION_KEPT_CHARACTERS else matcher_of(parse_selection(text))
+
+
+@lru_cache(_MATCHERS_KEPT)
+def _kept_matcher(text: str) -> Matcher:
     return matcher_of(parse_selection(text))
 
 
