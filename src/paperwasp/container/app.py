@@ -11,6 +11,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.document_request import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document_v1 import DocumentApi
 from paperwasp.container.document_v1 import error_response as document_error
@@ -35,7 +36,7 @@ class ContainerApp:
         address = partial(address_of, application)
         self._documents = DocumentApi(messenger, address)
         self._search = SearchHandler(messenger, environment=environment, address_of=address)
-        self._state = StateApi(self.metrics, environment)
+        self._state = StateApi(self.metrics, ContentMetrics(messenger, address), environment)
         self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
         self._state.bind(self._router)
 

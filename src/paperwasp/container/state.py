@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
+from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.metrics import HttpMetrics
 from paperwasp.env import Environment
 from paperwasp.errors import NotFound
@@ -46,10 +47,11 @@ _STATE_HANDLERS: Final = (
 
 
 class StateApi:
-    """Handlers of the status pages and of `/state/v1`. Nothing here waits."""
+    """Handlers of the status pages and of `/state/v1`. Only metrics wait, for those of the content clusters."""
 
-    def __init__(self, metrics: HttpMetrics, environment: Environment) -> None:
+    def __init__(self, metrics: HttpMetrics, content_metrics: ContentMetrics, environment: Environment) -> None:
         self._metrics = metrics
+        self._content_metrics = content_metrics
         self._environment = environment
         self._started_ns = environment.time_ns()
         self.running: Running | None = None
@@ -97,7 +99,9 @@ class StateApi:
         now_ns = self._environment.time_ns()
         seconds = max((now_ns - self._started_ns) / 1e9, 1e-9)
         snapshot = {"from": self._started_ns // 10**9, "to": now_ns // 10**9}
-        shown = {"snapshot": snapshot, "values": self._metrics.values(seconds)}
+        clusters = self.running.model.content_clusters if self.running else ()
+        content = await self._content_metrics.values([cluster.id for cluster in clusters])
+        shown = {"snapshot": snapshot, "values": [*self._metrics.values(seconds), *content]}
         code = "initializing" if self.running is None else "up"
         return json_response(200, {"time": self._now_ms(), "status": {"code": code}, "metrics": shown})
 

@@ -1,0 +1,40 @@
+"""What the content clusters of an application tell of themselves, as `/state/v1/metrics` shows it.
+
+Vespa: https://docs.vespa.ai/en/reference/operations/metrics/searchnode.html
+Differs: Vespa's content nodes have a status port of their own; here the containers tell it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.content.messages import StatusRequest, StatusResponse
+from paperwasp.errors import PaperwaspError
+
+_PATIENCE_SECONDS: Final = 1.0
+
+
+class ContentMetrics:
+    """Asks content clusters. A cluster that does not answer soon is left out."""
+
+    def __init__(self, messenger: Messenger, address_of: Callable[[str], str]) -> None:
+        self._messenger = messenger
+        self._address_of = address_of
+
+    async def values(self, cluster_ids: Iterable[str]) -> list[dict[str, Any]]:
+        """Every metric of the clusters, as in `metrics.values`."""
+        shown: list[dict[str, Any]] = []
+        for cluster_id in cluster_ids:
+            try:
+                request = self._messenger.request(self._address_of(cluster_id), StatusRequest())
+                status: StatusResponse = await asyncio.wait_for(request, _PATIENCE_SECONDS)
+            except (PaperwaspError, TimeoutError):
+                continue
+            gauges = {"content.proton.documentdb.documents.active": float(status.documents), **status.metrics}
+            dimensions = {"clusterid": cluster_id}
+            for name, value in gauges.items():
+                shown.append({"name": name, "values": {"last": value, "average": value}, "dimensions": dimensions})
+        return shown

@@ -1,0 +1,113 @@
+"""Feeding is blocked when a content cluster is over its limits, and only feeding; it goes on by itself.
+
+Authority: https://docs.vespa.ai/en/writing/feed-block.html
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from in_process import Deployed, active, deployed_service
+from music import FILES, SERVICES
+
+from paperwasp import limits
+from paperwasp.content.resources import SystemProbe, Usage
+
+REASON = "External feed is blocked due to resource exhaustion: in content cluster 'records': "
+PATH = "/document/v1/ns/music/docid/1"
+YEAR = {"fields": {"year": {"assign": 1961}}}
+TAGS = {"fields": {"tags": {"add": ["x"]}}}
+TITLE = {"fields": {"title": "Blue Train"}}
+
+
+def files(disk: str) -> dict[str, str]:
+    tuning = f"<tuning><resource-limits><disk>{disk}</disk></resource-limits></tuning></content>"
+    return {**FILES, "services.xml": SERVICES.replace("</content>", tuning)}
+
+
+def metrics(service: Deployed) -> dict[str, float]:
+    answer = httpx.get(service.url + "/state/v1/metrics").json()
+    return {metric["name"]: metric["values"].get("last") for metric in answer["metrics"]["values"]}
+
+
+def test_a_small_limit_blocks_what_grows(tmp_path: Path) -> None:
+    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+        active(service.deploy(FILES))
+        assert client.post(PATH, json=TITLE).status_code == 200
+        assert metrics(service)["content.proton.resource_usage.feeding_blocked"] == 0
+        active(service.deploy(files("0")))
+        for method, body in (("POST", TITLE), ("PUT", TAGS)):
+            refused = client.request(method, PATH, json=body)
+            assert refused.status_code == 507
+            content = refused.json()
+            assert content.keys() >= {"pathId", "id", "message"}
+            assert REASON + "disk on node 0 [localhost] is " in content["message"]
+            assert "NO_SPACE" in content["message"]
+        assert metrics(service)["content.proton.resource_usage.feeding_blocked"] == 1
+        assert client.put(PATH, json=YEAR).status_code == 200
+        assert client.get(PATH).json()["fields"] == {"title": "Blue Train", "year": 1961}
+        assert client.get("/document/v1/ns/music/docid/?cluster=records").json()["documentCount"] == 1
+        found = client.get("/search/", params={"yql": "select * from music where year = 1961"}).json()
+        assert found["root"]["fields"]["totalCount"] == 1
+        assert client.delete(PATH).status_code == 200
+        assert client.post(PATH, json=TITLE).status_code == 507
+        active(service.deploy(files("0.9")))
+        assert client.post(PATH, json=TITLE).status_code == 200
+
+
+def test_feeding_goes_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full, and has room again, without anybody telling the service."""
+    monkeypatch.setattr(limits, "RESOURCE_SAMPLE_SECONDS", 0.01)
+    measure = SystemProbe.__call__
+    is_full, measured = threading.Event(), threading.Semaphore(0)
+
+    def probe(self: SystemProbe) -> Usage:
+        found = measure(self)
+        measured.release()
+        free_bytes = 0 if is_full.is_set() else found.disk.free_bytes
+        return replace(found, disk=replace(found.disk, free_bytes=free_bytes))
+
+    def wait() -> None:
+        """For a measurement that began after this, and for the one after it: then the first has had its effect."""
+        while measured.acquire(blocking=False):
+            pass
+        for _ in range(3):
+            assert measured.acquire(timeout=30)
+
+    monkeypatch.setattr(SystemProbe, "__call__", probe)
+    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+        active(service.deploy(FILES))
+        for _ in range(2):
+            assert client.post(PATH, json=TITLE).status_code == 200
+            is_full.set()
+            wait()
+            refused = client.post(PATH, json=TITLE)
+            assert (refused.status_code, refused.json()["id"]) == (507, "id:ns:music::1")
+            is_full.clear()
+            wait()
+        assert client.post(PATH, json=TITLE).status_code == 200
+
+
+def test_expired_documents_go_by_themselves(tmp_path: Path) -> None:
+    documents = (
+        '<documents garbage-collection="true" garbage-collection-interval="1">'
+        '<document type="music" mode="index" selection="music.year &gt; 1960"/></documents>'
+    )
+    plain = '<documents><document type="music" mode="index"/></documents>'
+    collected = {**FILES, "services.xml": SERVICES.replace(plain, documents)}
+    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+        active(service.deploy(FILES))
+        for year in range(1950, 1970):
+            path = f"/document/v1/ns/music/docid/{year}"
+            assert client.post(path, json={"fields": {"year": year}}).status_code == 200
+        active(service.deploy(collected))
+        query = {"yql": "select * from music where true", "timeout": "20s"}
+        while (left := client.get("/search/", params=query).json()["root"]["fields"]["totalCount"]) > 9:
+            assert left <= 20
+        assert left == 9
+        assert client.get("/document/v1/ns/music/docid/1960").status_code == 404
+        assert client.get("/document/v1/ns/music/docid/1961").status_code == 200
