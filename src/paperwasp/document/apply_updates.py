@@ -14,7 +14,7 @@ from typing import Any, Final
 from paperwasp.document import arithmetic
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.field_path import type_after
-from paperwasp.document.types import POSITION, ArrayType, DataType, TensorFieldType, WeightedSetType
+from paperwasp.document.types import POSITION, DataType, TensorFieldType, WeightedSetType
 from paperwasp.document.updates import (
     Action,
     Add,
@@ -37,6 +37,8 @@ from paperwasp.tensor import modify
 from paperwasp.tensor.value import Tensor
 
 Steps = tuple[Step, ...]
+
+_SIZED: Final = (str, bytes, list, dict)
 
 
 def updated_fields(
@@ -64,9 +66,13 @@ def updated_fields(
 
 def updated_value(value: Value | None, update: FieldUpdate, data_type: DataType, is_attribute: bool) -> Value | None:
     """The value of a field after one update; None: unset, as empty text, arrays, maps and sets are."""
-    change = _Change(update.action, _kind(update.path, data_type, is_attribute))
-    value = change.at(value, update.path, data_type)
-    return None if isinstance(value, str | bytes | list | dict) and not value else value
+    action, path = update.action, update.path
+    if path:
+        found = _Change(action, _kind(path, data_type, is_attribute)).at(value, path, data_type)
+    else:
+        kind = arithmetic.of_attribute if is_attribute else arithmetic.of_value
+        found = _ACTIONS[type(action)](action, value, data_type, kind)
+    return None if not found and isinstance(found, _SIZED) else found
 
 
 @dataclass(slots=True)
@@ -89,12 +95,10 @@ class _Change:
 
 
 def _kind(path: Steps, data_type: DataType, is_attribute: bool) -> arithmetic.Kind:
-    """How numbers are calculated there."""
-    if path and not isinstance(path[0], Match):
+    """How numbers are calculated at the end of a path."""
+    if not isinstance(path[0], Match):
         return arithmetic.of_path
-    if not is_attribute or isinstance(data_type, ArrayType):
-        return arithmetic.of_value
-    return arithmetic.of_weight if path else arithmetic.of_attribute
+    return arithmetic.of_weight if is_attribute and isinstance(data_type, WeightedSetType) else arithmetic.of_value
 
 
 # Steps: change, value, step, further steps, type of the value

@@ -48,6 +48,8 @@ from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.json_output import tensor_json
 from paperwasp.tensor.modify_json import read_addresses, read_modify, write_addresses, write_modify
 
+_PLAIN: Final = frozenset((int, str, bool))
+"""What is in JSON as it is."""
 _ARITHMETIC: Final = ("increment", "decrement", "multiply", "divide")
 
 
@@ -79,32 +81,23 @@ class UpdateReader:
         places: set[tuple[str, tuple[Step, ...]]] = set()
         for name, operations in fields.items():
             try:
-                found = list(self._read_field(name, operations))
-                if (found and found[0].path) and not isinstance(found[0].path[0], Match):
-                    _check_unique(found, places)
-                updates += found
+                if not isinstance(operations, dict):
+                    raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
+                target = self._targets.get(name)
+                if target is None:
+                    updates += _unique(list(self._read_path(name, operations)), places)
+                    continue
+                for operation, value in operations.items():
+                    read = _OPERATIONS.get(operation)
+                    if read is None:
+                        raise ValueError(f"Operation '{operation}' not implemented.")
+                    updates.append(read(target, value))
             except ValueError as error:
                 raise InvalidInput(f"Error in '{name}': {error}") from None
             except _WrongValue as error:
                 where = f"In document '{document_id}': " if document_id else ""
                 raise InvalidInput(f"{where}{error}") from None
         return tuple(updates)
-
-    def _read_field(self, name: str, operations: object) -> Iterator[FieldUpdate]:
-        if not isinstance(operations, dict):
-            raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
-        target = self._targets.get(name)
-        if target is None:
-            yield from self._read_path(name, operations)
-            return
-        for operation, value in operations.items():
-            if operation == "match":
-                yield _read_match(target, value)
-            else:
-                read = _OPERATIONS.get(operation)
-                if read is None:
-                    raise ValueError(f"Operation '{operation}' not implemented.")
-                yield FieldUpdate(name, read(target, value))
 
     def _read_path(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
         if not is_field_path(name):
@@ -116,20 +109,18 @@ class UpdateReader:
             if read is None:
                 raise ValueError(f"Field path update type '{operation.lower()}' not supported.")
             action = read(target, value)
-            if not path.steps:
-                raise ValueError("Expected a place in the field")
-            if isinstance(action, Take | Assign) and action in (Take(), Assign(None)):
+            if action in (Take(), Assign(None)):
                 _check_removable(self._type.fields[path.field], path.steps)
             yield FieldUpdate(path.field, action, path.steps)
 
 
-def _check_unique(updates: list[FieldUpdate], places: set[tuple[str, tuple[Step, ...]]]) -> None:
-    """Errors: ValueError for a place, or an operation there, that is given a second time in another spelling."""
-    place = updates[0].field, updates[0].path
+def _unique(updates: list[FieldUpdate], places: set[tuple[str, tuple[Step, ...]]]) -> list[FieldUpdate]:
+    """The updates of one place. Errors: ValueError for a place, or an operation there, that is given twice."""
     kinds = {(type(update.action), getattr(update.action, "operation", "")) for update in updates}
-    if place in places or len(kinds) < len(updates):
+    if any((update.field, update.path) in places for update in updates) or len(kinds) < len(updates):
         raise ValueError("The same place and operation are given twice")
-    places.add(place)
+    places |= {(update.field, update.path) for update in updates}
+    return updates
 
 
 def _check_removable(data_type: DataType, steps: tuple[Step, ...]) -> None:
@@ -233,14 +224,13 @@ def _read_removal(target: _Target, value: object) -> Action:
 
 
 _ARITHMETIC_READERS: Final = {operation: _arithmetic_reader(operation) for operation in _ARITHMETIC}
-_OPERATIONS: Final[Mapping[str, Callable[[_Target, object], Action]]] = {
+_WHOLE_OPERATIONS: Final[Mapping[str, Callable[[_Target, object], Action]]] = {
     "assign": _read_assign,
     "add": _read_add,
     "remove": _read_remove,
     "modify": _read_modify,
     **_ARITHMETIC_READERS,
 }
-"""Of a whole field; and `match`."""
 _MATCH_OPERATIONS: Final = {"assign": _read_assign, **_ARITHMETIC_READERS}
 _PATH_OPERATIONS: Final[Mapping[str, Callable[[_Target, object], Action]]] = {
     "assign": _read_assign,
@@ -288,6 +278,17 @@ def _element(target: _Target, element: object, data_type: DataType) -> Any:
     return _value(target, element, converter_of(INT if isinstance(data_type, ArrayType) else data_type.key))
 
 
+def _whole(read: Callable[[_Target, object], Action]) -> Callable[[_Target, object], FieldUpdate]:
+    return lambda target, value: FieldUpdate(target.name, read(target, value))
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[_Target, object], FieldUpdate]]] = {
+    **{operation: _whole(read) for operation, read in _WHOLE_OPERATIONS.items()},
+    "match": _read_match,
+}
+"""Of a field."""
+
+
 # Writing
 
 
@@ -327,8 +328,10 @@ def _written_match(update: FieldUpdate, data_type: DataType) -> dict[str, Any]:
 
 
 def _rendered(value: Any, data_type: DataType) -> Any:
+    if value is None or type(value) in _PLAIN:
+        return value
     render = render_of(data_type)
-    return value if render is None or value is None else render(value)
+    return value if render is None else render(value)
 
 
 def _write_take(action: Take, data_type: DataType) -> tuple[str, Any]:
