@@ -127,7 +127,7 @@ DOCUMENTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(CONDITIONS, DOCUMENTS)
 def test_a_selection_says_what_the_plain_twin_says(root: ConditionNode, document: PlainSubject) -> None:
     selection = Selection(root)
@@ -136,7 +136,7 @@ def test_a_selection_says_what_the_plain_twin_says(root: ConditionNode, document
         assert matcher_of(selection)(subject, NOW_US) == verdict(root, subject, NOW_US), str(selection)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CONDITIONS)
 def test_the_text_of_a_selection_says_it(root: ConditionNode) -> None:
     text = str(Selection(root))
@@ -145,7 +145,7 @@ def test_the_text_of_a_selection_says_it(root: ConditionNode) -> None:
     assert str(found) == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CONDITIONS, DOCUMENTS)
 def test_what_is_known_of_a_selection_holds(root: ConditionNode, document: PlainSubject) -> None:
     selection = Selection(root)
@@ -158,7 +158,7 @@ def test_what_is_known_of_a_selection_holds(root: ConditionNode, document: Plain
         assert types is None or any(map(document.is_a, types))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(CONDITIONS, CONDITIONS, DOCUMENTS)
 def test_conjunctions_and_negations(one: ConditionNode, other: ConditionNode, document: PlainSubject) -> None:
     both, whole = conjunction(Selection(one), Selection(other)), And((one, other))

@@ -146,7 +146,7 @@ class _Parser:
             return Comparison("!=", node, Literal(None), start=node.start)
         if isinstance(node, Literal) and isinstance(node.value, bool):
             return Constant(node.value, start=node.start)
-        self._fail(f"expected field spec, doctype, bool or comparison, found only {node}", node)
+        self._fail("expected field spec, doctype, bool or comparison, found only a value", node)
 
     def _value(self, node: Node) -> ValueNode:
         if isinstance(node, ValueNode):
@@ -206,7 +206,8 @@ class _Parser:
         tokens = self._tokens
         first = tokens.current
         sign = -1 if first.text == "-" else 1
-        token = tokens.next() if first.kind in _NUMBERS else (tokens.next(), tokens.next())[1]
+        tokens.accept("+", "-")
+        token = tokens.next()
         if token.kind == "float":
             return Literal(sign * float(token.text.rstrip("fFdD")), start=first.start)
         if token.kind == "hex":
