@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import cbor2
 import orjson
 import pytest
 
@@ -13,10 +15,10 @@ from paperwasp import limits
 from paperwasp.application import Container
 from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.container.app import ContainerApp, body_limit_bytes, error_response
+from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.state import Running
-from paperwasp.errors import TooLarge
-from paperwasp.http.messages import Request
+from paperwasp.errors import InvalidInput, TooLarge
+from paperwasp.http.messages import Request, Response
 
 DOCUMENT = "/document/v1/ns/music/docid/1"
 BOTH = Container("default", search=True, document_api=True)
@@ -105,8 +107,38 @@ def test_errors_before_a_handler_have_the_shape_of_its_interface() -> None:
     assert search.status == 413
     assert orjson.loads(search.body)["root"]["errors"][0]["message"] == "too much"
     assert orjson.loads(error_response(Request("GET", "/x"), error).body) == {"message": "too much"}
-    assert body_limit_bytes(DOCUMENT) == limits.HTTP_DOCUMENT_BODY_BYTES
-    assert body_limit_bytes("/search/") == limits.HTTP_QUERY_BODY_BYTES
+
+
+def test_the_size_of_a_body_is_limited_as_the_container_says() -> None:
+    app = ContainerApp(EmbeddedMessenger())
+    assert app.body_limit_bytes(DOCUMENT) == limits.HTTP_DOCUMENT_BODY_BYTES == 100 * 2**20
+    assert app.body_limit_bytes("/search/") == limits.HTTP_QUERY_BODY_BYTES
+    app.configure(running(BOTH))
+    assert app.body_limit_bytes(DOCUMENT) == limits.HTTP_DOCUMENT_BODY_BYTES
+    app.configure(running(replace(BOTH, max_document_size_bytes=2**20)))
+    assert app.body_limit_bytes(DOCUMENT) == 2**20
+    assert app.body_limit_bytes("/search/") == limits.HTTP_QUERY_BODY_BYTES
+
+
+@pytest.mark.parametrize("path", [DOCUMENT, "/search/", "/nothing", "/state/v1/health"])
+def test_errors_and_answers_are_cbor_for_who_prefers_it(path: str) -> None:
+    app = ContainerApp(EmbeddedMessenger())
+    plain = asyncio.run(app.handle(Request("GET", path)))
+    answer = asyncio.run(app.handle(Request("GET", path, headers={"accept": "application/cbor"})))
+    assert isinstance(plain, Response) and isinstance(answer, Response)
+    assert answer.status == plain.status
+    if path != "/search/":  # where there is no application, nobody reads what the client accepts
+        assert answer.content_type == "application/cbor"
+        assert cbor2.loads(answer.body).keys() == orjson.loads(plain.body).keys()
+    refused = error_response(Request("POST", path, headers={"accept": "application/cbor"}), TooLarge("too much"))
+    assert (refused.status, refused.content_type) == (413, "application/cbor")
+    assert "too much" in str(cbor2.loads(refused.body))
+
+
+def test_a_body_that_is_not_cbor_is_refused() -> None:
+    app = ContainerApp(EmbeddedMessenger())
+    with pytest.raises(InvalidInput, match="is not CBOR"):
+        asyncio.run(app.handle(Request("POST", DOCUMENT, headers={"content-type": "application/cbor"}, body=b"{}")))
 
 
 def test_other_methods_are_told_what_there_is() -> None:

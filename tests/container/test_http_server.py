@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from paperwasp.container.granian_worker import PortTaken
-from paperwasp.container.server import HttpServer, gunzip
+from paperwasp.container.server import HttpServer
 from paperwasp.errors import InvalidInput, NotFound, TooLarge
-from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.compression import gunzip
+from paperwasp.http.messages import Request, Response, json_response, text_response
 
 HOST = "127.0.0.1"
 LIMIT_BYTES = 1000
@@ -114,6 +115,102 @@ def test_a_body_over_the_limit_is_refused_however_it_comes(http2: bool) -> None:
             assert str(LIMIT_BYTES) in answer.json()["message"]
 
     serve(test)
+
+
+def test_a_gzip_body_within_the_limit_may_not_inflate_beyond_it_when_chunked_either() -> None:
+    async def bomb() -> AsyncIterator[bytes]:
+        data = gzip.compress(bytes(10**7))[:900]
+        for start in range(0, len(data), 100):
+            yield data[start : start + 100]
+
+    async def test(server: HttpServer) -> None:
+        async with client(server, False) as http:
+            answer = await http.post("/", content=bomb(), headers={"Content-Encoding": "gzip"})
+            assert answer.status_code == 413
+            assert answer.json()["message"] == (
+                "Request content size is larger than the limit: at least 1001 bytes, limit 1000 bytes"
+            )
+
+    serve(test)
+
+
+async def raw(server: HttpServer, sent: bytes, then: bytes = b"") -> bytes:
+    """All that the server answers to `sent`, and to `then`, sent once something has come."""
+    reader, writer = await asyncio.open_connection(HOST, server.port)
+    writer.write(sent)
+    answer = await asyncio.wait_for(reader.read(65536), 10) if then else b""
+    writer.write(then)
+    if b"Connection: close" not in sent:
+        writer.write_eof()
+    answer += await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    return answer
+
+
+def test_a_client_that_waits_to_be_asked_is_told_to_continue() -> None:
+    async def test(server: HttpServer) -> None:
+        head = b"POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
+        answer = await raw(server, head, b"text")
+        assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+        assert b'"body":"text"' in answer
+
+    serve(test)
+
+
+def test_a_body_shorter_than_announced_reaches_no_handler() -> None:
+    reached = asyncio.Event()
+
+    async def handler(_: Request) -> Response:
+        reached.set()
+        return json_response(200, {})
+
+    async def test(server: HttpServer) -> None:
+        assert b" 200 " not in await raw(server, b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nshort")
+        assert not reached.is_set()
+
+    serve(test, handler)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 5\r\nContent-Length: 6",
+        b"Content-Length: x",
+        b"Content-Length: -1",
+        b"Content-Length: 99999999999999999999999",
+    ],
+)
+def test_a_length_that_is_none_is_refused(head: bytes) -> None:
+    async def test(server: HttpServer) -> None:
+        answer = await raw(server, b"POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + head + b"\r\n\r\ntext!")
+        assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 "))
+
+    serve(test)
+
+
+@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+def test_answers_are_compressed_for_who_takes_gzip(http2: bool) -> None:
+    async def handler(request: Request) -> Response:
+        size = int(request.query)
+        return text_response(200, "x" * size) if request.raw_path == "/text" else Response(200, bytes(size), "a/b")
+
+    async def test(server: HttpServer) -> None:
+        async with client(server, http2) as http:
+            for path, size, accepted, encoding in (
+                ("/text", 10_000, "zstd,gzip,deflate,br", "gzip"),
+                ("/text", 1_000_000, "gzip", "gzip"),
+                ("/text", 10_000, "identity", None),
+                ("/text", 10_000, "gzip;q=0", None),
+                ("/text", 100, "gzip", None),
+                ("/bytes", 10_000, "gzip", None),
+            ):
+                answer = await http.get(f"{path}?{size}", headers={"Accept-Encoding": accepted})
+                assert answer.headers.get("content-encoding") == encoding
+                assert len(answer.content) == size
+                assert answer.headers.get("vary") == ("Accept-Encoding" if encoding else None)
+                assert (int(answer.headers["content-length"]) < size) == (encoding is not None)
+
+    serve(test, handler)
 
 
 def test_broken_encodings_are_the_clients_fault() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from paperwasp.http.messages import Request, StreamedResponse
 
 HOST = "127.0.0.1"
 LINES = "application/jsonl"
+GZIP = {"Accept-Encoding": "gzip"}
 CHUNK = bytes(range(256)) * 256
 BOTH = pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
 H2_GET = [(":method", "GET"), (":path", "/"), (":scheme", "http"), (":authority", "h")]
@@ -61,7 +63,8 @@ def serve(chunks: Callable[[], AsyncIterator[bytes]], test: Callable[[HttpServer
 
 
 def client(server: HttpServer, http2: bool) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", http1=not http2, http2=http2)
+    address, plain = f"http://{HOST}:{server.port}", {"Accept-Encoding": "identity"}
+    return httpx.AsyncClient(base_url=address, headers=plain, http1=not http2, http2=http2)
 
 
 async def endless() -> AsyncIterator[bytes]:
@@ -91,6 +94,42 @@ def test_all_chunks_arrive(http2: bool) -> None:
                 assert answer.content == CHUNK * 50
 
     serve(some, test)
+
+
+@BOTH
+def test_a_stream_is_compressed_as_it_is_made(http2: bool) -> None:
+    may_go_on = asyncio.Event()
+
+    async def in_steps() -> AsyncIterator[bytes]:
+        yield b"one\n"
+        await may_go_on.wait()
+        yield b"two\n"
+
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http, http.stream("GET", "/", headers=GZIP) as answer:
+            assert answer.headers["content-encoding"] == "gzip"
+            assert answer.headers["vary"] == "Accept-Encoding"
+            lines = answer.aiter_lines()
+            assert await anext(lines) == "one"
+            may_go_on.set()
+            assert [line async for line in lines] == ["two"]
+        await asyncio.wait_for(source.closed.wait(), 10)
+
+    serve(in_steps, test)
+
+
+@BOTH
+def test_a_compressed_stream_is_closed_when_its_client_leaves(http2: bool) -> None:
+    async def noise() -> AsyncIterator[bytes]:
+        while True:
+            yield random.randbytes(65536)
+
+    async def test(server: HttpServer, source: Source) -> None:
+        async with client(server, http2) as http, http.stream("GET", "/", headers=GZIP) as answer:
+            assert await anext(answer.aiter_raw())
+        await asyncio.wait_for(source.closed.wait(), 10)
+
+    serve(noise, test)
 
 
 @BOTH

@@ -20,6 +20,7 @@ from paperwasp.configserver.tenant_api import TenantApi
 from paperwasp.configserver.worker import Workers
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
+from paperwasp.http.cbor import as_accepted, as_json_request
 from paperwasp.http.messages import Answer, Request, Response, decode_form, json_response
 from paperwasp.http.routing import Router
 
@@ -58,13 +59,13 @@ class ConfigServerApp:
     async def handle(self, request: Request) -> Answer:
         """The answer; also to what is wrong with the request, and to a defect of ours."""
         started_ns = self._environment.monotonic_ns()
-        response = await self._answer(request)
+        response = await as_accepted(request, await self._answer(request))
         self._metrics.observe(request, response.status, self._environment.monotonic_ns() - started_ns)
         return response
 
     async def _answer(self, request: Request) -> Answer:
         try:
-            return await self._router.handle(request)
+            return await self._router.handle(await as_json_request(request))
         except PaperwaspError as error:
             return error_response(error.http_status, error.deploy_code, _message(request, error, error.message))
         except Exception as error:

@@ -5,6 +5,7 @@ A server shell adds the sockets and nothing else. Everything here runs on the ev
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -17,11 +18,12 @@ from paperwasp.container.document_v1 import DocumentApi
 from paperwasp.container.document_v1 import error_response as document_error
 from paperwasp.container.metrics import HttpMetrics
 from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
-from paperwasp.container.search_rendering import SearchError, SearchResult, respond
+from paperwasp.container.search_rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.service import address_of
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
+from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.routing import Router
 
@@ -57,8 +59,20 @@ class ContainerApp:
         self._search.configure(SearchConfig(tuple(clusters), profiles))
         self._state.running = running
 
+    def body_limit_bytes(self, raw_path: str) -> int:
+        """How large a request body may be."""
+        if not raw_path.startswith(DOCUMENT_ROOT):
+            return limits.HTTP_QUERY_BODY_BYTES
+        own = self.running.container.max_document_size_bytes if self.running else None
+        return limits.HTTP_DOCUMENT_BODY_BYTES if own is None else own
+
     async def handle(self, request: Request) -> Answer:
-        """The answer. Errors: what is wrong with a request that is for no interface."""
+        """The answer. Errors: what is wrong with a body of CBOR, or a request that is for no interface."""
+        request = await as_json_request(request)
+        answer = await self._answer(request)
+        return answer if _is_search(request.raw_path) else await as_accepted(request, answer)  # it knows `format`
+
+    async def _answer(self, request: Request) -> Answer:
         path, running = request.raw_path, self._state.running
         if path.startswith(DOCUMENT_ROOT):
             if running is None or running.container.document_api:
@@ -71,19 +85,14 @@ class ContainerApp:
         return await self._router.handle(request)
 
 
-def body_limit_bytes(raw_path: str) -> int:
-    """How large a request body may be."""
-    return limits.HTTP_DOCUMENT_BODY_BYTES if raw_path.startswith(DOCUMENT_ROOT) else limits.HTTP_QUERY_BODY_BYTES
-
-
 def error_response(request: Request, error: PaperwaspError) -> Response:
     """An error as the interface that the request was for says it."""
     if request.raw_path.startswith(DOCUMENT_ROOT):
-        return document_error(request, error)
+        return error_as_accepted(request, document_error(request, error))
     if _is_search(request.raw_path):
-        answer = respond(SearchResult(errors=[SearchError.of(error)]))
-        return Response(error.http_status, answer.body, answer.content_type)
-    return json_response(error.http_status, {"message": error.message})
+        answer = respond(SearchResult(errors=[SearchError.of(error)]), accepted_format(request))
+        return replace(answer, status=error.http_status)
+    return error_as_accepted(request, json_response(error.http_status, {"message": error.message}))
 
 
 def _is_search(raw_path: str) -> bool:

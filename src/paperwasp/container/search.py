@@ -11,14 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
 from heapq import merge
 from itertools import islice
 from typing import Any, Final, Protocol
 
 from paperwasp.container.search_parameters import SearchParameters, read_parameters
 from paperwasp.container.search_plan import ClusterConfig, SearchConfig, SearchPlan, plan_search
-from paperwasp.container.search_rendering import Coverage, SearchError, SearchResult, respond
+from paperwasp.container.search_rendering import Coverage, SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.search_request import parameter_pairs
 from paperwasp.content.messages import Hit, SearchRequest, SearchResponse
 from paperwasp.env import SYSTEM, Environment
@@ -63,7 +62,7 @@ class SearchHandler:
     async def handle(self, request: Request) -> Response:
         """The answer to a GET or POST. Never raises but for cancellation."""
         started_ns = self._environment.monotonic_ns()
-        format_ = _accepted(request.header("accept"))
+        format_ = accepted_format(request)
         try:
             config = self._config
             parameters = read_parameters(parameter_pairs(request), config.query_profiles)
@@ -179,26 +178,3 @@ def _asked(cluster: str, request: SearchRequest, plan: SearchPlan) -> str:
         f"{cluster}: query=[{to_yql(plan.tree)}] timeout={plan.timeout_ms:g}ms "
         f"offset={request.offset} hits={request.hits} rankprofile[{request.rank_profile}]{types}"
     )
-
-
-@lru_cache(maxsize=256)
-def _accepted(accept: str) -> str:
-    """`cbor` where the Accept header ranks it at least as high as JSON, and names it."""
-    qualities = {"application/cbor": 0.0, "application/json": 0.0}
-    for part in accept.split(","):
-        media_type, *options = (option.strip() for option in part.split(";"))
-        if media_type.lower() in qualities:
-            qualities[media_type.lower()] = _quality(options)
-    cbor = qualities["application/cbor"]
-    return "cbor" if cbor > 0 and cbor >= qualities["application/json"] else "json"
-
-
-def _quality(options: list[str]) -> float:
-    for option in options:
-        name, _, value = option.partition("=")
-        if name.strip().lower() == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 0.0
-    return 1.0

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Final
 
-import cbor2
 import orjson
 
 from paperwasp.content.messages import Hit
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.messages import Response
+from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
+from paperwasp.http.messages import Request, Response
 
 JSON_TYPE: Final = "application/json;charset=utf-8"
-CBOR_TYPE: Final = "application/cbor"
 
 _ERRORS: Final[Mapping[int, tuple[str, int]]] = {
     0: ("No backends in service. Try later", 503),
@@ -91,11 +90,16 @@ class SearchResult:
     trace: Sequence[Mapping[str, Any]] | None = None
 
 
+def accepted_format(request: Request) -> str:
+    """`cbor` where the Accept header names it and ranks it at least as high as JSON."""
+    return "cbor" if prefers_cbor(request.header("accept"), at_a_tie=True) else "json"
+
+
 def respond(result: SearchResult, format_: str = "json") -> Response:
     """The whole answer in `json` or `cbor`."""
     body = render_json(result)
     if format_ == "cbor":
-        return Response(status_of(result), cbor2.dumps(orjson.loads(body)), CBOR_TYPE)
+        return Response(status_of(result), to_cbor(body), CBOR)
     return Response(status_of(result), body, JSON_TYPE)
 
 

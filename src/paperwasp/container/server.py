@@ -9,15 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import zlib
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.container import granian_worker
 from paperwasp.container.streaming import ClientGone, Headers, Pipes, closed_after, cut_connection, send_stream
-from paperwasp.errors import InternalError, InvalidInput, PaperwaspError, TooLarge
+from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
+from paperwasp.http.cbor import error_as_accepted
+from paperwasp.http.compression import (
+    accepts_gzip,
+    compressed,
+    compressed_stream,
+    inflated,
+    is_compressible,
+    too_large,
+)
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 
 Handler = Callable[[Request], Awaitable[Answer]]
@@ -30,14 +39,14 @@ Observer = Callable[[Request, int, int], None]
 _LOG: Final = logging.getLogger("paperwasp.http")
 _BODILESS_METHODS: Final = frozenset(("GET", "HEAD", "DELETE", "OPTIONS"))
 _LATIN: Final = "latin-1"
+_GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
 _UNKNOWN: Final = -1
-_GZIP: Final = 31
-"""zlib's window bits for a gzip header."""
 
 
 def default_error_response(request: Request, error: PaperwaspError) -> Response:
     """`{"error-code", "message"}`, as the Deploy API answers."""
-    return json_response(error.http_status, {"error-code": error.deploy_code, "message": error.message})
+    answer = json_response(error.http_status, {"error-code": error.deploy_code, "message": error.message})
+    return error_as_accepted(request, answer)
 
 
 class HttpServer:
@@ -112,6 +121,8 @@ class HttpServer:
         if isinstance(answer, StreamedResponse):
             status = await self._stream(scope["client"], protocol, request, answer)
         else:
+            if len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer):
+                answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
             _respond(protocol, request, answer)
             status = answer.status
         if self._observe is not None:
@@ -120,6 +131,9 @@ class HttpServer:
     async def _stream(self, client: tuple[str, str], protocol: Any, request: Request, answer: StreamedResponse) -> int:
         """The status that was sent. What fails before the first chunk still has an answer; later it cuts the line."""
         async with closed_after(answer.chunks) as chunks:
+            if _takes_gzip(request, answer):
+                chunks = compressed_stream(chunks)
+                answer = replace(answer, chunks=chunks, headers={**answer.headers, **_GZIPPED})
             if request.method == "HEAD":
                 _send(protocol, answer.status, _headers(answer), b"")
                 return answer.status
@@ -173,6 +187,11 @@ class HttpServer:
         return self._error_response(request, InternalError("Internal server error"))
 
 
+def _takes_gzip(request: Request, answer: Answer) -> bool:
+    accepted = request.headers.get("accept-encoding")
+    return accepted is not None and accepts_gzip(accepted) and is_compressible(answer.content_type)
+
+
 def _respond(protocol: Any, request: Request, response: Response) -> None:
     headers, body = _headers(response), response.body
     if request.method == "HEAD":
@@ -200,21 +219,15 @@ def _has_body(method: str, headers: dict[str, str]) -> bool:
 async def _read_body(protocol: Any, headers: dict[str, str], limit_bytes: int) -> bytes:
     """The whole body, inflated. Errors: TooLarge, InvalidInput."""
     body = await _read_raw(protocol, int(headers.get("content-length", _UNKNOWN)), limit_bytes)
-    encoding = headers.get("content-encoding", "identity")
-    if encoding == "identity" or not body:
-        return body
-    if encoding.strip().lower() not in ("gzip", "x-gzip"):
-        raise InvalidInput(f"Content-Encoding '{encoding}' is not supported, only gzip is")
-    if len(body) > limits.HTTP_INLINE_GUNZIP_BYTES:
-        return await asyncio.to_thread(gunzip, body, limit_bytes)
-    return gunzip(body, limit_bytes)
+    encoding = headers.get("content-encoding")
+    return body if encoding is None else await inflated(body, encoding, limit_bytes)
 
 
 async def _read_raw(protocol: Any, length_bytes: int, limit_bytes: int) -> bytes:
     """The body as it is sent. Stops at the announced length: to wait for the end is one more round of the loop."""
     if length_bytes > limit_bytes:
         await _discard(protocol)
-        raise _too_large(length_bytes, limit_bytes)
+        raise too_large(length_bytes, limit_bytes)
     chunks, size_bytes, more = [], 0, True
     while more and size_bytes != length_bytes:
         message = await protocol.receive()
@@ -223,7 +236,7 @@ async def _read_raw(protocol: Any, length_bytes: int, limit_bytes: int) -> bytes
         size_bytes += len(chunks[-1])
         if size_bytes > limit_bytes:
             await _discard(protocol, more)
-            raise _too_large(size_bytes, limit_bytes)
+            raise too_large(size_bytes, limit_bytes)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -234,32 +247,3 @@ async def _discard(protocol: Any, more: bool = True) -> None:
         message = await protocol.receive()
         size_bytes += len(message["body"])
         more = message["more_body"]
-
-
-def gunzip(data: bytes, limit_bytes: int) -> bytes:
-    """Inflates a gzip body of any number of members, never holding more than the limit.
-
-    Errors: InvalidInput, TooLarge.
-    """
-    parts: list[bytes] = []
-    size_bytes = 0
-    while data:
-        inflater = zlib.decompressobj(_GZIP)
-        try:
-            part = inflater.decompress(data, limit_bytes - size_bytes + 1)
-        except zlib.error as error:
-            raise InvalidInput(f"The body is not gzip, though Content-Encoding says so: {error}") from None
-        size_bytes += len(part)
-        if size_bytes > limit_bytes:
-            raise _too_large(size_bytes, limit_bytes)
-        if not inflater.eof:
-            raise InvalidInput("The gzip body ends too early")
-        parts.append(part)
-        data = inflater.unused_data
-    return b"".join(parts)
-
-
-def _too_large(size_bytes: int, limit_bytes: int) -> TooLarge:
-    return TooLarge(
-        f"Request content size is larger than the limit: at least {size_bytes} bytes, limit {limit_bytes} bytes"
-    )

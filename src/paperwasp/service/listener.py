@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from paperwasp.container.app import ContainerApp, body_limit_bytes, error_response
+from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.server import HttpServer
 from paperwasp.http.messages import Answer, Request
 
@@ -21,13 +21,16 @@ class Listener:
             host,
             port,
             error_response=error_response,
-            body_limit_bytes=body_limit_bytes,
+            body_limit_bytes=self._body_limit_bytes,
             observe=self._observe,
         )
         self.port: Final = self.server.port
 
     def _handle(self, request: Request) -> Coroutine[Any, Any, Answer]:
         return self.app.handle(request)
+
+    def _body_limit_bytes(self, raw_path: str) -> int:
+        return self.app.body_limit_bytes(raw_path)
 
     def _observe(self, request: Request, status: int, elapsed_ns: int) -> None:
         self.app.metrics.observe(request, status, elapsed_ns)
