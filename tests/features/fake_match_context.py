@@ -51,6 +51,10 @@ class FakeMatchContext:
         arrays = [document.get(name, []) for document in self.documents]
         return np.array([a[element] if element < len(a) else 0 for a in arrays], np.float64)  # type: ignore[arg-type,index]
 
+    def attribute_weight(self, name: str, key: str | int) -> NDArray[np.float64]:
+        sets = [document.get(name, {}) for document in self.documents]
+        return np.array([each.get(key, np.nan) for each in sets], np.float64)  # type: ignore[attr-defined]
+
     def _tokens(self, document: Mapping[str, object], field: str) -> list[str]:
         value = document.get(field, "")
         if isinstance(value, str):

@@ -91,7 +91,7 @@ class ColumnView(ABC):
         raise InternalError(f"{type(self).__name__} is not sorted by")
 
     def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
-        """The weight of a key of a weighted set; NaN where a row does not have it, and for all else."""
+        """The weight of just this key of a weighted set; NaN where a row does not have it, and for all else."""
         return np.full(len(lids), np.nan)
 
     @abstractmethod

@@ -45,6 +45,10 @@ class StringDictionary:
         code = self._codes.get(value)
         return self._add(value) if code is None else code
 
+    def find(self, value: str) -> int | None:
+        """The code of just this string; None where it is not there."""
+        return self._codes.get(value)
+
     def codes_equal_to(self, value: str) -> list[int]:
         """The codes of strings equal to `value`: as they are when cased, else without case."""
         if self._cased:

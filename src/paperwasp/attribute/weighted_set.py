@@ -17,7 +17,6 @@ from paperwasp.attribute.column import Lids
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.rows import Rows, RowStore, places_of
-from paperwasp.attribute.string import codes_equal_to
 from paperwasp.document.operations import Value
 from paperwasp.document.types import NumericType
 
@@ -43,9 +42,11 @@ class WeightedSetView(ArrayView):
 
     def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
         places, lengths = places_of(self.rows[lids])
-        wanted = self._numbers(key) if self.dictionary is None else codes_equal_to(self.dictionary, key)
-        found = np.flatnonzero(np.isin(self.values[places], wanted))
+        wanted = self.dictionary.find(key) if self.dictionary is not None else key
         weights = np.full(len(lids), np.nan)
+        if wanted is None:
+            return weights
+        found = np.flatnonzero(self.values[places] == wanted)
         weights[np.repeat(np.arange(len(lids)), lengths)[found]] = self.key_weights[places[found]]
         return weights
 

@@ -15,7 +15,7 @@ from typing import Final
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.container.search_parameters import SearchParameters
 from paperwasp.content.messages import SearchRequest, SortKey
-from paperwasp.document.types import STRING, ArrayType, MapType, NumericType, WeightedSetType
+from paperwasp.document.types import STRING, URI, ArrayType, MapType, NumericType, WeightedSetType
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, PaperwaspError
 from paperwasp.query.items import Item
 from paperwasp.schema.model import Schema
@@ -318,7 +318,7 @@ def _check_sortable(name: str, targets: tuple[Target, ...]) -> None:
     for field in attributes:
         if isinstance(field.type, ArrayType | WeightedSetType | MapType):
             raise InvalidQuery(f"Could not sort by '{name}': a field of type '{field.type}' has no single value")
-        if not (isinstance(field.type, NumericType) or field.type == STRING):
+        if not (isinstance(field.type, NumericType) or field.type in (STRING, URI)):
             raise InvalidQuery(f"Could not sort by '{name}': fields of type '{field.type}' are not sorted by yet")
     if not attributes:
         raise InvalidQuery(f"Could not sort by '{name}': no attribute of this name is searched")

@@ -152,6 +152,9 @@ class BlockContext:
     def attribute_element(self, name: str, element: int) -> NDArray[np.float64]:
         return self.setting.column(name).element(self.lids, element)
 
+    def attribute_weight(self, name: str, key: str | int) -> NDArray[np.float64]:
+        return self.setting.column(name).weights(self.lids, key)
+
     def document_frequency(self, term: int, field: str) -> int:
         return sum(match.frequency() for match in self._matches(term, field))
 

@@ -16,7 +16,7 @@ from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.match_context import QuerySetting, QueryTerms
 from paperwasp.content.messages import Hit, SearchRequest, SearchResponse, SortKey
 from paperwasp.content.ranker import RankedHits, Ranker
-from paperwasp.content.summary import summary_writer
+from paperwasp.content.summary import SummaryWriter, summary_writer
 from paperwasp.content.view import View
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
@@ -24,6 +24,7 @@ from paperwasp.features.compile import compile_profile
 from paperwasp.operators import SearchSpace, plan
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
+from paperwasp.store.document_store import StoredDocument
 
 UNRANKED: Final = "unranked"
 
@@ -182,11 +183,15 @@ def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator
             document_type=place.ranked.setting.space.schema.document.name,
             document_id=document.id if document else "",
             relevance=float(place.ranked.scores[place.number]),
-            fields=writers[id(place.ranked)].write(view.fields_of(document), document.id) if document else b"{}",
+            fields=_fields(writers[id(place.ranked)], view, document, place.lid) if document else b"{}",
             match_features=matched or None,
             summary_features=summarized or None,
             rank_features=listed or None,
         )
+
+
+def _fields(writer: SummaryWriter, view: View, document: StoredDocument, lid: int) -> bytes:
+    return writer.write(view.fields_of(document), document.id, lid)
 
 
 _Features = tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]

@@ -1,4 +1,4 @@
-"""What a hit shows: the fields of a summary class, from the document store, with bolding.
+"""What a hit shows: the fields of a summary class, from the document store, imported ones from columns, with bolding.
 
 Vespa: https://docs.vespa.ai/en/document-summaries.html
 """
@@ -11,9 +11,11 @@ from typing import Any
 
 import orjson
 
+from paperwasp.attribute import ColumnView
 from paperwasp.content.bolding import Bolder
 from paperwasp.content.match_context import QuerySetting
 from paperwasp.content.messages import SearchRequest
+from paperwasp.document.output import Render, render_of
 from paperwasp.operators import IndexMatch, SearchSpace, TermOperator
 from paperwasp.operators.term import PhraseMatch
 from paperwasp.operators.word import NOWHERE, text_profile
@@ -30,17 +32,22 @@ class SummaryWriter:
     """Whether that is just what the store has."""
     bolders: Mapping[str, Bolder]
     """By field."""
+    imported: Mapping[str, tuple[ColumnView, Render | None]]
+    """By field: where its values are, and how they become JSON."""
 
-    def write(self, stored: bytes, document_id: str) -> bytes:
+    def write(self, stored: bytes, document_id: str, lid: int) -> bytes:
         """The summary of a document whose fields are the JSON object `stored`."""
         if self.as_stored and not self.bolders:
             return stored
         fields: dict[str, Any] = orjson.loads(stored)
         fields[DOCUMENT_ID] = document_id
+        for name, (column, render) in self.imported.items():
+            if (value := column.get(lid)) is not None:
+                fields[name] = value if render is None else render(value)
         shown = {name: fields[source] for name, source in self.shown.items() if source in fields}
         if self.bolders:
             shown = {name: self._bolded(self.shown[name], value) for name, value in shown.items()}
-        return orjson.dumps(shown)
+        return orjson.dumps(shown, option=orjson.OPT_SERIALIZE_NUMPY)
 
     def _bolded(self, source: str, value: Any) -> Any:
         bolder = self.bolders.get(source)
@@ -60,9 +67,21 @@ def summary_writer(request: SearchRequest, setting: QuerySetting) -> SummaryWrit
             name: shown.get(name, name) for name in request.summary_fields if name in shown or name in schema.fields
         }
     stored = {field.name for field in schema.fields.values() if field.in_document}
-    as_stored = stored <= set(shown) and all(name == source for name, source in shown.items())
+    imported = _imported(shown, space)
+    as_stored = not imported and stored <= set(shown) and all(name == source for name, source in shown.items())
     bolders = _bolders(shown, space, setting.terms.operators) if request.bolding else {}
-    return SummaryWriter(shown, as_stored, bolders)
+    return SummaryWriter(shown, as_stored, bolders, imported)
+
+
+def _imported(shown: Mapping[str, str], space: SearchSpace) -> dict[str, tuple[ColumnView, Render | None]]:
+    """The imported fields among those shown, where there are columns of them."""
+    sources = (space.schema.fields.get(source) for source in set(shown.values()))
+    fields = (field for field in sources if field is not None and field.imported is not None)
+    return {
+        field.name: (space.columns[field.name], render_of(field.type))
+        for field in fields
+        if field.name in space.columns
+    }
 
 
 def _bolders(shown: Mapping[str, str], space: SearchSpace, terms: tuple[TermOperator, ...]) -> dict[str, Bolder]:

@@ -1,4 +1,4 @@
-"""attribute(name), attribute(name, n) and attribute(name).count: what an attribute holds.
+"""attribute(name), attribute(name, n), attribute(name, key).weight and attribute(name).count: what an attribute holds.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#attribute(name)
 Differs: text attributes have no value here yet (Vespa answers a hash of it).
@@ -7,13 +7,26 @@ Differs: text attributes have no value here yet (Vespa answers a hash of it).
 from __future__ import annotations
 
 import math
+import re
+from typing import Final
 
 import numpy as np
 
-from paperwasp.document.types import BOOL, STRING, URI, ArrayType, NumericType, TensorFieldType
+from paperwasp.document.types import (
+    BOOL,
+    STRING,
+    URI,
+    ArrayType,
+    DataType,
+    NumericType,
+    TensorFieldType,
+    WeightedSetType,
+)
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
 from paperwasp.tensor.types import NUMBER, TensorType
+
+_WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}")
 
 
 def _type(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
@@ -28,6 +41,9 @@ def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     assert described is not None
     if _type(setup, arguments, output) is not NUMBER:
         return ""  # it is the type that is not executed
+    if isinstance(described.type, WeightedSetType):
+        is_hash = output in ("", "value") and len(arguments) == 2 and not isinstance(described.type.key, NumericType)
+        return f"attribute({arguments[0]},{arguments[1]}) of type {described.type}" if is_hash else ""
     kind = described.type.element if isinstance(described.type, ArrayType) else described.type
     is_read = output in ("", "value") and (kind is described.type or len(arguments) == 2)
     executed = isinstance(kind, NumericType) or (kind in (STRING, URI) and not is_read)
@@ -46,6 +62,8 @@ def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     name = arguments[0]
     described = setup.schema.fields[name]
+    if isinstance(described.type, WeightedSetType):
+        return _of_weighted_set(name, described.type.key, arguments[1:], output)
     is_array = isinstance(described.type, ArrayType)
     if output == "count":
         return _count(name) if is_array and len(arguments) == 1 else constant(0.0 if is_array else 1.0)
@@ -58,6 +76,30 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return _element(name, element)
     # A single value is the value at any index, as Vespa looks it up. A bool has no unset value.
     return _value(name, math.nan if described.type != BOOL else 0.0)
+
+
+def _of_weighted_set(name: str, key_type: DataType, keys: tuple[str, ...], output: str) -> Compute:
+    """Without a key there is a count alone, and with one there is none, as Vespa computes it."""
+    if not keys:
+        return _count(name) if output == "count" else constant(0.0)
+    if output == "count":
+        return constant(0.0)
+    key: str | int = _whole(keys[0]) if isinstance(key_type, NumericType) else keys[0]
+    value = float(key) if isinstance(key, int) else 0.0
+
+    def compute(context: MatchContext) -> Floats:
+        weights = context.attribute_weight(name, key)
+        if output == "weight":
+            return np.nan_to_num(weights)
+        return np.where(np.isnan(weights), 0.0, 1.0 if output == "contains" else value)
+
+    return compute
+
+
+def _whole(key: str) -> int:
+    """The number that a key begins with; 0 where it begins with none."""
+    found = _WHOLE.match(key)
+    return int(found[0]) if found else 0
 
 
 def _value(name: str, unset: float) -> Compute:

@@ -74,6 +74,9 @@ class MatchContext(Protocol):
     def attribute_element(self, name: str, element: int) -> NDArray[np.float64]:
         """Element `element` of a numeric array attribute; 0 where it has fewer."""
 
+    def attribute_weight(self, name: str, key: str | int) -> NDArray[np.float64]:
+        """The weight of a key of a weighted set attribute; NaN where the set does not have it."""
+
     def document_frequency(self, term: int, field: str) -> int:
         """How many documents have term number `term` in `field`."""
 
