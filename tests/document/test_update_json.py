@@ -155,6 +155,11 @@ def test_long_paths(path: str, message: str) -> None:
         READER.read({path: {"assign": {}}})
 
 
+def test_paths_come_after_whole_fields() -> None:
+    found = READER.read({"scores[0]": {"assign": 1}, "scores": {"assign": [5]}, "scores[1]": {"assign": 2}})
+    assert [update.path for update in found] == [(), (Index(0),), (Index(1),)]
+
+
 def test_the_text_of_a_path_is_canonical() -> None:
     found = READER.read(
         {"people{ 7}.phones[$x]": {"assign": "a"}, "words{a}": {"assign": 1}, "staff.name": {"remove": 0}}

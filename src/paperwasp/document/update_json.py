@@ -76,8 +76,12 @@ class UpdateReader:
         }
 
     def read(self, fields: Mapping[str, object], document_id: str = "") -> tuple[FieldUpdate, ...]:
-        """The field updates of `fields`, in their order. Errors: InvalidInput that names field, type and value."""
+        """The field updates of `fields`: those of whole fields, in their order, then those of places in fields.
+
+        Errors: InvalidInput that names field, type and value.
+        """
         updates: list[FieldUpdate] = []
+        path_updates: list[FieldUpdate] = []
         places: set[tuple[str, tuple[Step, ...]]] = set()
         for name, operations in fields.items():
             try:
@@ -85,7 +89,7 @@ class UpdateReader:
                     raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
                 target = self._targets.get(name)
                 if target is None:
-                    updates += _unique(list(self._read_path(name, operations)), places)
+                    path_updates += _unique(list(self._read_path(name, operations)), places)
                     continue
                 for operation, value in operations.items():
                     read = _OPERATIONS.get(operation)
@@ -97,7 +101,7 @@ class UpdateReader:
             except _WrongValue as error:
                 where = f"In document '{document_id}': " if document_id else ""
                 raise InvalidInput(f"{where}{error}") from None
-        return tuple(updates)
+        return (*updates, *path_updates)
 
     def _read_path(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
         if not is_field_path(name):
