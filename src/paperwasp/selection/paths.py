@@ -8,6 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/document-field-path.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -25,11 +26,13 @@ from paperwasp.document.types import (
     unrolled,
 )
 from paperwasp.document.updates import Index, Key, Member, Value
-from paperwasp.selection.tree import Step, Variable
+from paperwasp.selection.tree import Step, Variable, step_text
 from paperwasp.selection.truth import Binding
 from paperwasp.selection.values import Many, Operand, Scalar, Special
 
 _SCALARS: Final = (str, int, float)
+_Bound = dict[str, tuple[str, Any]]
+"""Variable → what kind of thing it stands for, `index` or the kind of key, and that."""
 
 
 class _Mismatch(Exception):
@@ -57,15 +60,20 @@ def operand_of(value: Value | None, type_: DataType | None, steps: tuple[Step, .
 
 def key_of(text: str, kind: type) -> Any:
     """The key that a path's text stands for among keys of this kind; None for none."""
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}.get(text.lower())
-        return kind(text) if kind in _SCALARS and len(text) <= _KEY_CHARACTERS.get(kind, len(text)) else None
-    except ValueError:
+    if kind is str:
+        return text
+    form = _KEY_FORMS.get(kind)
+    if form is None or not form.fullmatch(text):
         return None
+    return text.lower() == "true" if kind is bool else kind(text)
 
 
-_KEY_CHARACTERS: Final[Mapping[type, int]] = {int: 40, float: 400}
+_KEY_FORMS: Final[Mapping[type, re.Pattern[str]]] = {
+    bool: re.compile("true|false", re.IGNORECASE),
+    int: re.compile("[+-]?[0-9]{1,20}"),
+    float: re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{0,400})?([eE][+-]?[0-9]{1,5})?"),
+}
+"""What keys are written like that are no strings."""
 
 
 class _Walk:
@@ -75,7 +83,7 @@ class _Walk:
         self._steps = steps
         self._found = found
 
-    def step(self, value: Any, type_: DataType | None, at: int, bound: dict[str, object]) -> None:
+    def step(self, value: Any, type_: DataType | None, at: int, bound: _Bound) -> None:
         """From `value`, by the step `at` and those after it."""
         if at == len(self._steps):
             self._all(value, type_, tuple(sorted(bound.items())) if bound else ())
@@ -91,14 +99,14 @@ class _Walk:
         else:
             raise _Mismatch
 
-    def _array(self, value: list[Any], type_: DataType | None, at: int, bound: dict[str, object]) -> None:
+    def _array(self, value: list[Any], type_: DataType | None, at: int, bound: _Bound) -> None:
         element = type_.element if isinstance(type_, ArrayType) else None
         match self._steps[at]:
             case Index(index):
                 if index < len(value):
                     self.step(value[index], element, at + 1, bound)
             case Variable(name) if name in bound:
-                kind, index = _bound(bound[name])
+                kind, index = bound[name]
                 if kind != "index":
                     raise _Mismatch
                 if index < len(value):
@@ -110,7 +118,7 @@ class _Walk:
                 for item in value:
                     self.step(item, element, at, bound)
 
-    def _map(self, value: dict[Any, Any], type_: DataType | None, at: int, bound: dict[str, object]) -> None:
+    def _map(self, value: dict[Any, Any], type_: DataType | None, at: int, bound: _Bound) -> None:
         inner = type_.value if isinstance(type_, MapType) else None
         match self._steps[at]:
             case Key(text):
@@ -118,7 +126,7 @@ class _Walk:
                 if key is not None and key in value:
                     self.step(value[key], inner, at + 1, bound)
             case Variable(name) if name in bound:
-                kind, key = _bound(bound[name])
+                kind, key = bound[name]
                 if kind == "index":
                     raise _Mismatch
                 if key in value and type(next(iter(value))).__name__ == kind:
@@ -135,7 +143,7 @@ class _Walk:
             case _:
                 raise _Mismatch
 
-    def _struct(self, value: Mapping[str, Any], type_: StructType | None, at: int, bound: dict[str, object]) -> None:
+    def _struct(self, value: Mapping[str, Any], type_: StructType | None, at: int, bound: _Bound) -> None:
         step = self._steps[at]
         if not isinstance(step, Member):
             raise _Mismatch
@@ -174,11 +182,6 @@ def _member_type(member: Any, type_: StructType | None, name: str) -> DataType |
     return None if found is None else unrolled(found)
 
 
-def _bound(value: object) -> tuple[str, Any]:
-    assert isinstance(value, tuple)
-    return value
-
-
 def path_problem(type_: DataType, steps: tuple[Step, ...]) -> str:
     """What is wrong with a path into values of this type, or nothing."""
     for step in steps:
@@ -203,7 +206,7 @@ def path_problem(type_: DataType, steps: tuple[Step, ...]) -> str:
             case DataType("position"), Member("x" | "y"):
                 type_ = INT
             case _:
-                return f"a value of type {type_} has nothing at '{_told(step)}'"
+                return f"a value of type {type_} has nothing at '{step_text(step)}'"
         if isinstance(type_, InnerStructType):
             type_ = type_.structs[type_.name]
     return ""
@@ -218,15 +221,3 @@ def _key_problem(type_: DataType, text: str) -> str:
     if isinstance(type_, NumericType):
         kind = bool if type_ == BOOL else int if type_.low is not None else float
     return f"'{text}' is no key of type {type_}" if key_of(text, kind) is None else ""
-
-
-def _told(step: Step) -> str:
-    match step:
-        case Member(name):
-            return f".{name}"
-        case Index(index):
-            return f"[{index}]"
-        case Key(key):
-            return f"{{{key}}}"
-        case Variable(name):
-            return f"{{${name}}}"

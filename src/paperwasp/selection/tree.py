@@ -115,7 +115,7 @@ class FieldValue(ValueNode):
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.document_type}.{self.name}" + "".join(_step(step) for step in self.steps)
+        return f"{self.document_type}.{self.name}" + "".join(step_text(step) for step in self.steps)
 
     @property
     def binds(self) -> bool:
@@ -274,7 +274,8 @@ def _escaped(found: re.Match[str]) -> str:
     return CHARACTER_ESCAPES.get(found[0]) or f"\\x{ord(found[0]):02x}"
 
 
-def _step(step: Step) -> str:
+def step_text(step: Step) -> str:
+    """A step as a path has it."""
     match step:
         case Member(name):
             return f".{name}"
