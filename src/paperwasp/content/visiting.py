@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import chain
 from typing import Final
 
@@ -21,17 +22,21 @@ from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.content.selected import matcher, oldest_tombstone_us
 from paperwasp.content.view import View
-from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
-from paperwasp.selection import PlainSubject, is_everything, location_of, parse_selection
+from paperwasp.selection import is_everything, location_of, parse_selection
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
 
 _SPACE: Final = 1 << 8 * GID_BYTES
 """Of global ids."""
 _CLOCK_DOCUMENTS: Final = 64
 """Documents looked at between two looks at the clock."""
+_NO_FIELDS: Final = b"{}"
 _LOOKED_AHEAD: Final = 32
 """Documents, at most, for one more that is of the visit."""
+
+_PARSED: Final = 64
+_parsed = lru_cache(_PARSED)(parse_selection)
+"""A visit asks with the same selection again and again."""
 
 Filter = Callable[[bytes, StoredDocument], bool]
 """Whether a document, with its global id, is one of the visit."""
@@ -84,7 +89,7 @@ def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], by
     """What is given of a document; None: it was removed."""
     fields_of, fields, tensor_form = view.fields_of, request.fields, request.tensor_form
     if fields is not None and not fields:
-        return lambda document: None if document.is_removed else b"{}"
+        return lambda document: None if document.is_removed else _NO_FIELDS
     return lambda document: None if document.is_removed else fields_of(document, fields, tensor_form)
 
 
@@ -97,7 +102,7 @@ def filter_of(view: View, request: VisitRequest) -> Filter:
     asked.append(_unexpired(request) if request.removes else lambda _, document: not document.is_removed)
     if request.from_us or request.to_us:
         asked.append(_modified(view, request))
-    if request.selection and not is_everything(parse_selection(request.selection)):
+    if request.selection and not is_everything(_parsed(request.selection)):
         asked.append(_selected(view, request))
     return _all(asked)
 
@@ -135,8 +140,8 @@ def _selected(view: View, request: VisitRequest) -> Filter:
     matches, now_us = matcher(request.selection), request.now_us
 
     def accepts(_: bytes, document: StoredDocument) -> bool:
-        subject = PlainSubject(DocumentId.parse(document.id), {}) if document.is_removed else view.subject(document)
-        return matches(subject, now_us) is True
+        known = document._replace(fields=_NO_FIELDS) if document.is_removed else document
+        return matches(view.subject(known), now_us) is True
 
     return accepts
 
@@ -162,7 +167,7 @@ def span(request: VisitRequest) -> tuple[bytes, bytes | None]:
 def _locations(request: VisitRequest) -> Iterator[bytes]:
     if request.location:
         yield request.location
-    if request.selection and (demanded := location_of(parse_selection(request.selection))) is not None:
+    if request.selection and (demanded := location_of(_parsed(request.selection))) is not None:
         yield demanded
 
 

@@ -1,0 +1,108 @@
+"""The worker pool and shares of it: how much runs at a time, what waits, what is refused, and how it ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import pytest
+
+from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
+from paperwasp.errors import Overload, PaperwaspError
+
+WAIT_SECONDS = 30
+
+
+class Gate:
+    """Work that waits to be let through, and counts how many are in it at a time."""
+
+    def __init__(self) -> None:
+        self.entered: SimpleQueue[object] = SimpleQueue()
+        self.through = threading.Semaphore(0)
+        self.inside = 0
+        self.most_inside = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, message: object) -> object:
+        with self._lock:
+            self.inside += 1
+            self.most_inside = max(self.most_inside, self.inside)
+        self.entered.put(message)
+        assert self.through.acquire(timeout=WAIT_SECONDS)
+        with self._lock:
+            self.inside -= 1
+        if isinstance(message, PaperwaspError):
+            raise message
+        return message
+
+
+def replies() -> tuple[SimpleQueue[object], Callable[[object], None]]:
+    queue: SimpleQueue[object] = SimpleQueue()
+    return queue, queue.put
+
+
+def test_a_share_runs_only_so_many_and_leaves_the_rest() -> None:
+    pool, gate = WorkerPool("test", threads=2), Gate()
+    share = PoolShare(pool, at_once=1, queue_length=3)
+    answers, reply = replies()
+    for number in range(4):
+        share.submit(gate, number, reply)
+    with pytest.raises(Overload):
+        share.submit(gate, 4, reply)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == 0
+    others, other_reply = replies()
+    pool.submit(lambda message: message, "a query", other_reply)
+    assert others.get(timeout=WAIT_SECONDS) == "a query", "the pool's other thread is free"
+    for number in range(4):
+        gate.through.release()
+        assert answers.get(timeout=WAIT_SECONDS) == number
+    share.submit(gate, 5, reply)
+    gate.through.release()
+    assert answers.get(timeout=WAIT_SECONDS) == 5
+    assert gate.most_inside == 1
+    pool.close()
+
+
+def test_an_error_lets_the_next_one_begin() -> None:
+    pool, gate = WorkerPool("test", threads=2), Gate()
+    share = PoolShare(pool, at_once=1, queue_length=3)
+    answers, reply = replies()
+    error = Overload("later")
+    share.submit(gate, error, reply)
+    share.submit(gate, 1, reply)
+    gate.through.release(2)
+    assert [answers.get(timeout=WAIT_SECONDS) for _ in range(2)] == [error, 1]
+    pool.close()
+
+
+def test_what_waits_when_the_pool_is_closed_is_refused() -> None:
+    pool, gate = WorkerPool("test", threads=1), Gate()
+    share = PoolShare(pool, at_once=1, queue_length=9)
+    answers, reply = replies()
+    for number in range(4):
+        share.submit(gate, number, reply)
+    gate.entered.get(timeout=WAIT_SECONDS)
+    pool._closed = True  # as `close` does, before it waits for what runs
+    gate.through.release()
+    pool.close()
+    found = [answers.get(timeout=WAIT_SECONDS) for _ in range(4)]
+    assert found[0] == 0
+    assert all(isinstance(answer, Overload) for answer in found[1:])
+
+
+def test_a_full_pool_refuses_the_share_too() -> None:
+    pool, gate = WorkerPool("test", threads=1, queue_length=1), Gate()
+    share = PoolShare(pool, at_once=2, queue_length=9)
+    answers, reply = replies()
+    pool.submit(gate, 0, reply)
+    gate.entered.get(timeout=WAIT_SECONDS)
+    pool.submit(gate, 1, reply)
+    share.submit(gate, 2, reply)
+    assert isinstance(answers.get(timeout=WAIT_SECONDS), Overload)
+    gate.through.release(2)
+    assert [answers.get(timeout=WAIT_SECONDS) for _ in range(2)] == [0, 1]
+    share.submit(gate, 3, reply)
+    gate.through.release()
+    assert answers.get(timeout=WAIT_SECONDS) == 3
+    pool.close()
