@@ -1,0 +1,167 @@
+"""Queries about fields imported from parents, and about weighted sets: matching, ranking, sorting, summaries.
+
+Authority: https://docs.vespa.ai/en/schemas/parent-child.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from nodes import TestNode, doc_id, put, remove, started, update
+
+from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey
+from paperwasp.content.search import Profiles, search
+from paperwasp.document.converters import GeoPosition
+from paperwasp.errors import InvalidQuery
+from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, TrueItem, WordItem
+from paperwasp.schema import parse_schemas
+
+CAMPAIGN = """schema campaign { document campaign {
+    field budget type int { indexing: attribute }
+    field title type string { indexing: attribute }
+    field tags type weightedset<string> { indexing: attribute | summary }
+    field days type array<int> { indexing: attribute }
+    field place type position { indexing: attribute }
+    field vector type tensor<float>(x[2]) { indexing: attribute | summary }
+  }
+  rank-profile tagged { first-phase { expression: attribute(tags,sport).weight }
+    match-features: attribute(tags,sport).contains attribute(tags).count attribute(tags,food).weight }
+}"""
+AD = """schema ad { document ad {
+    field campaign type reference<campaign> { indexing: attribute | summary }
+    field clicks type int { indexing: attribute | summary }
+  }
+  import field campaign.budget as budget {}
+  import field campaign.title as title {}
+  import field campaign.tags as tags {}
+  import field campaign.days as days {}
+  import field campaign.place as place {}
+  import field campaign.vector as vector {}
+  fieldset default { fields: title, tags }
+  rank-profile budgeted { first-phase { expression: attribute(budget) * 10 + attribute(clicks) }
+    match-features {
+      attribute(budget) attribute(tags).count attribute(tags,sport).weight attribute(days,1) attribute(days).count } }
+  document-summary all { summary campaign {}
+    summary budget {}
+    summary title {}
+    summary tags {}
+    summary days {}
+    summary place {}
+    summary vector {}
+    summary clicks {} }
+}"""
+SCHEMAS = dict(parse_schemas({"schemas/campaign.sd": CAMPAIGN, "schemas/ad.sd": AD}).schemas)
+PROFILES = Profiles()
+EVERYTHING = TrueItem()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[TestNode]:
+    with started(tmp_path, SCHEMAS) as running:
+        running.apply(
+            put("ski", "campaign", budget=5, title="Ski", tags={"sport": 3, "snow": 1}, days=[1, 7],
+                place=GeoPosition(1_000_000, 2_000_000)),
+            put("golf", "campaign", budget=9, title="golf", tags={"sport": 7}),
+            put("a", "ad", campaign=str(doc_id("ski", "campaign")), clicks=4),
+            put("b", "ad", campaign=str(doc_id("golf", "campaign")), clicks=1),
+            put("c", "ad", campaign=str(doc_id("ski", "campaign")), clicks=2),
+            put("lost", "ad", campaign=str(doc_id("gone", "campaign")), clicks=3),
+            put("free", "ad", clicks=5),
+        )  # fmt: skip
+        yield running
+
+
+def ask(node: TestNode, tree: Item, kind: str = "ad", **parameters: Any) -> SearchResponse:
+    return search(node.node.view(), SearchRequest(tree, (kind,), **parameters), PROFILES)
+
+
+def found(node: TestNode, tree: Item, kind: str = "ad", **parameters: Any) -> list[str]:
+    hits = ask(node, tree, kind, **parameters).hits
+    names = [hit.document_id.rsplit(":", 1)[1] for hit in hits]
+    return names if "order_by" in parameters else sorted(names)
+
+
+def test_terms_and_ranges(node: TestNode) -> None:
+    assert found(node, WordItem("title", "SKI")) == ["a", "c"]
+    assert found(node, RangeItem("budget", 6, None)) == ["b"]
+    assert found(node, WordItem("budget", "5")) == ["a", "c"]
+    assert found(node, WordItem("tags", "sport")) == ["a", "b", "c"]
+    assert found(node, WordItem("days", "7")) == ["a", "c"]
+    assert found(node, WordItem("default", "snow")) == ["a", "c"]
+    assert found(node, AndItem((WordItem("tags", "sport"), RangeItem("clicks", None, 3)))) == ["b", "c"]
+    assert found(node, OrItem((WordItem("title", "golf"), RangeItem("clicks", 5, 5)))) == ["b", "free"]
+    assert found(node, NotItem((EVERYTHING, WordItem("tags", "sport")))) == ["free", "lost"]
+
+
+def test_the_next_query_sees_what_the_parent_is_now(node: TestNode) -> None:
+    node.apply(update("ski", "campaign", budget=50))
+    assert found(node, RangeItem("budget", 50, 50)) == ["a", "c"]
+    node.apply(update("a", "ad", campaign=str(doc_id("golf", "campaign"))))
+    assert found(node, WordItem("title", "golf")) == ["a", "b"]
+    node.apply(remove("golf", "campaign"), put("gone", "campaign", title="golf"))
+    assert found(node, WordItem("title", "golf")) == ["lost"]
+
+
+def test_a_reference_is_matched_by_the_whole_id(node: TestNode) -> None:
+    assert found(node, WordItem("campaign", str(doc_id("ski", "campaign")))) == ["a", "c"]
+    assert found(node, WordItem("campaign", "ski")) == []
+
+
+def test_ranking(node: TestNode) -> None:
+    response = ask(node, RangeItem("clicks", 1, 4), rank_profile="budgeted")
+    by_name = {hit.document_id.rsplit(":", 1)[1]: hit for hit in response.hits}
+    assert [by_name[name].relevance for name in "abc"] == [54, 91, 52]
+    assert by_name["a"].match_features == {
+        "attribute(budget)": 5, "attribute(tags).count": 2, "attribute(tags,sport).weight": 3,
+        "attribute(days,1)": 7, "attribute(days).count": 2,
+    }  # fmt: skip
+    lost = by_name["lost"].match_features
+    assert lost is not None and lost["attribute(tags).count"] == 0 and lost["attribute(tags,sport).weight"] == 0
+
+
+def test_weights_of_keys(node: TestNode) -> None:
+    hits = ask(node, EVERYTHING, "campaign", rank_profile="tagged").hits
+    assert [hit.relevance for hit in hits] == [7, 3]
+    assert hits[1].match_features == {
+        "attribute(tags,sport).contains": 1, "attribute(tags).count": 2, "attribute(tags,food).weight": 0,
+    }  # fmt: skip
+
+
+def test_sorting(node: TestNode) -> None:
+    def order(*keys: SortKey) -> list[str]:
+        return found(node, EVERYTHING, order_by=keys)
+
+    assert order(SortKey("budget", True), SortKey("clicks", False)) == ["b", "c", "a", "lost", "free"]
+    assert order(SortKey("title", False), SortKey("clicks", False)) == ["lost", "free", "b", "c", "a"]
+
+
+def test_summaries(node: TestNode) -> None:
+    hits = ask(node, EVERYTHING, summary="all").hits
+    fields = {hit.document_id.rsplit(":", 1)[1]: orjson.loads(hit.fields) for hit in hits}
+    assert fields["a"] == {
+        "campaign": "id:n:campaign::ski", "budget": 5, "title": "Ski", "tags": {"sport": 3, "snow": 1},
+        "days": [1, 7], "place": {"lat": 2.0, "lng": 1.0}, "clicks": 4,
+    }  # fmt: skip
+    assert fields["lost"] == {"campaign": "id:n:campaign::gone", "clicks": 3}
+    [hit] = ask(node, WordItem("title", "golf"), summary_fields=("budget", "clicks")).hits
+    assert orjson.loads(hit.fields) == {"budget": 9, "clicks": 1}
+
+
+def test_what_is_not_searched_yet_says_so(node: TestNode) -> None:
+    for name in ("vector", "place"):
+        with pytest.raises(InvalidQuery, match=f"Field '{name}' of type .* is not searched yet"):
+            ask(node, WordItem(name, "1"))
+
+
+def test_an_earlier_view_shows_what_was_then(node: TestNode) -> None:
+    view = node.node.view()
+    node.apply(put("gone", "campaign", budget=5, title="gone"), remove("ski", "campaign"))
+    for number in range(300):
+        node.apply(put(f"new{number}", "ad", campaign=str(doc_id(f"more{number}", "campaign"))))
+    request = SearchRequest(RangeItem("budget", 5, 5), ("ad",))
+    assert search(view, request, PROFILES).total_count == 2
+    assert search(node.node.view(), request, PROFILES).total_count == 1
