@@ -2,7 +2,7 @@
 
 Workers have documents of their own and send one request after the other, so that each knows what its documents are. A
 request without an answer may have been executed or not, each document of a bulk operation for itself: after a restart,
-what is read must be one of these. PAPERWASP_MODEL_OPERATIONS says how many operations (default 4000; millions find
+what is read must be one of these. PAPERWASP_MODEL_OPERATIONS says how many operations (default 3000; millions find
 more), PAPERWASP_MODEL_SEED which ones; failures tell the seed.
 """
 
@@ -25,12 +25,12 @@ from music import SERVICES
 from running import RunningService, running_service
 from service_model import SCHEMA, Document, Draw, changed, same, shown
 
-OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "4000"))
+OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "3000"))
 SEED = int(os.environ.get("PAPERWASP_MODEL_SEED", "0")) or random.SystemRandom().randrange(2**32)
 WORKERS = 8
 KEYS = 25
 """Documents of one worker."""
-ROUND_OPERATIONS = max(800, OPERATIONS // 200)
+ROUND_OPERATIONS = max(1000, OPERATIONS // 200)
 """Between two kills, on the average."""
 Possible = dict[str, list[Document | None]]
 """Document id → what it may be."""
