@@ -17,6 +17,10 @@ VALUE_DEPTH: Final = 100
 """Nesting of objects and arrays in a value of a struct that holds itself."""
 FIELD_PATH_STEPS: Final = 50
 """Of the path to one place in a field."""
+UPDATE_PLACES: Final = 10_000
+"""Operations at places within fields in one update."""
+UPDATE_WALKS: Final = 100
+"""Of these, at places that are each element of an array or map."""
 PREDICATE_DEPTH: Final = 50
 """Nesting of parentheses in one predicate of a document."""
 PREDICATE_CHARACTERS: Final = 1024 * 1024
@@ -94,7 +98,7 @@ DOCUMENT_TIMEOUT_MS: Final = 180_000
 OPERATION_QUEUE_BYTES: Final = 256 * 1024 * 1024
 """Of the bodies of such operations; a single larger one is taken when none waits."""
 OPERATION_QUEUE_LENGTH: Final = 4096
-"""Operations accepted and not yet written to the log; one more is answered with 429."""
+"""Operations accepted and not yet written to the log; one more is refused, and waits in the container that sent it."""
 DOCUMENT_QUEUE_LENGTH: Final = 256
 """Messages that wait in a container because their content cluster has no room; one more is answered with 429."""
 DOCUMENT_QUEUE_SECONDS: Final = 3.0
