@@ -462,8 +462,8 @@ def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:
             assert found == typed.get(field.name), f"document {name}, field {field.name}"
 
 
-def check_stored(view: View, documents: Mapping[int, Fields | None]) -> None:
-    """The store has the documents, with their rows, and tombstones of no others."""
+def check_stored(view: View, documents: Mapping[int, Fields | None]) -> set[str]:
+    """The store has the documents, with their rows, and tombstones of no others; gives the names of those."""
     there = {str(name) for name, fields in documents.items() if fields is not None}
     found, removed = set(), set()
     for gid, document in view.store.scan(removes=True):
@@ -471,3 +471,4 @@ def check_stored(view: View, documents: Mapping[int, Fields | None]) -> None:
         assert document.is_removed or view.gid(document.lid) == gid
         assert document.is_removed or int(view.timestamps[document.lid]) >= document.timestamp_us
     assert found == there and not removed & there
+    return removed

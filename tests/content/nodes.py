@@ -82,12 +82,16 @@ class TestNode:
     log: FileOperationLog
 
     def apply(self, *operations: Operation) -> list[Any]:
+        """Whether there was a document, or the error, for each of operations that are submitted together."""
+        return [getattr(outcome, "existed", outcome) for outcome in self.outcomes(*operations)]
+
+    def outcomes(self, *operations: Operation) -> list[Any]:
         """The outcomes, or errors, of operations that are submitted together."""
         answers: list[Any] = [None] * len(operations)
         waiting, done = set(range(len(operations))), Event()
 
         def answer(place: int, outcome: object) -> None:
-            answers[place] = getattr(outcome, "existed", outcome)
+            answers[place] = outcome
             waiting.discard(place)
             if not waiting:
                 done.set()

@@ -12,6 +12,7 @@ Columnar: puts of one document type that follow each other are applied together 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
@@ -209,14 +210,15 @@ class _Batch:
         state.timestamps.array[lid] = entry.timestamp_us
 
     def _reindex(self, place: int, entry: Entry) -> None:
-        """Puts a document again as it is, if it is there and was not put just now."""
+        """Puts a document again as it is, also its time, if it is there and was not put just now."""
         state = self._state
         if entry.gid in self._run_gids:
             self._outcomes[place] = _EXISTED
         elif (lid := state.gid_map.find_one(entry.gid)) is not None:
             self._outcomes[place] = _EXISTED
             body = state.fields_of(self._stored(entry, lid))
-            self._add(place, entry, state.codecs[entry.document_type].decode(body), body)
+            as_it_is = replace(entry, timestamp_us=int(state.timestamps.array[lid]))
+            self._add(place, as_it_is, state.codecs[entry.document_type].decode(body), body)
 
     def _add_updated(self, place: int, entry: Entry, fields: dict[str, Any]) -> None:
         """Puts a document as the updates make it."""

@@ -117,7 +117,7 @@ class Layout:
         for name, schema in wanted.items():
             number = self.types[name].number if name in self.types else next(free)
             fields = _fields_of(schema, modes.get(name, INDEX_MODE) == INDEX_MODE)
-            types[name] = TypeLayout(name, number, fields, schema.document.inherits)
+            types[name] = TypeLayout(name, number, fields, _ancestors(name, wanted))
         return Layout(generation, types)
 
     def to_bytes(self) -> bytes:
@@ -134,6 +134,18 @@ class Layout:
 
 
 EMPTY: Final = Layout(0, {})
+
+
+def _ancestors(name: str, schemas: Mapping[str, Schema]) -> tuple[str, ...]:
+    """The document types that one inherits, and that those inherit, as far as their schemas are here."""
+    found: list[str] = []
+    waiting = [name]
+    while waiting:
+        schema = schemas.get(waiting.pop())
+        parents = schema.document.inherits if schema is not None else ()
+        waiting += [parent for parent in parents if parent not in found]
+        found += [parent for parent in parents if parent not in found]
+    return tuple(sorted(found))
 
 
 def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:

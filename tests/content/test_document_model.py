@@ -1,0 +1,137 @@
+"""Every operation on every type of field, checkpoints, restarts, crashes, other schemas, pruning and reindexing,
+against the plain model of `document_model`. A start gives new lids."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from document_model import (
+    VARIANTS,
+    Fields,
+    attributes_of,
+    check_columns,
+    check_stored,
+    random_deed,
+    variant_schema,
+)
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from nodes import reindexed, start
+
+from paperwasp import limits
+from paperwasp.content.messages import ReindexRequest
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Outcome
+
+DOCUMENTS = 6
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick() -> Iterator[None]:
+    """Nothing here loses power, and syncs take most of the time. A start gives new lids early."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        patch.setattr(os, "fdatasync", lambda _: None)
+        patch.setattr(limits, "DEAD_ROWS_LEAST", 10)
+        yield
+
+
+class DocumentModel(RuleBasedStateMachine):
+    """`documents` is what the node should hold; `removed` the tombstones that it should keep."""
+
+    @initialize(variant=st.integers(0, VARIANTS - 1))
+    def begin(self, variant: int) -> None:
+        self.path = Path(tempfile.mkdtemp())
+        self.variant, self.generation = variant, 1
+        self.node = start(self.path, {"thing": variant_schema(variant)})
+        self.documents: dict[int, Fields | None] = dict.fromkeys(range(DOCUMENTS))
+        self.removed: set[int] = set()
+        self.times: dict[int, int] = {}
+
+    @rule(seeds=st.lists(st.integers(0, 2**32), max_size=12))
+    def apply(self, seeds: list[int]) -> None:
+        """A batch. What was changed has a new time, and nothing else has."""
+        deeds = [random_deed(random.Random(seed), DOCUMENTS) for seed in seeds]
+        attributes = attributes_of(self.variant)
+        latest_us = max(self.times.values(), default=0)
+        expected, touched = [], set()
+        for deed in deeds:
+            fields = self.documents[deed.name]
+            expected.append(Outcome(fields is not None, deed.refusal(fields)))
+            if deed.touches(fields):
+                self.documents[deed.name] = deed.after(fields, attributes)
+                touched.add(deed.name)
+                (self.removed.add if deed.kind == "remove" else self.removed.discard)(deed.name)
+        assert self.node.outcomes(*[deed.operation() for deed in deeds]) == expected
+        found = self.found_times()
+        assert all(found[name] > latest_us for name in touched)
+        assert {name: time for name, time in found.items() if name not in touched} == {
+            name: time for name, time in self.times.items() if name not in touched
+        }
+        self.times = found
+
+    @rule(wanted=st.integers(1, 5), place=st.floats(0, 1))
+    def prune(self, wanted: int, place: float) -> None:
+        """Old tombstones go, and nothing else."""
+        times = sorted(self.times.values())
+        before_us = times[int(place * (len(times) - 1))] if times else 1
+        while self.node.node.prune(before_us, wanted) == wanted:
+            pass
+        self.removed = {name for name in self.removed if self.times[name] >= before_us}
+        there = {name for name, fields in self.documents.items() if fields is not None}
+        self.times = {name: time for name, time in self.times.items() if name in self.removed | there}
+
+    @rule(variant=st.integers(0, VARIANTS - 1))
+    def change_schema(self, variant: int) -> None:
+        self.variant, self.generation = variant, self.generation + 1
+        self.node.node.configure(self.generation, {"thing": variant_schema(variant)})
+
+    @rule()
+    def write_checkpoint(self) -> None:
+        self.node.node.checkpoint()
+
+    @rule(ending=st.sampled_from(["close", "crash"]))
+    def restart(self, ending: str) -> None:
+        (self.node.close if ending == "close" else self.node.crash)()
+        self.node = start(self.path, None)
+
+    @rule()
+    def reindex(self) -> None:
+        """Changes nothing, not even the time of the last change."""
+        reindexed(self.node.node, ReindexRequest("thing"))
+
+    def found_times(self) -> dict[int, int]:
+        view = self.node.node.view()
+        found = (document for _, document in view.store.scan(removes=True))
+        return {int(DocumentId.parse(document.id).user_specified): view.timestamp_of(document) for document in found}
+
+    @invariant()
+    def holds_the_documents(self) -> None:
+        if not hasattr(self, "node"):
+            return
+        assert {name: self.node.get(name, "thing") for name in range(DOCUMENTS)} == self.documents
+        view = self.node.node.view()
+        check_columns(view, self.documents)
+        assert check_stored(view, self.documents) == {str(name) for name in self.removed}
+        assert self.found_times() == self.times
+
+    def teardown(self) -> None:
+        if hasattr(self, "node"):
+            self.node.close()
+            shutil.rmtree(self.path)
+
+
+TestDocumentModel = DocumentModel.TestCase
+TestDocumentModel.settings = settings(
+    max_examples=int(os.environ.get("PAPERWASP_MODEL_EXAMPLES", "6")),
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
