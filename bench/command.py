@@ -7,10 +7,10 @@ import sys
 
 from rich.console import Console
 
-from bench import deploy, feed, http_query, start, top_k
+from bench import deploy, documents, feed, http_query, start, top_k
 from bench.report import Report
 
-BENCHMARKS = ("top_k", "feed", "http_query", "start", "start_full", "memory", "deploy")
+BENCHMARKS = ("top_k", "feed", "update", "documents", "http_query", "start", "start_full", "memory", "deploy")
 
 
 def main() -> None:
@@ -34,6 +34,10 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         top_k.run(report, _top_k_options(arguments))
     elif name == "feed":
         feed.run(report, feed.Options(**count))
+    elif name == "update":
+        documents.run_update(report, documents.Options(**count))
+    elif name == "documents":
+        documents.run_read(report, documents.Options(**count))
     elif name == "http_query":
         http_query.run(report, http_query.Options(**count))
     elif name == "deploy":

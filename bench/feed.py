@@ -6,6 +6,7 @@ must find every document.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -27,7 +28,7 @@ from bench.report import Report, Row
 from bench.service import Running, data_directory, paperwasp, process
 
 DOCUMENT_BYTES = 1024
-LEAST_RATIO = 0.35
+LEAST_RATIO = 0.4
 
 
 @dataclass(frozen=True)
@@ -47,27 +48,34 @@ class Fed:
 
 def run(report: Report, options: Options) -> None:
     file = feed_file(options.documents_count)
-    ours, ceiling = [], []
+    ours, most = [], []
     for _ in range(options.repeats):
-        with process([sys.executable, str(Path(__file__).with_name("ceiling.py")), str(_free_port())]) as server:
-            ceiling.append(feed(server, file))
+        with ceiling() as server:
+            most.append(feed(server, file))
         with data_directory() as data, paperwasp(data) as server:
             ours.append(feed(server, file))
             found = server.count()
         if found != options.documents_count:
             raise AssertionError(f"{found} of {options.documents_count} documents found after the last acknowledgement")
     report.remark("feed: the first query after the last acknowledgement found every document")
-    mine, most = (statistics.median(fed.rate for fed in runs) for runs in (ours, ceiling))
+    rate, limit = (statistics.median(fed.rate for fed in runs) for runs in (ours, most))
     report.add(
         Row(
             f"vespa feed, {options.documents_count:,} documents of 1 KB",
-            f"{mine:,.0f}/s, {_cpu(ours)}",
-            f"JSON decoded only {most:,.0f}/s, {_cpu(ceiling)}",
-            f"{mine / most:.2f}",
+            f"{rate:,.0f}/s, {_cpu(ours)}",
+            f"JSON decoded only {limit:,.0f}/s, {_cpu(most)}",
+            f"{rate / limit:.2f}",
             f"≥ {LEAST_RATIO} of the ceiling",
-            mine / most >= LEAST_RATIO,
+            rate / limit >= LEAST_RATIO,
         )
     )
+
+
+@contextlib.contextmanager
+def ceiling() -> Iterator[Running]:
+    """The server that only decodes the JSON."""
+    with process([sys.executable, str(Path(__file__).with_name("ceiling.py")), str(_free_port())]) as server:
+        yield server
 
 
 def _cpu(runs: list[Fed]) -> str:

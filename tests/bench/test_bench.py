@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import vespacli
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +23,8 @@ from bench.report import Report, Row, Times
 from bench.top_k import LEAST_DOCUMENTS, Task, _measure, _row
 
 from bench import corpus as corpora
-from bench import http_query
+from bench import documents, http_query, service
+from bench import feed as feed_benchmark
 
 SEED = 5
 
@@ -149,3 +151,30 @@ def test_queries_are_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = (list(itertools.islice(http_query.requests("body", "body"), 20)) for _ in range(2))
     assert first == second
     assert all(path.startswith("/search/?yql=select") and path.endswith("ranking=body") for path in first)
+
+
+@given(st.integers(0, 10**6))
+def test_updates_change_one_attribute(number: int) -> None:
+    line = documents.update(number)
+    assert line.count("\n") == 1
+    assert json.loads(line)["update"] == json.loads(document(number, "", "x" * 1100))["put"]
+    assert 1990 <= json.loads(line)["fields"]["year"]["assign"] < 2026
+
+
+def test_a_few_documents_can_be_read_visited_and_updated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with 50 documents: everything is found, and every figure is there. The decode-only server stands aside."""
+    monkeypatch.setattr(corpora, "records", lambda: iter([("one two", "three four " * 200)] * 50))
+    for module in (service, feed_benchmark, documents):
+        monkeypatch.setattr(module, "CACHE", tmp_path)
+    monkeypatch.setattr(feed_benchmark, "records", corpora.records)
+    monkeypatch.setattr(feed_benchmark, "vespa_cli", _installed_cli)
+    report, options = Report(), documents.Options(documents_count=50, gets_count=20, repeats=1)
+    documents.run_update(report, options)
+    documents.run_read(report, options)
+    assert [row.ours != "" for row in report.rows] == [True] * 6
+    assert report.rows[-1].met is True
+
+
+def _installed_cli() -> Path:
+    folder = Path(vespacli.__file__).parent / "go-binaries"
+    return next(folder.glob("*linux_amd64/bin/vespa"))
