@@ -93,7 +93,7 @@ def _read_body(request: Request, options: Options, routes: Routes) -> tuple[Body
     """The body with the condition and `create` of the request: those of the query string win over those in the body."""
     routes.check_size(len(request.body))
     body = read_body(request.body)
-    condition = options.condition if options.condition is not None else body.condition
+    condition = options.condition or body.condition or None  # an empty one is none
     create = options.create if options.create is not None else body.create
     if condition is not None:
         routes.check_condition(condition)
