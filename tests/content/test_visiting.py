@@ -5,8 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
+from threading import Event, Thread
 from typing import Any
 
 import orjson
@@ -245,3 +247,40 @@ def test_a_removed_type_is_not_visited(tmp_path: Path) -> None:
         node.apply(put(1), put(1, "book"), Remove(doc_id(2)))
         assert ids(visited(node, document_types=("music", "film"))) == ["id:n:music::1"]
         assert visited(node, document_types=("film",), id_prefixes=("id:n:film:",)) == []
+
+
+def test_visits_while_another_thread_writes(tmp_path: Path) -> None:
+    """Each document is seen once in each visit, whole: two fields that are changed together are never seen apart."""
+    documents, visits = 60, 25
+    done = Event()
+    with started(tmp_path) as node:
+        node.apply(*(put(name, plays=0, sizes=[0], genre="old") for name in range(documents)))
+
+        def write() -> None:
+            random = Random(7)
+            for number in count(1):
+                if done.is_set():
+                    return
+                name = random.randrange(documents)
+                both = update(name, plays=number, sizes=[number])
+                replaced = put(name, plays=number, sizes=[number], genre="new")
+                in_place = update(random.randrange(documents), year=number)
+                node.apply(
+                    both if number % 3 else replaced, in_place, put(f"new {number}"), remove(f"new {number - 9}")
+                )
+
+        writer = Thread(target=write)
+        writer.start()
+        last: dict[str, tuple[int, int]] = {}
+        try:
+            for _ in range(visits):
+                found = {id: orjson.loads(fields or b"") for id, fields in visited(node, documents=9)}
+                base = [found[doc_id(name).text] for name in range(documents)]
+                assert [fields["plays"] for fields in base] == [fields["sizes"][0] for fields in base]
+                for id, fields in found.items():
+                    now = (fields.get("plays", 0), fields.get("year", 0))
+                    assert now[0] >= last.get(id, (0, 0))[0], "a later visit sees no older document"
+                    last[id] = now
+        finally:
+            done.set()
+            writer.join()

@@ -22,6 +22,7 @@ from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.content.selected import matcher, oldest_tombstone_us
 from paperwasp.content.view import View
+from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import InvalidInput
 from paperwasp.selection import is_everything, location_of, parse_selection
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
@@ -89,8 +90,8 @@ def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], by
     """What is given of a document; None: it was removed."""
     fields_of, fields, tensor_form = view.fields_of, request.fields, request.tensor_form
     if fields is not None and not fields:
-        return lambda document: None if document.is_removed else _NO_FIELDS
-    return lambda document: None if document.is_removed else fields_of(document, fields, tensor_form)
+        return lambda document: None if document.lid == NO_LID else _NO_FIELDS
+    return lambda document: None if document.lid == NO_LID else fields_of(document, fields, tensor_form)
 
 
 def filter_of(view: View, request: VisitRequest) -> Filter:
@@ -99,29 +100,25 @@ def filter_of(view: View, request: VisitRequest) -> Filter:
     Errors: InvalidInput for a selection that is none.
     """
     asked: list[Filter] = [_identity(view, request)]
-    asked.append(_unexpired(request) if request.removes else lambda _, document: not document.is_removed)
+    if request.removes:
+        asked.append(_unexpired(request))
     if request.from_us or request.to_us:
         asked.append(_modified(view, request))
     if request.selection and not is_everything(_parsed(request.selection)):
         asked.append(_selected(view, request))
-    return _all(asked)
-
-
-def _all(asked: list[Filter]) -> Filter:
-    if len(asked) == 2:  # what most visits ask, of every document there is
-        first, second = asked
-        return lambda gid, document: first(gid, document) and second(gid, document)
+    if len(asked) == 1:
+        return asked[0]
     return lambda gid, document: all(accepts(gid, document) for accepts in asked)
 
 
 def _identity(view: View, request: VisitRequest) -> Filter:
-    """By the document's id: its namespace and type, and what lies together with it."""
-    known = view.layout.types
+    """By the document's id, its namespace and type; and whether it is there, if it must be."""
+    known, hidden_lid = view.layout.types, None if request.removes else NO_LID
     if request.id_prefixes:
         prefixes = tuple(prefix for prefix in request.id_prefixes if type_of_id(prefix) in known)
-        return lambda _, document: document.id.startswith(prefixes)
+        return lambda _, document: document.lid != hidden_lid and document.id.startswith(prefixes)
     types = frozenset(request.document_types) & known.keys()
-    return lambda _, document: document.id.split(":", 3)[2] in types
+    return lambda _, document: document.lid != hidden_lid and document.id.split(":", 3)[2] in types
 
 
 def _unexpired(request: VisitRequest) -> Filter:
