@@ -23,7 +23,7 @@ from paperwasp.container.state import Running, StateApi
 from paperwasp.content.service import address_of
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted
+from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.routing import Router
 
@@ -68,6 +68,8 @@ class ContainerApp:
 
     async def handle(self, request: Request) -> Answer:
         """The answer. Errors: what is wrong with a body of CBOR, or a request that is for no interface."""
+        if not mentions_cbor(request):
+            return await self._answer(request)
         request = await as_json_request(request)
         answer = await self._answer(request)
         return answer if _is_search(request.raw_path) else await as_accepted(request, answer)  # it knows `format`

@@ -40,6 +40,12 @@ _RANGES: Final[Mapping[str, tuple[str, ...]]] = {
 """Media type → what accepts it, the most specific first. Whoever does not name CBOR does not get it."""
 
 
+def mentions_cbor(request: Request) -> bool:
+    """Whether anything here concerns the request at all. Cheap: most requests are documents fed as JSON."""
+    headers = request.headers
+    return "cbor" in headers.get("content-type", "").lower() or "cbor" in headers.get("accept", "").lower()
+
+
 async def as_json_request(request: Request) -> Request:
     """The request with a body of JSON, where it was CBOR. Errors: InvalidInput."""
     if request.content_type != CBOR or not request.body:
