@@ -240,6 +240,16 @@ def test_weights_of_attributes_take_whole_operands() -> None:
     assert updated(WORDS, {"a": -7}, {"f": {"match": {"element": "a", "divide": 2}}}, is_attribute=True) == {"a": -3}
 
 
+def test_many_places_of_a_large_map_are_changed_at_once() -> None:
+    types: dict[str, DataType] = {"f": map_of(STRING, INT)}
+    before = {str(number): number for number in range(100_000)}
+    body = {f"f{{{number}}}": {"increment": 1} for number in range(0, 20_000, 2)}
+    found = UpdateReader(DocumentType("test", types)).read(body)
+    after = updated_fields({"f": before}, found, types, frozenset())["f"]
+    assert after == {key: n + (n < 20_000 and n % 2 == 0) for key, n in before.items()}
+    assert before["0"] == 0
+
+
 def test_several_fields_and_one_that_is_gone() -> None:
     types: dict[str, DataType] = {"a": INT, "b": STRING}
     found = UpdateReader(DocumentType("test", types)).read({"a": {"increment": 1}, "b": {"assign": "x"}})

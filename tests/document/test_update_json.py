@@ -147,6 +147,9 @@ def test_refuses(body: str, message: str) -> None:
         ("folder" + ".sub" * limits.FIELD_PATH_STEPS + ".", "A field path has at most"),
         ("words{" * 100_000, "Key '"),
         ('words{"' + "\\\\" * 100_000, "is incomplete"),
+        ("words{" + " " * 100_000, "Key '"),
+        ('words{"a"' + " " * 100_000, "is incomplete"),
+        ("scores[$" + "x" * 100_000, "Array subscript must be closed"),
         ("scores" + "[0]" * 100_000, "has no elements"),
     ],
 )
@@ -158,6 +161,13 @@ def test_long_paths(path: str, message: str) -> None:
 def test_paths_come_after_whole_fields() -> None:
     found = READER.read({"scores[0]": {"assign": 1}, "scores": {"assign": [5]}, "scores[1]": {"assign": 2}})
     assert [update.path for update in found] == [(), (Index(0),), (Index(1),)]
+
+
+def test_an_update_names_so_many_places() -> None:
+    with pytest.raises(InvalidInput, match="at most 10000 operations at places within fields"):
+        READER.read({f"scores[{place}]": {"assign": 1} for place in range(limits.UPDATE_PLACES + 1)})
+    with pytest.raises(InvalidInput, match="at most 100 operations on each element"):
+        READER.read({f"staff[${'x' * size}].name": {"assign": "a"} for size in range(1, limits.UPDATE_WALKS + 2)})
 
 
 def test_the_text_of_a_path_is_canonical() -> None:

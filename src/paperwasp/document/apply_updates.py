@@ -1,6 +1,7 @@
 """What updates make of values: pure functions of value, update and type. They never fail for what the reader accepted.
 
-A value is None where it is unset. Values are shared, so none is changed: what changes is made anew along the path.
+A value is None where it is unset. Values are shared, so none is changed: what changes is made anew along the path,
+once for all updates that are applied together.
 
 Vespa: document/src/vespa/document/update; https://docs.vespa.ai/en/reference/schemas/document-json-format.html#update
 """
@@ -37,6 +38,8 @@ from paperwasp.tensor import modify
 from paperwasp.tensor.value import Tensor
 
 Steps = tuple[Step, ...]
+Owned = dict[int, Any]
+"""Containers by their identity, which they keep as long as they are here."""
 
 _SIZED: Final = (str, bytes, list, dict)
 
@@ -52,11 +55,12 @@ def updated_fields(
     `attributes`: the fields that are attributes. An update of a field that is not in `types` does nothing.
     """
     changed = dict(fields)
+    owned: Owned = {}
     for update in updates:
         name = update.field
         if name not in types:
             continue
-        value = updated_value(changed.get(name), update, types[name], name in attributes)
+        value = updated_value(changed.get(name), update, types[name], name in attributes, owned)
         if value is None:
             changed.pop(name, None)
         else:
@@ -64,11 +68,18 @@ def updated_fields(
     return changed
 
 
-def updated_value(value: Value | None, update: FieldUpdate, data_type: DataType, is_attribute: bool) -> Value | None:
-    """The value of a field after one update; None: unset, as empty text, arrays, maps and sets are."""
+def updated_value(
+    value: Value | None, update: FieldUpdate, data_type: DataType, is_attribute: bool, owned: Owned | None = None
+) -> Value | None:
+    """The value of a field after one update; None: unset, as empty text, arrays, maps and sets are.
+
+    `owned`: arrays and maps that updates before this one have made, which nobody else has seen.
+    """
     action, path = update.action, update.path
     if path:
-        found = _Change(action, _kind(path, data_type, is_attribute)).at(value, path, data_type)
+        found = _Change(action, _kind(path, data_type, is_attribute), {} if owned is None else owned).at(
+            value, path, data_type
+        )
     else:
         kind = arithmetic.of_attribute if is_attribute else arithmetic.of_value
         found = _ACTIONS[type(action)](action, value, data_type, kind)
@@ -81,6 +92,7 @@ class _Change:
 
     action: Action
     kind: arithmetic.Kind
+    owned: Owned
     variables: dict[str, int | Value] = field(default_factory=dict)
 
     def at(self, value: Value | None, steps: Steps, data_type: DataType) -> Value | None:
@@ -88,6 +100,14 @@ class _Change:
         if not steps:
             return _ACTIONS[type(self.action)](self.action, value, data_type, self.kind)
         return _STEPS[type(steps[0])](self, value, steps[0], steps[1:], data_type)
+
+    def own(self, container: Any) -> Any:
+        """The container, or a copy of it that may be changed."""
+        if id(container) in self.owned:
+            return container
+        copy = container.copy()
+        self.owned[id(copy)] = copy
+        return copy
 
     def beyond(self, step: Step, value: Value | None, steps: Steps, data_type: DataType) -> Value | None:
         """As `at`; `value`: what `step` leads to from a value of `data_type`."""
@@ -109,20 +129,25 @@ def _into_member(change: _Change, value: Any, step: Member, steps: Steps, data_t
         position = GeoPosition(*value) if value else GeoPosition(0, 0)
         found = change.beyond(step, getattr(position, step.name), steps, data_type)
         return value if found is None else position._replace(**{step.name: found})
-    return _replaced(value, step.name, change.beyond(step, (value or {}).get(step.name), steps, data_type))
+    return _replaced(change, value, step.name, change.beyond(step, (value or {}).get(step.name), steps, data_type))
 
 
 def _into_key(change: _Change, value: Any, step: Key, steps: Steps, data_type: DataType) -> Value | None:
-    return _replaced(value, step.key, change.beyond(step, (value or {}).get(step.key), steps, data_type))
+    return _replaced(change, value, step.key, change.beyond(step, (value or {}).get(step.key), steps, data_type))
 
 
-def _replaced(entries: dict[Value, Value] | None, key: Value, item: Value | None) -> dict[Value, Value] | None:
+def _replaced(
+    change: _Change, entries: dict[Value, Value] | None, key: Value, item: Value | None
+) -> dict[Value, Value] | None:
     """The entries with another value of a key; None: without it."""
     if item is (entries or {}).get(key):
         return entries
+    found: dict[Value, Value] = change.own({} if entries is None else entries)
     if item is None:
-        return {name: other for name, other in (entries or {}).items() if name != key}
-    return {**(entries or {}), key: item}
+        del found[key]
+    else:
+        found[key] = item
+    return found
 
 
 def _into_index(change: _Change, value: Any, step: Index, steps: Steps, data_type: DataType) -> Value | None:
@@ -137,7 +162,9 @@ def _into_element(
     element = change.beyond(step, value[index], steps, data_type)
     if element is value[index]:
         return value
-    return [*value[:index], *(() if element is None else (element,)), *value[index + 1 :]]
+    found: list[Value] = change.own(value)
+    found[index : index + 1] = [] if element is None else [element]
+    return found
 
 
 def _into_each(change: _Change, value: Any, step: Each, steps: Steps, data_type: DataType) -> Value | None:
@@ -164,7 +191,7 @@ def _into_bound(change: _Change, value: Any, step: Each, steps: Steps, data_type
         return _into_element(change, value, step, place, steps, data_type) if type(place) is int else value
     if place not in value:
         return value
-    return _replaced(value, place, change.beyond(step, value[place], steps, data_type))
+    return _replaced(change, value, place, change.beyond(step, value[place], steps, data_type))
 
 
 def _into_match(change: _Change, value: Any, step: Match, steps: Steps, data_type: DataType) -> Value | None:
@@ -174,7 +201,7 @@ def _into_match(change: _Change, value: Any, step: Match, steps: Steps, data_typ
     if step.element not in weights and not data_type.create_if_nonexistent:
         return value
     weight = change.beyond(step, weights.get(step.element, 0), steps, data_type)
-    return _replaced(value, step.element, None if weight == 0 and data_type.remove_if_zero else weight)
+    return _replaced(change, value, step.element, None if weight == 0 and data_type.remove_if_zero else weight)
 
 
 _STEPS: Final[Mapping[type[Step], Callable[..., Value | None]]] = {

@@ -35,9 +35,9 @@ from paperwasp.document.updates import Each, Index, Key, Match, Member, Step
 
 _IS_PATH: Final = re.compile(r"[.\[{]")
 _NAME: Final = re.compile(r"[^.\[{]*")
-_QUOTED_KEY: Final = re.compile(r'\{\s*"((?:[^"\\]|\\["\\])*+)"\s*\}')
-_BARE_KEY: Final = re.compile(r"\{\s*([^}]*)\}")
-_INDEX: Final = re.compile(r"\[(?:([0-9]{1,10})|\$([^\]]*))\]")
+_QUOTED_KEY: Final = re.compile(r'\{\s*+"((?:[^"\\]|\\["\\])*+)"\s*+\}')
+_BARE_KEY: Final = re.compile(r"\{\s*+([^}]*+)\}")
+_INDEX: Final = re.compile(r"\[(?:([0-9]{1,10})|\$([^\]]*+))\]")
 _ESCAPED: Final = re.compile(r"\\(.)")
 _LARGEST_INDEX: Final = 2**31 - 1
 

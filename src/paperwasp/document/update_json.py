@@ -36,6 +36,7 @@ from paperwasp.document.updates import (
     AddCells,
     Assign,
     Calculate,
+    Each,
     FieldUpdate,
     Match,
     ModifyCells,
@@ -101,6 +102,8 @@ class UpdateReader:
             except _WrongValue as error:
                 where = f"In document '{document_id}': " if document_id else ""
                 raise InvalidInput(f"{where}{error}") from None
+        if path_updates:
+            _check_count(path_updates)
         return (*updates, *path_updates)
 
     def _read_path(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
@@ -116,6 +119,14 @@ class UpdateReader:
             if action in (Take(), Assign(None)):
                 _check_removable(self._type.fields[path.field], path.steps)
             yield FieldUpdate(path.field, action, path.steps)
+
+
+def _check_count(updates: list[FieldUpdate]) -> None:
+    """Errors: InvalidInput for an update that would take too long to apply."""
+    if len(updates) > limits.UPDATE_PLACES:
+        raise InvalidInput(f"An update has at most {limits.UPDATE_PLACES} operations at places within fields")
+    if sum(any(isinstance(step, Each) for step in update.path) for update in updates) > limits.UPDATE_WALKS:
+        raise InvalidInput(f"An update has at most {limits.UPDATE_WALKS} operations on each element of a field")
 
 
 def _unique(updates: list[FieldUpdate], places: set[tuple[str, tuple[Step, ...]]]) -> list[FieldUpdate]:
