@@ -171,6 +171,9 @@ class FileOperationLog:
     def close(self) -> None:
         with self._lock:
             if self._descriptor >= 0:
+                with suppress(OSError):
+                    if self._has_rest:
+                        self._cut_rest()
                 os.close(self._descriptor)
             self._descriptor = -1
             self._broken = "is closed"
