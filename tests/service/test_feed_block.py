@@ -111,3 +111,34 @@ def test_expired_documents_go_by_themselves(tmp_path: Path) -> None:
         assert left == 9
         assert client.get("/document/v1/ns/music/docid/1960").status_code == 404
         assert client.get("/document/v1/ns/music/docid/1961").status_code == 200
+
+
+def test_documents_go_with_what_their_parent_says(tmp_path: Path) -> None:
+    """When a document is fed its imported field is not known, and null; garbage collection knows it.
+
+    Authority: https://docs.vespa.ai/en/reference/document-select-language.html#null-behavior-with-imported-fields
+    """
+    documents = (
+        '<documents garbage-collection="true" garbage-collection-interval="1">'
+        '<document type="parent" mode="index" global="true"/>'
+        '<document type="child" mode="index" selection="child.a == null or child.a &gt; 5"/></documents>'
+    )
+    plain = '<documents><document type="music" mode="index"/></documents>'
+    attribute = "{ indexing: summary | attribute }"
+    child = f"field ref type reference<parent> {attribute} }} import field ref.a as a {{}}"
+    package = {
+        "services.xml": SERVICES.replace(plain, documents),
+        "schemas/parent.sd": f"schema parent {{ document parent {{ field a type int {attribute} }} }}",
+        "schemas/child.sd": f"schema child {{ document child {{ {child} }}",
+    }
+    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+        active(service.deploy(package))
+        for number in (3, 8):
+            body = {"fields": {"a": number}}
+            assert client.post(f"/document/v1/ns/parent/docid/{number}", json=body).status_code == 200
+        for number in (8, 9, 3):
+            body = {"fields": {"ref": f"id:ns:parent::{number}"}}
+            assert client.post(f"/document/v1/ns/child/docid/{number}", json=body).status_code == 200
+        while client.get("/document/v1/ns/child/docid/3").status_code == 200:
+            pass
+        assert [client.get(f"/document/v1/ns/child/docid/{number}").status_code for number in (8, 9)] == [200, 200]
