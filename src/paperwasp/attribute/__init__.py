@@ -9,7 +9,7 @@ from paperwasp.attribute.array import ArrayColumn
 from paperwasp.attribute.column import Bitmap, Column, ColumnView
 from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.attribute.position import PositionColumn
-from paperwasp.attribute.raw import LONGEST_RAW, RawColumn
+from paperwasp.attribute.raw import RawColumn
 from paperwasp.attribute.rows import LONGEST_ROW
 from paperwasp.attribute.string import StringColumn
 from paperwasp.attribute.tensor import TensorColumn
@@ -28,7 +28,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import InvalidInput
 
-__all__ = ["LONGEST_RAW", "LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column"]
+__all__ = ["LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column"]
 
 _TEXTS: Final = (STRING, URI)
 _RowsOf = Callable[..., Column]

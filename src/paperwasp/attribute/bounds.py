@@ -82,10 +82,10 @@ def _float_bounds(
     with np.errstate(over="ignore"):
         least = kind(-math.inf if low is None else _to_float(low))
         most = kind(math.inf if high is None else _to_float(high))
-    if not low_inclusive and low is not None:
-        least = np.nextafter(least, kind(math.inf)) if least != math.inf else kind(math.nan)
-    if not high_inclusive and high is not None:
-        most = np.nextafter(most, kind(-math.inf)) if most != -math.inf else kind(math.nan)
+        if not low_inclusive and low is not None:
+            least = np.nextafter(least, kind(math.inf)) if least != math.inf else kind(math.nan)
+        if not high_inclusive and high is not None:
+            most = np.nextafter(most, kind(-math.inf)) if most != -math.inf else kind(math.nan)
     return Bounds(float(least), float(most))
 
 

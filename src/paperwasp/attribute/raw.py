@@ -1,9 +1,8 @@
-"""Bytes by lid: rows of bytes (`attribute.rows`). A row that is set has a byte before its own: none is a value too."""
+"""Bytes by lid: rows of bytes (`attribute.rows`). No bytes are the same as unset."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,8 @@ from numpy.typing import NDArray
 from paperwasp.attribute.column import Arrays, Column, Frozen, Lids
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.opaque import OpaqueView
-from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, split
+from paperwasp.attribute.rows import Rows, RowStore, split
 from paperwasp.document.operations import Value
-
-LONGEST_RAW: Final = LONGEST_ROW - 1
-"""Bytes of one value."""
-_IS_SET: Final = b"\x01"
 
 
 class RawView(OpaqueView):
@@ -32,7 +27,7 @@ class RawView(OpaqueView):
     def gather(self, lids: Lids) -> list[Value | None]:
         starts, lengths = split(self.rows[lids])
         spans = zip(starts.tolist(), lengths.tolist(), strict=True)
-        return [self.content[start + 1 : start + length].tobytes() if length else None for start, length in spans]
+        return [self.content[start : start + length].tobytes() if length else None for start, length in spans]
 
 
 class RawColumn(Column):
@@ -78,5 +73,5 @@ class RawColumn(Column):
 
 
 def _encoded(values: Sequence[bytes | None]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    rows = [b"" if value is None else _IS_SET + value for value in values]
+    rows = [value or b"" for value in values]
     return np.fromiter(map(len, rows), np.uint64, len(rows)), np.frombuffer(b"".join(rows), np.uint8)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.attribute import LONGEST_RAW, LONGEST_ROW, Column, create_column
+from paperwasp.attribute import LONGEST_ROW, Column, create_column
 from paperwasp.document.types import RAW, ArrayType, DataType, TensorFieldType, WeightedSetType, describe, described
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
@@ -206,5 +206,5 @@ def _check_of(field: FieldLayout) -> Callable[[Any], bool]:
         case TensorFieldType():
             return lambda value: check(value) and len(value.labels) <= LONGEST_ROW
     if field.type == RAW and field.column is not None:
-        return lambda value: check(value) and len(value) <= LONGEST_RAW
+        return lambda value: check(value) and len(value) <= LONGEST_ROW
     return check
