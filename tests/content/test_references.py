@@ -271,7 +271,7 @@ def assert_not_beyond(view: View, parents: list[list[Any]]) -> None:
 
 
 ReferencesModel.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
 TestReferences = ReferencesModel.TestCase
 

@@ -1,7 +1,7 @@
 """nativeAttributeMatch(attribute, …): how well the terms of the query match attributes.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeAttributeMatch
-Differs: a match in an array counts once, however many of its elements match.
+Differs: a match in an array or weighted set counts once, however many of its elements match and whatever they weigh.
 """
 
 from __future__ import annotations
