@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Thread
 from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
@@ -271,7 +272,7 @@ def assert_not_beyond(view: View, parents: list[list[Any]]) -> None:
 
 
 ReferencesModel.TestCase.settings = settings(
-    max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
 TestReferences = ReferencesModel.TestCase
 
@@ -332,3 +333,32 @@ def test_a_field_whose_parent_has_no_such_column_is_not_there(tmp_path: Path) ->
     with started(tmp_path, None) as node:
         node.node.configure(1, SCHEMAS, MappingProxyType({"city": "store-only"}))
         assert ("person", "people") not in node.node.view().columns
+
+
+def test_readers_beside_the_writer(node: TestNode) -> None:
+    """Parents are put again with the same number in two fields, while readers ask: they never see two moments mixed."""
+    node.apply(*(put(place, "person", home=str(doc_id(place % 3, "city"))) for place in range(60)))
+    node.apply(*(put(place, "city", people=0, marks=[0]) for place in range(3)))
+    failures: list[BaseException] = []
+    is_done = Event()
+
+    def read() -> None:
+        try:
+            while not is_done.is_set():
+                view = node.node.view()
+                lids = np.arange(60, dtype=np.uint32)
+                people, marks = view.columns["person", "people"], view.columns["person", "marks"]
+                assert people.as_float64(lids).tolist() == marks.element(lids, 0).tolist()
+        except BaseException as error:
+            failures.append(error)
+
+    readers = [Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 100):
+        node.apply(*(put(place, "city", people=number, marks=[number]) for place in range(3)))
+    is_done.set()
+    for reader in readers:
+        reader.join()
+    assert not failures, failures[0]
+    assert imported(node, "59") == 99
