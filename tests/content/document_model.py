@@ -414,7 +414,8 @@ class Deed:
         if self.kind == "put":
             return shown(self.fields)
         found = dict(fields or {})
-        for step in self.steps:
+        # Whole fields come before places in them, as in Vespa.
+        for step in sorted(self.steps, key=lambda step: step.name != step.field):
             found[step.field] = step.change(found.get(step.field), step.field in attributes)
             found = shown(found)
         return found

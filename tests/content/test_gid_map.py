@@ -40,4 +40,4 @@ def test_it_grows() -> None:
     assert table.find(gids).tolist() == list(range(5000))
     table.remove([gids[place * 12 : place * 12 + 12] for place in range(0, 5000, 2)])
     assert len(table) == 2500
-    assert table.find_one(gids[12:24]) == 1 and table.find_one(gids[:12]) is None
+    assert table.find(gids[12:24]).tolist() == [1] and table.find(gids[:12]).tolist() == [twin.NO_LID]

@@ -39,6 +39,7 @@ from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.index.text_index import TextIndex
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites
 
+_PUT, _UPDATE, _REINDEX = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX
 _EXISTED, _NEW = Outcome(True), Outcome(False)
 _REFUSED: Final = {
     Refusal.NOT_MET: Outcome(True, Refusal.NOT_MET),
@@ -115,21 +116,24 @@ class _Batch:
         """Place of the outcome, entry, the whole document's values, and the same as JSON."""
         self._run_gids: set[bytes] = set()
         self._run_type = ""
+        self._lids: dict[bytes, int] = {}
+        """The lids, or NO_LID, of documents that entries ask about: looked up together, and kept up to date."""
         self._prefetched: dict[bytes, StoredDocument | None] = {}
         """Documents that are to be reindexed, as stored before the first entry."""
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
         self._outcomes = list(repeat(_NEW, len(entries)))
-        gids = [entry.gid for entry in entries if entry.kind == EntryKind.REINDEX]
-        self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
+        self._look_up(
+            [entry for entry in entries if entry.kind is not _PUT or entry.create or entry.condition is not None]
+        )
         for place, entry in enumerate(entries):
             if (entry.create or entry.condition is not None) and self._is_refused(place, entry):
                 continue
-            if entry.kind == EntryKind.PUT:
+            if entry.kind is _PUT:
                 self._add(place, entry, self._values_of(entry), entry.body)
-            elif entry.kind == EntryKind.UPDATE:
+            elif entry.kind is _UPDATE:
                 self._update(place, entry)
-            elif entry.kind == EntryKind.REINDEX:
+            elif entry.kind is _REINDEX:
                 self._reindex(place, entry)
             else:
                 self._remove(place, entry)
@@ -138,13 +142,20 @@ class _Batch:
             self._state.timestamp_us = max(self._state.timestamp_us, max(entry.timestamp_us for entry in entries))
         return self._outcomes
 
+    def _look_up(self, asking: Sequence[Entry]) -> None:
+        """Finds at once what one by one takes longer."""
+        gids = [entry.gid for entry in asking]
+        self._lids = dict(zip(gids, self._state.gid_map.find(b"".join(gids)).tolist(), strict=True))
+        gids = [entry.gid for entry in asking if entry.kind is _REINDEX]
+        self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
+
     def _is_refused(self, place: int, entry: Entry) -> bool:
         """Whether the document is not as the operation demands. `create` alone demands something of puts only."""
         if entry.gid in self._run_gids:
             self._finish_run()
-        lid = self._state.gid_map.find_one(entry.gid)
+        lid = self._lids[entry.gid]
         refusal = None
-        if lid is None:
+        if lid == NO_LID:
             refusal = None if entry.create else Refusal.NO_DOCUMENT
         elif entry.condition is not None:
             is_met = matcher(entry.condition)(self._selected(entry, lid), entry.timestamp_us)
@@ -178,22 +189,25 @@ class _Batch:
             self._finish_run()
         if entry.updates is None:
             entry.updates = state.codecs[name].decode_updates(entry.body)
-        lid = state.gid_map.find_one(entry.gid)
-        if lid is None:
+        lid = self._lids[entry.gid]
+        if lid == NO_LID:
             if entry.create:
                 self._add_updated(place, entry, {})
             return
         self._outcomes[place] = _EXISTED
         in_place = state.layout.types[name].in_place
-        if all(update.field in in_place for update in entry.updates):
-            self._update_in_place(place, entry, lid)
-        else:
-            fields = state.fields_of(self._stored(entry, lid))
-            self._add_updated(place, entry, state.codecs[name].decode(fields))
+        for update in entry.updates:
+            if update.field not in in_place:
+                fields = state.fields_of(self._stored(entry, lid))
+                self._add_updated(place, entry, state.codecs[name].decode(fields))
+                return
+        self._update_in_place(place, entry, lid)
 
     def _update_in_place(self, place: int, entry: Entry, lid: int) -> None:
         state, name = self._state, entry.document_type
-        kind, values, calculated = state.layout.types[name], dict[str, Any](), dict[str, Any]()
+        kind = state.layout.types[name]
+        values: dict[str, Any] = {}
+        calculated: dict[str, Any] = {}
         for update in entry.updates or ():
             field, action = update.field, update.action
             if isinstance(action, Assign) and not update.path:
@@ -214,7 +228,7 @@ class _Batch:
         state = self._state
         if entry.gid in self._run_gids:
             self._outcomes[place] = _EXISTED
-        elif (lid := state.gid_map.find_one(entry.gid)) is not None:
+        elif (lid := self._lids[entry.gid]) != NO_LID:
             self._outcomes[place] = _EXISTED
             body = state.fields_of(self._stored(entry, lid))
             as_it_is = replace(entry, timestamp_us=int(state.timestamps.array[lid]))
@@ -245,6 +259,7 @@ class _Batch:
         if entry.gid in self._run_gids:
             self._finish_run()
         lids = state.gid_map.remove([entry.gid])
+        self._lids[entry.gid] = NO_LID
         if lids[0] != NO_LID:
             self._outcomes[place] = _EXISTED
             state.live.clear(lids)
@@ -292,6 +307,8 @@ class _Batch:
             self._writes.put(entry.gid, entry.id, entry.timestamp_us, lid, body)
             if earlier != NO_LID:
                 self._outcomes[place] = _EXISTED
+        if self._lids:
+            self._lids.update(zip((entry.gid for _, entry, _, _ in run), range(first, end), strict=True))
 
 
 def _can_hold(kind: TypeLayout, values: Mapping[str, Any]) -> bool:

@@ -34,10 +34,6 @@ class GidMap:
         _core.gid_map_find(self._keys, self._lids, np.frombuffer(gids, np.uint8), found)
         return found
 
-    def find_one(self, gid: bytes) -> int | None:
-        lid = int(self.find(gid)[0])
-        return None if lid == NO_LID else lid
-
     def insert(self, gids: bytes, lids: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Maps gids to lids, in order; gives the lid each had until then, perhaps of this call, or NO_LID."""
         self._reserve(self._count + len(lids))
