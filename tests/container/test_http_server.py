@@ -80,6 +80,19 @@ def test_a_request_reaches_the_handler_as_it_was_sent(http2: bool) -> None:
     serve(test)
 
 
+def test_bytes_beyond_ascii_in_an_address_are_what_their_escapes_would_be() -> None:
+    """As in Jetty, which takes them for UTF-8; `%C3%A9` is é."""
+
+    async def test(server: HttpServer) -> None:
+        reader, writer = await asyncio.open_connection(HOST, server.port)
+        writer.write("GET /é/%41?x=é HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        assert b'"path":"/%C3%A9/%41","query":"x=%C3%A9"' in answer
+
+    serve(test)
+
+
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
 def test_bodies_may_be_compressed_chunked_or_absent(http2: bool) -> None:
     async def chunks() -> AsyncIterator[bytes]:

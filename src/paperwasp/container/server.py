@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 from paperwasp import limits
 from paperwasp.container import granian_worker
@@ -39,6 +40,7 @@ Observer = Callable[[Request, int, int], None]
 _LOG: Final = logging.getLogger("paperwasp.http")
 _BODILESS_METHODS: Final = frozenset(("GET", "HEAD", "DELETE", "OPTIONS"))
 _LATIN: Final = "latin-1"
+_ASCII: Final = bytes(range(128)).decode()
 _GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
 _UNKNOWN: Final = -1
 
@@ -112,8 +114,7 @@ class HttpServer:
 
     async def _serve(self, scope: Any, protocol: Any) -> None:
         started_ns = time.monotonic_ns()
-        method, raw_path = scope["method"], scope["raw_path"].decode(_LATIN)
-        query = scope["query_string"].decode(_LATIN)
+        method, raw_path, query = scope["method"], _escaped(scope["raw_path"]), _escaped(scope["query_string"])
         headers = {name.decode(_LATIN): value.decode(_LATIN) for name, value in scope["headers"]}
         body, failure = await self._body(method, raw_path, headers, protocol)
         request = Request(method, raw_path, query, headers, body, scope["scheme"], headers["host"])
@@ -185,6 +186,11 @@ class HttpServer:
             return self._error_response(request, error)
         _LOG.error("%s %s failed", request.method, request.raw_path, exc_info=error)
         return self._error_response(request, InternalError("Internal server error"))
+
+
+def _escaped(sent: bytes) -> str:
+    """A path or query string as text. Bytes beyond ASCII have no place there; some clients send UTF-8 all the same."""
+    return sent.decode() if sent.isascii() else quote(sent, safe=_ASCII)
 
 
 def _takes_gzip(request: Request, answer: Answer) -> bool:
