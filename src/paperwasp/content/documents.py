@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from paperwasp.content.layout import TypeLayout
+from paperwasp.content.layout import TypeLayout, fits
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, converter_of
 from paperwasp.document.operations import Value
@@ -114,9 +114,10 @@ class DocumentCodec:
             return None
         prune = self._pruners.get(name)
         try:
-            return convert(value if prune is None else prune(value))
+            kept = convert(value if prune is None else prune(value))
         except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError):
             return None
+        return kept if fits(self._type.fields[name], kept) else None
 
     def shown(self, data: bytes, names: Container[str] | None, tensor_form: str) -> bytes:
         """The JSON of some fields (None: all) with tensors in a form of `tensor.json_output`."""

@@ -198,13 +198,26 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
 
 
 def _check_of(field: FieldLayout) -> Callable[[Any], bool]:
-    """The check of a field's values: what its column cannot keep is refused."""
+    """The check of a field's values."""
     check = check_of(field.type)
-    match field.type:
+    length_of = _length_of(field.type)
+    return check if length_of is None else lambda value: check(value) and length_of(value) <= LONGEST_ROW
+
+
+def _length_of(data_type: DataType) -> Callable[[Any], int] | None:
+    """How many elements of a row a value takes; None for a type whose columns have no rows of elements.
+
+    More than a row can have are refused even where there is no column: another layout may have one.
+    """
+    match data_type:
         case ArrayType() | WeightedSetType():
-            return lambda value: check(value) and len(value) <= LONGEST_ROW
+            return len
         case TensorFieldType():
-            return lambda value: check(value) and len(value.labels) <= LONGEST_ROW
-    if field.type == RAW and field.column is not None:
-        return lambda value: check(value) and len(value) <= LONGEST_ROW
-    return check
+            return lambda value: len(value.labels)
+    return len if data_type == RAW else None
+
+
+def fits(data_type: DataType, value: Any) -> bool:
+    """Whether a column, if there is one, has room for a value of this type."""
+    length_of = _length_of(data_type)
+    return length_of is None or length_of(value) <= LONGEST_ROW

@@ -107,6 +107,10 @@ def _checked(
         layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
         return codec.encode_assigned(assigned), updates
     layout.check({update.field: None for update in updates if update.field not in layout.fields})
+    whole = (update for update in updates if not update.path)
+    layout.check(
+        {u.field: u.action.value for u in whole if isinstance(u.action, Assign) and u.action.value is not None}
+    )
     body = codec.encode_updates(updates)
     decoded = codec.decode_updates(body)
     if len(decoded) != len(updates):

@@ -1,0 +1,69 @@
+"""What is accepted can be applied, now and by whoever applies the log again: nothing from outside stops a node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nodes import ATTRIBUTE, doc_id, schema, start, started
+
+from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.operations import Operation, Outcome, Put, Update
+from paperwasp.document.types import INT, RAW, STRING, array_of
+from paperwasp.errors import InvalidInput
+from paperwasp.schema.model import Field
+
+LONGEST = 8
+
+
+def things(*attributes: str, **types: Any) -> Any:
+    kinds = {"n": INT, "note": STRING, "raw": RAW, "numbers": array_of(INT)} | types
+    fields = (Field(name, kind, attribute=ATTRIBUTE if name in attributes else None) for name, kind in kinds.items())
+    return {"music": schema("music", *fields)}
+
+
+READER = DocumentReader(things()["music"].document)
+
+
+def put(**fields: object) -> Operation:
+    return Put(doc_id("a"), READER.read_put(fields))
+
+
+def update(**fields: object) -> Operation:
+    return Update(doc_id("a"), READER.read_update(fields), create=True)
+
+
+@pytest.fixture
+def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of elements that a test can fill."""
+    for module in ("content.layout", "attribute.rows"):
+        monkeypatch.setattr(f"paperwasp.{module}.LONGEST_ROW", LONGEST)
+
+
+@pytest.mark.usefixtures("short_rows")
+@pytest.mark.parametrize("field", ["raw", "numbers"])
+@pytest.mark.parametrize("attributes", [(), ("n", "raw", "numbers")])
+def test_rows_that_are_too_long_are_refused_before_the_log(
+    tmp_path: Path, field: str, attributes: tuple[str, ...]
+) -> None:
+    """Wherever they are assigned; also where there is no column yet, since the next configuration may have one."""
+    value: Any = "AAAAAAAAAAAA" if field == "raw" else [1] * (LONGEST + 1)
+    with started(tmp_path, things(*attributes)) as node:
+        asked = [put(**{field: value}), update(**{field: {"assign": value}})]
+        asked.append(update(**{field: {"assign": value}, "n": {"increment": 1}}))
+        assert [type(answer) for answer in node.outcomes(*asked)] == [InvalidInput] * 3
+        assert node.outcomes(put(n=1)) == [Outcome(False)]
+
+
+@pytest.mark.usefixtures("short_rows")
+def test_what_another_type_of_the_field_has_no_room_for_is_unset(tmp_path: Path) -> None:
+    """A text may be base64 of any length."""
+    node = start(tmp_path, things(raw=STRING))
+    node.outcomes(Put(doc_id("a"), {"raw": "AAAAAAAAAAAA", "n": 1}), Put(doc_id("b"), {"raw": "AAEC"}))
+    node.node.configure(2, things("raw"))
+    assert node.get("a") == {"n": 1} and node.get("b") == {"raw": "AAEC"}
+    assert node.outcomes(update(note={"assign": "x"})) == [Outcome(True)]
+    node.crash()
+    with started(tmp_path, things("raw")) as again:
+        assert again.get("a") == {"n": 1, "note": "x"}
