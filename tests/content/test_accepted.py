@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from nodes import ATTRIBUTE, doc_id, schema, start, started
 
+from paperwasp import limits
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Outcome, Put, Update
-from paperwasp.document.types import INT, RAW, STRING, array_of
+from paperwasp.document.types import INT, PREDICATE, RAW, STRING, array_of
 from paperwasp.errors import InvalidInput
 from paperwasp.schema.model import Field
 
@@ -18,7 +19,7 @@ LONGEST = 8
 
 
 def things(*attributes: str, **types: Any) -> Any:
-    kinds = {"n": INT, "note": STRING, "raw": RAW, "numbers": array_of(INT)} | types
+    kinds = {"n": INT, "note": STRING, "raw": RAW, "numbers": array_of(INT), "rule": PREDICATE} | types
     fields = (Field(name, kind, attribute=ATTRIBUTE if name in attributes else None) for name, kind in kinds.items())
     return {"music": schema("music", *fields)}
 
@@ -67,3 +68,34 @@ def test_what_another_type_of_the_field_has_no_room_for_is_unset(tmp_path: Path)
     node.crash()
     with started(tmp_path, things("raw")) as again:
         assert again.get("a") == {"n": 1, "note": "x"}
+
+
+def deeper_when_kept() -> str:
+    """Each level of it needs parentheses of its own in the text that is kept."""
+    text = "a in [b]"
+    for _ in range(limits.PREDICATE_DEPTH):
+        text = f"not ({text} and c in [d] or e in [f])"
+    return text
+
+
+def longer_when_kept() -> str:
+    part = "a in[b]or "
+    return part * ((limits.PREDICATE_CHARACTERS - 10) // len(part)) + "a in[b]"
+
+
+@pytest.mark.parametrize("text", [deeper_when_kept(), longer_when_kept()], ids=["deeper", "longer"])
+def test_a_predicate_whose_kept_text_could_not_be_read_again_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"a predicate has at most|nested deeper"):
+        put(rule=text)
+
+
+def test_the_deepest_predicate_is_read_again(tmp_path: Path) -> None:
+    text = "a in [b] and c in [d]"
+    for _ in range(limits.PREDICATE_DEPTH):
+        text = f"({text}) and e in [f]" if len(text) % 2 else f"not ({text})"
+    node = start(tmp_path, things())
+    assert node.outcomes(put(rule=text), update(n={"assign": 1})) == [Outcome(False), Outcome(True)]
+    expected = node.get("a")
+    node.crash()
+    with started(tmp_path, things()) as again:
+        assert again.get("a") == expected and again.outcomes(update(n={"assign": 2})) == [Outcome(True)]

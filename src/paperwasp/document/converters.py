@@ -226,9 +226,12 @@ def _raw(value: Any) -> bytes:
 
 
 def _predicate(value: Any) -> str:
-    """In the one text that predicates are kept in."""
+    """In the one text that predicates are kept in, which may be longer and deeper than what was sent, and must be
+    read again as well."""
+    text = _string(value)
     try:
-        return str(parse_predicate(_string(value)))
+        kept = str(parse_predicate(text))
+        return kept if kept == text else str(parse_predicate(kept))
     except LanguageError as error:
         raise ValueError(str(error)) from None
 
