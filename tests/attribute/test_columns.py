@@ -215,6 +215,20 @@ def test_posting_lists_find_what_the_column_has(data_type: DataType) -> None:
     assert fast.snapshot().estimate_equal(values[0]) < 200
 
 
+@pytest.mark.parametrize("data_type", [INT, STRING])
+def test_posting_lists_that_a_reader_of_an_earlier_view_makes_miss_no_change(data_type: DataType) -> None:
+    """The earlier view has the rows from before the column grew, and so not what was changed since."""
+    values: list[Any] = list(range(8000)) if data_type == INT else [str(number) for number in range(8000)]
+    column = create_column(data_type, fast_search=True)
+    column.append(values)
+    earlier = column.snapshot()
+    column.append(values[:1000])
+    column.set(5, values[7] if data_type == STRING else 70_000)
+    assert lids_of(earlier.equal_bitmap(values[5])) == [5]
+    found = column.snapshot().equal_bitmap(values[7] if data_type == STRING else 70_000)
+    assert lids_of(found) == ([5, 7, 8007] if data_type == STRING else [5])
+
+
 def test_a_view_keeps_its_rows_while_the_column_grows() -> None:
     for data_type, old, new in ((INT, 1, 2), (STRING, "x", "y"), (array_of(INT), [1, 2], [3, 4, 5])):
         column = create_column(data_type)

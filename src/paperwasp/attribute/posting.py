@@ -57,12 +57,18 @@ class PostingSource:
 
 
 class Posting:
-    """What a reader asks. All methods take the reader's own rows."""
+    """What a reader asks. All methods take the reader's own rows.
 
-    __slots__ = ("_source",)
+    These have all changes that were made before the reader's view. Later ones they have only while the column has not
+    moved to a larger array, so that a picture of them counts as having seen none.
+    """
+
+    __slots__ = ("_changes", "_changes_seen", "_source")
 
     def __init__(self, source: PostingSource) -> None:
         self._source = source
+        self._changes = source.changes
+        self._changes_seen = len(source.changes)
 
     def bitmap(self, values: NDArray[Any], bounds: Bounds) -> Bitmap | None:
         """The rows in the range, or None where reading the column is the better way."""
@@ -95,16 +101,14 @@ class Posting:
         picture = source.picture
         stale = picture is None or picture.changes is not source.changes
         if picture is None or stale or len(values) - picture.length > len(values) * _TAIL_SHARE:
-            picture = source.picture = _take_picture(values, source.changes)
+            picture = source.picture = self._take_picture(values)
         return picture
 
-
-def _take_picture(values: NDArray[Any], changes: list[int]) -> _Picture:
-    """What changes while it is being sorted is among the changes that are looked at by row."""
-    changes_from = len(changes)
-    copy = values.copy()
-    order = np.argsort(copy, kind="stable").astype(np.uint32)
-    return _Picture(copy[order], order, len(copy), changes, changes_from)
+    def _take_picture(self, values: NDArray[Any]) -> _Picture:
+        """What changes while it is being sorted is among the changes that are looked at by row."""
+        copy = values.copy()
+        order = np.argsort(copy, kind="stable").astype(np.uint32)
+        return _Picture(copy[order], order, len(copy), self._changes, self._changes_seen)
 
 
 def _span(picture: _Picture, bounds: Bounds) -> tuple[int, int]:
