@@ -46,6 +46,8 @@ SELECTION_PATTERNS_KEPT: Final = 128
 """Compiled regular expressions, and as many globs."""
 SELECTION_PATTERN_BYTES: Final = 1024 * 1024
 """Memory of one compiled regular expression."""
+SELECTION_TEXT_CHARACTERS: Final = 1024 * 1024
+"""Of a string that a document selection puts together."""
 SELECTION_BINDINGS: Final = 100_000
 """Ways to bind the variables of a document selection that are looked at for one document."""
 QUERY_TEXT_BYTES: Final = 1024 * 1024
@@ -82,6 +84,8 @@ RESTART_WAITING_MESSAGES: Final = 4096
 """Messages that wait while a content cluster is restarted; one more is answered with 429."""
 REINDEXING_CALL_SECONDS: Final = 60
 """How long a chunk of reindexing may take before it is asked for again."""
+HTTP_SMALL_GUNZIP_BYTES: Final = 64 * 1024
+"""Bodies that say they inflate to no more than this are inflated without letting other threads run meanwhile."""
 HTTP_INLINE_GUNZIP_BYTES: Final = 256 * 1024
 """Compressed bodies larger than this are inflated outside the event loop."""
 

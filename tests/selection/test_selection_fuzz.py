@@ -137,6 +137,19 @@ def test_regular_expressions_are_counted() -> None:
         parse_selection(one * (limits.SELECTION_PATTERNS + 1) + "true")
 
 
+def test_strings_are_put_together_to_a_limit() -> None:
+    """A selection of 100 KB could ask for any memory, as often as the log is replayed."""
+
+    def sum_of(operands: int) -> str:
+        half = operands // 2
+        return "music.title" if operands == 1 else f"({sum_of(half)} + {sum_of(operands - half)})"
+
+    document = PlainSubject(DocumentId.parse("id:foo:music::bar"), {"title": "x" * 1024}, MUSIC)
+    most = limits.SELECTION_TEXT_CHARACTERS // 1024
+    for operands, verdict in ((most, False), (most + 1, None), (16 * most, None)):
+        assert matcher_of(parse_selection(f"{sum_of(operands)} == 'x'"))(document, NOW_US) is verdict
+
+
 def test_variables_that_agree_are_found_and_too_many_ways_are_invalid() -> None:
     many = limits.SELECTION_BINDINGS // 100
     document = PlainSubject(DocumentId.parse("id:foo:music::bar"), {"tracks": tracks(*range(many))}, MUSIC)

@@ -66,5 +66,6 @@ def test_limits() -> None:
         (str(limits.SELECTION_DEPTH), ""),
         (str(limits.SELECTION_PATTERNS), ""),
         (str(limits.SELECTION_PATTERN_BYTES >> 20), "MiB"),
+        (str(limits.SELECTION_TEXT_CHARACTERS), "characters"),
         (str(limits.SELECTION_BINDINGS), ""),
     ]

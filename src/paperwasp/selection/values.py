@@ -16,6 +16,7 @@ from enum import Enum
 from hashlib import md5
 from typing import Final, NamedTuple
 
+from paperwasp import limits
 from paperwasp.selection.patterns import PatternError, glob, regular_expression
 from paperwasp.selection.truth import FALSE, INVALID, NOT, TRUE, Binding, Bound, Results, combined
 
@@ -163,13 +164,18 @@ _ON_FLOATS: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 
 
+def _concatenated(left: str, right: str) -> Operand:
+    """Invalid where it would be longer than a named limit: a short selection could ask for more than the memory."""
+    return left + right if len(left) + len(right) <= limits.SELECTION_TEXT_CHARACTERS else Special.INVALID
+
+
 def arithmetic(operator: str) -> Callable[[Operand, Operand], Operand]:
     """The value of an operator of arithmetic; of two strings `+` is one after the other."""
     on_integers, on_floats = _ON_INTEGERS[operator], _ON_FLOATS.get(operator)
 
     def calculate(left: Operand, right: Operand) -> Operand:
         if isinstance(left, str) and isinstance(right, str) and operator == "+":
-            return left + right
+            return _concatenated(left, right)
         if not isinstance(left, _NUMBERS) or not isinstance(right, _NUMBERS):
             return Special.INVALID
         if right == 0 and operator in "/%":
