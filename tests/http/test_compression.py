@@ -91,3 +91,14 @@ def test_each_chunk_of_a_stream_can_be_read_when_it_arrives() -> None:
         assert inflater.eof
 
     asyncio.run(test())
+
+
+def test_small_bodies_are_inflated_whole_or_not_at_all() -> None:
+    one = gzip.compress(b"text")
+    for body in (b"", one + one, one + gzip.compress(b"other"), gzip.compress(b"") + one, one + gzip.compress(b"")):
+        assert gunzip(body, 100) == (gzip.decompress(body) if body else b"")
+    for broken in (one[:-1], one + b"x", one[:-8] + bytes(4) + one[-4:], one[:10]):
+        with pytest.raises(InvalidInput):
+            gunzip(broken, 100)
+    with pytest.raises(TooLarge):
+        gunzip(one, 3)
