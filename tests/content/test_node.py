@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -27,6 +28,7 @@ from nodes import (
 )
 
 from paperwasp import limits
+from paperwasp.content.apply import NodeState
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.records import Entry, entry_of
 from paperwasp.content.view import View
@@ -245,6 +247,26 @@ def test_fields_and_types_are_added_live(tmp_path: Path) -> None:
     again = start(tmp_path, None)
     assert [again.get("a"), again.get("b")] == expected and again.node.view().generation == 2
     again.close()
+
+
+def test_a_start_decodes_no_more_of_the_log_at_once_than_a_batch_has_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = start(tmp_path)
+    for number in range(20):
+        node.apply(put(number, note="x" * 1000))
+    node.crash()
+    monkeypatch.setattr(limits, "LOG_BATCH_BYTES", 5000)
+    batches: list[int] = []
+    apply = NodeState.apply
+
+    def counted(state: NodeState, entries: Sequence[Entry]) -> list[Outcome]:
+        batches.append(len(entries))
+        return apply(state, entries)
+
+    monkeypatch.setattr(NodeState, "apply", counted)
+    with started(tmp_path) as again:
+        assert again.node.view().live_count == sum(batches) == 20 and max(batches) <= 5
 
 
 def test_checkpoints_run_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ class _Replay:
     def __init__(self, state: NodeState) -> None:
         self._state = state
         self._entries: list[Entry] = []
+        self._size_bytes = 0
         self.operations = 0
 
     def take(self, record: LogRecord) -> None:
@@ -38,16 +39,18 @@ class _Replay:
             self._configure(Layout.from_bytes(record.payload))
         elif record.kind == RecordKind.OPERATIONS:
             self._entries.extend(decode_entries(record.payload, lambda: _where(record)))
+            self._size_bytes += len(record.payload)
         else:
             raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
         self._state.applied[record.partition] = record.mark
-        if len(self._entries) >= limits.LOG_BATCH_OPERATIONS:
+        if len(self._entries) >= limits.LOG_BATCH_OPERATIONS or self._size_bytes >= limits.LOG_BATCH_BYTES:
             self.apply()
 
     def apply(self) -> None:
         self._state.apply(self._entries)
         self.operations += len(self._entries)
         self._entries = []
+        self._size_bytes = 0
 
     def _configure(self, layout: Layout) -> None:
         """Each partition has the same marker; the first one that is met is the one that counts."""
