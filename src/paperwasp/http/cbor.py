@@ -171,5 +171,5 @@ def _dumps(content: Any) -> bytes:
     except (TypeError, orjson.JSONEncodeError):  # a number of more than 64 bits
         try:
             return json.dumps(content, allow_nan=False).encode()
-        except ValueError as error:
-            raise InvalidInput(f"The CBOR of the body has a number that is too large: {error}") from None
+        except ValueError:
+            raise InvalidInput("The CBOR of the body has a number that is too large") from None
