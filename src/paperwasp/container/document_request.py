@@ -37,7 +37,7 @@ def read_path(raw_path: str) -> DocumentId | None:
     Slashes in the last part need not be encoded. Errors: NotFound for a path that is none of ours; InvalidInput.
     """
     parts = raw_path.removeprefix(ROOT).split("/", 3)
-    if parts == [""] or raw_path == ROOT[:-1]:
+    if parts == [""]:
         return None
     if len(parts) < 3 or parts[2] not in _MODIFIERS:
         raise _nothing_at(raw_path)
