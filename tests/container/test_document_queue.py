@@ -25,7 +25,7 @@ from paperwasp.container.document_queue import DocumentQueue
 from paperwasp.container.document_v1 import DocumentApi
 from paperwasp.content.messages import ApplyRequest, GetRequest, GetResponse
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Outcome, Remove
+from paperwasp.document.operations import Outcome, Refusal, Remove
 from paperwasp.errors import NoSpace, Overload, Timeout
 from paperwasp.http.messages import Request
 
@@ -309,6 +309,22 @@ def test_overload_timeout_and_no_space_over_http() -> None:
         assert await full == (507, told)
         for task in in_line:
             task.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_value_that_no_field_has_room_for_is_no_failed_condition() -> None:
+    async def run() -> None:
+        cluster = FakeCluster(1)
+        model = model_of(SCRIPTS / "document_application")
+        api = DocumentApi(cluster)
+        api.configure(model, model.containers[0])
+        asked = asyncio.ensure_future(api.handle(Request("DELETE", "/document/v1/ns/music/docid/a")))
+        await settled()
+        cluster.answer("content/records", Outcome(True, Refusal.TOO_LARGE))
+        response = await asked
+        assert response.status == 400
+        assert orjson.loads(response.body)["message"] == "A value would be more than its field can hold"
 
     asyncio.run(run())
 

@@ -328,6 +328,13 @@ def test_a_change_that_fails(error: PaperwaspError) -> None:
     assert members(response) == {"pathId": DOCID, "documentCount": 1, "message": error.message}
 
 
+def test_a_change_that_no_field_has_room_for() -> None:
+    fake = FakeCluster(chunk("a"), apply=lambda _: Outcome(True, Refusal.TOO_LARGE))
+    response = answer(fake, "PUT", SELECTED, body=UPDATE)
+    assert response.status == 500
+    assert members(response)["message"].endswith(":a: A value would be more than its field can hold")
+
+
 def test_bulk_work_stops_when_its_time_is_over() -> None:
     """With the place up to which everything is done; or 504 when nothing is."""
     fake = FakeCluster(chunk("a", token=place(1)))

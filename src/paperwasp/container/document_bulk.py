@@ -32,7 +32,7 @@ from paperwasp.container.visit_rendering import VisitEnd, end_members
 from paperwasp.content.messages import ApplyRequest, VisitedDocument
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_body
-from paperwasp.document.operations import Operation, Put, Remove, Update
+from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remove, Update
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
@@ -111,9 +111,11 @@ async def _apply(messages: Sequence[ApplyRequest], address: str, messenger: Mess
     while messages:
         asked = [messenger.request(address, message) for message in messages]
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        for answer in answers:
+        for message, answer in zip(messages, answers, strict=True):
             if isinstance(answer, BaseException) and not isinstance(answer, Overload):
                 raise answer
+            if isinstance(answer, Outcome) and answer.refusal is Refusal.TOO_LARGE:
+                raise InvalidInput(f"{message.operation.id}: {answer.refusal.value}")
         messages = [message for message, answer in zip(messages, answers, strict=True) if isinstance(answer, Overload)]
         if messages:
             await asyncio.sleep(limits.VISIT_RETRY_SECONDS)

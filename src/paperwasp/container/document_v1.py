@@ -33,9 +33,9 @@ from paperwasp.container.document_request import ROOT, read_options, read_path
 from paperwasp.container.document_routes import Routes
 from paperwasp.container.document_trace import Found, traced
 from paperwasp.content.messages import ApplyRequest, GetResponse
-from paperwasp.document.operations import Outcome
+from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import ConditionNotMet, PaperwaspError
+from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
 from paperwasp.http.messages import Answer, Request, Response
 
 _NO_APPLICATION: Final = "No application is active yet: deploy one"
@@ -114,7 +114,7 @@ class DocumentApi:
         else:
             answer = await self._ask_in_turn(call)
         if isinstance(answer, Outcome) and answer.refusal is not None:
-            raise ConditionNotMet(f"TEST_AND_SET_CONDITION_FAILED: {answer.refusal.value}")
+            raise _error_of(answer.refusal)
         return answer
 
     async def _ask_in_turn(self, call: Call) -> Any:
@@ -124,6 +124,12 @@ class DocumentApi:
             if answer.fields is not None:
                 break
         return answer
+
+
+def _error_of(refusal: Refusal) -> PaperwaspError:
+    if refusal is Refusal.TOO_LARGE:
+        return InvalidInput(refusal.value)
+    return ConditionNotMet(f"TEST_AND_SET_CONDITION_FAILED: {refusal.value}")
 
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome | None:
