@@ -125,6 +125,7 @@ def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
         (FOLDER, {"sub": {"at": [{}, {"nam": "x"}]}}, "field 'sub': field 'at': element 1: No field 'nam'"),
         (reference_to("artist"), "id:ns:song::1", "is no document of type 'artist'"),
         (reference_to("artist"), "artist-1", "Unparseable id 'artist-1'"),
+        (reference_to("artist"), f"id:ns:artist:n={'9' * 5000}:1", "Unparseable id 'id:ns:artist:n=9"),
         (VECTOR, [1], "expected 2 value(s), found 1"),
         (VECTOR, {"a": 1}, "expected an array"),
         (LABELED, {"a": "x"}, "a: expected a number, found a string"),

@@ -39,6 +39,7 @@ from paperwasp.selection import (
         ("id.user != 1", None),
         ("id.user >= 1", None),
         ("id.user == true", None),
+        (f"id == 'id:ns:music:n={'9' * 5000}:1'", None),
     ],
 )
 def test_location(text: str, location: str | None) -> None:

@@ -17,7 +17,7 @@ from hashlib import md5
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
 
-_ID = re.compile(r"id:([^:]+):([^:]+):((?:n=(\d+))|(?:g=([^:]+)))?:(.+)", re.DOTALL)
+_ID = re.compile(r"id:([^:]+):([^:]+):((?:n=([0-9]{1,20}))|(?:g=([^:]+)))?:(.+)", re.DOTALL)
 _MAX_NUMBER = 2**64 - 1
 
 
