@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
-from paperwasp.index.parts import Buffer, Part
+from paperwasp.index.parts import Buffer, Part, Postings
 
 _LEXICON = struct.Struct("<8sIII")
 _LEXICON_MAGIC = b"pwlex\x00\x00\x01"
@@ -67,7 +67,7 @@ def write_part(directory: Path, part: Part) -> Part:
     if not part.in_memory:
         return part
     paths: list[Path | None] = []
-    segments: list[Buffer | None] = []
+    segments: list[Postings | None] = []
     for number, segment in enumerate(part.segments):
         if segment is None:
             paths.append(None)
@@ -76,7 +76,7 @@ def write_part(directory: Path, part: Part) -> Part:
         path = write_file(directory, f"segment-{number}-{part.base}-{part.limit}", segment.data)
         paths.append(path)
         segments.append(_map(path))
-    return replace(part, segments=tuple(segments), files=tuple(paths))
+    return replace(part, fields=tuple(segments), files=tuple(paths))
 
 
 def describe_file(path: Path) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 A batch of documents becomes a small part; parts of one size class are merged when there are FAN_OUT of them side by
 side, so that each token is rewritten about log(tokens of the index) / log(FAN_OUT) times and a search sees few parts.
+The smallest parts are lists of tokens, inverted when they are searched or merged: while documents stream in, most of
+them are merged before anybody asks.
 """
 
 from __future__ import annotations
@@ -25,18 +27,47 @@ FAN_OUT = 4
 MEMORY_FAN_OUT = 8
 """In memory, where parts are short-lived: rewriting costs more than the few parts more that a search sees."""
 SMALLEST_CLASS_TOKENS = 2048
+LEAST_INVERTED_TOKENS = 4096
+"""Parts of fewer are inverted when they are searched: a few of them take a search a millisecond, once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """One field of a run of documents, not inverted: document d has tokens offsets[d]..offsets[d + 1]."""
+
+    terms: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
+    offsets: NDArray[np.uint64]
+    average: float
+    """The mean length of the field, for bounds."""
+
+    @cached_property
+    def segment(self) -> Buffer:
+        return _core.invert(self.terms, self.positions, self.offsets, self.average)
+
+    @property
+    def nbytes(self) -> int:
+        return self.terms.nbytes + self.positions.nbytes + self.offsets.nbytes
+
+
+Postings: TypeAlias = Buffer | Tokens
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Lids `base`..`base + documents`. `segments` are by field number; None where no document has the field."""
+    """Lids `base`..`base + documents`. `fields` are by number; None where no document has the field."""
 
     base: int
     documents: int
-    segments: tuple[Buffer | None, ...]
+    fields: tuple[Postings | None, ...]
     tokens: int
     files: tuple[Path | None, ...] = field(default=())
     """Where the segments are on disk; empty while they are in memory only."""
+
+    @cached_property
+    def segments(self) -> tuple[Buffer | None, ...]:
+        """The fields as kernels read them. Any thread."""
+        return tuple(field.segment if isinstance(field, Tokens) else field for field in self.fields)
 
     @property
     def limit(self) -> int:
@@ -48,17 +79,17 @@ class Part:
 
     def has_only(self, numbers: Container[int]) -> bool:
         """Whether all of its segments are of these fields."""
-        return all(segment is None or number in numbers for number, segment in enumerate(self.segments))
+        return all(field is None or number in numbers for number, field in enumerate(self.fields))
 
     def only(self, numbers: Container[int]) -> Part:
         """The same part with the segments of these fields alone."""
-        segments = tuple(segment if number in numbers else None for number, segment in enumerate(self.segments))
+        fields = tuple(field if number in numbers else None for number, field in enumerate(self.fields))
         files = tuple(path if number in numbers else None for number, path in enumerate(self.files))
-        return replace(self, segments=segments, files=files)
+        return replace(self, fields=fields, files=files)
 
     @cached_property
     def size_bytes(self) -> int:
-        return sum(len(segment) for segment in self.segments if segment is not None)
+        return sum(field.nbytes for field in self.fields if field is not None)
 
     @cached_property
     def size_class(self) -> int:
@@ -90,16 +121,41 @@ def merge_parts(parts: Sequence[Part], averages: Sequence[float | None], live: B
     base, limit = parts[0].base, parts[-1].limit
     documents = limit - base
     kept = _kept(base, limit, live)
-    segments: list[Buffer | None] = []
+    tokens = sum(part.tokens for part in parts)
+    fields: list[Postings | None] = []
     for number, average in enumerate(averages):
-        sources = [(p, p.segments[number]) for p in parts if number < len(p.segments)]
-        present = [(part, segment) for part, segment in sources if segment is not None]
+        sources = [(p, p.fields[number]) for p in parts if number < len(p.fields)]
+        present = [(part, field) for part, field in sources if field is not None]
         if not present or average is None:
-            segments.append(None)
-            continue
-        mapping = np.concatenate([_mapping(part, base, kept) for part, _ in present])
-        segments.append(_core.merge([segment for _, segment in present], mapping, documents, average))
-    return Part(base, documents, tuple(segments), sum(part.tokens for part in parts))
+            fields.append(None)
+        elif all(isinstance(field, Tokens) for _, field in present):
+            joined = _joined(parts, number, kept, average)
+            fields.append(joined if tokens < LEAST_INVERTED_TOKENS else joined.segment)
+        else:
+            mapping = np.concatenate([_mapping(part, base, kept) for part, _ in present])
+            segments = [field.segment if isinstance(field, Tokens) else field for _, field in present]
+            fields.append(_core.merge(segments, mapping, documents, average))
+    return Part(base, documents, tuple(fields), tokens)
+
+
+def _joined(parts: Sequence[Part], number: int, kept: NDArray[np.bool_], average: float) -> Tokens:
+    """The tokens of neighbours, one after another, without those of documents that are not kept."""
+    lengths, terms, positions = [], [], []
+    for part in parts:
+        field = part.fields[number] if number < len(part.fields) else None
+        if isinstance(field, Tokens):
+            lengths.append(np.diff(field.offsets))
+            terms.append(field.terms)
+            positions.append(field.positions)
+        else:
+            lengths.append(np.zeros(part.documents, np.uint64))
+    counts, all_terms, all_positions = np.concatenate(lengths), np.concatenate(terms), np.concatenate(positions)
+    if not kept.all():
+        of_kept = np.repeat(kept, counts.astype(np.int64))
+        counts, all_terms, all_positions = counts * kept, all_terms[of_kept], all_positions[of_kept]
+    offsets = np.zeros(len(counts) + 1, np.uint64)
+    np.cumsum(counts, out=offsets[1:])
+    return Tokens(all_terms, all_positions, offsets, average)
 
 
 def _kept(base: int, limit: int, live: Bitmap | None) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,15 @@ from paperwasp.core import _core
 from paperwasp.env import sync_directory
 from paperwasp.errors import Corruption
 from paperwasp.index import files
-from paperwasp.index.parts import MEMORY_FAN_OUT, Bitmap, Buffer, Part, due_for_merge, merge_parts
+from paperwasp.index.parts import (
+    LEAST_INVERTED_TOKENS,
+    MEMORY_FAN_OUT,
+    Bitmap,
+    Part,
+    Tokens,
+    due_for_merge,
+    merge_parts,
+)
 from paperwasp.index.snapshot import FieldKey, IndexSnapshot
 from paperwasp.linguistics import PROFILES, TextProfile
 
@@ -92,25 +100,25 @@ class TextIndex:
         """Numbers that no field has, and no part any postings of."""
         used = set(kept)
         for part in self._parts:
-            used.update(number for number, segment in enumerate(part.segments) if segment is not None)
+            used.update(number for number, field in enumerate(part.fields) if field is not None)
         return (number for number in count() if number not in used)
 
     def add_batch(self, first_lid: int, document_type: str, documents: Sequence[Mapping[str, str | list[str]]]) -> None:
         """Adds documents with lids `first_lid`.. of one type. Lids rise from batch to batch."""
-        segments: list[Buffer | None] = [None] * self._numbers
-        tokens = 0
+        fields: list[Tokens | None] = [None] * self._numbers
+        count = 0
         for (kind, name), (number, indexed) in self._fields.items():
             if kind == document_type:
-                segments[number], count = self._invert(indexed.profile, number, [d.get(name) for d in documents])
-                tokens += count
-        part = Part(first_lid, len(documents), tuple(segments), tokens)
+                fields[number] = tokens = self._tokens(indexed.profile, number, [d.get(name) for d in documents])
+                count += len(tokens.terms) if tokens is not None else 0
+        part = Part(first_lid, len(documents), tuple(fields), count)
+        if count >= LEAST_INVERTED_TOKENS:
+            part = replace(part, fields=part.segments)
         with self._lock:
             self._parts = (*self._parts, part)
         self._merge_small()
 
-    def _invert(
-        self, profile: TextProfile, number: int, values: Sequence[str | list[str] | None]
-    ) -> tuple[Buffer | None, int]:
+    def _tokens(self, profile: TextProfile, number: int, values: Sequence[str | list[str] | None]) -> Tokens | None:
         texts: list[str] = []
         owners: list[int] = []
         for owner, value in enumerate(values):
@@ -123,11 +131,11 @@ class TextIndex:
         canonical = [text if profile.plain and text.isascii() else profile.canonical(text) for text in texts]
         terms, positions, offsets = self._lexicon.tokenize(canonical, np.array(owners, np.uint32), len(values))
         if len(terms) == 0:
-            return None, 0
+            return None
         self._to_terms(profile, terms)
         documents, tokens = self._totals.get(number, (0, 0))
         self._totals[number] = (documents + int(np.count_nonzero(np.diff(offsets))), tokens + len(terms))
-        return _core.invert(terms, positions, offsets, self._average_length(number)), len(terms)
+        return Tokens(terms, positions, offsets, self._average_length(number))
 
     def _to_terms(self, profile: TextProfile, surfaces: Any) -> None:
         unknown = self._lexicon.unknown(profile.stemming, surfaces)
