@@ -9,6 +9,7 @@ import pytest
 from nodes import ATTRIBUTE, doc_id, schema, start, started
 
 from paperwasp import limits
+from paperwasp.document import apply_updates
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Outcome, Put, Update
 from paperwasp.document.types import INT, PREDICATE, RAW, STRING, array_of
@@ -68,6 +69,26 @@ def test_what_another_type_of_the_field_has_no_room_for_is_unset(tmp_path: Path)
     node.crash()
     with started(tmp_path, things("raw")) as again:
         assert again.get("a") == {"n": 1, "note": "x"}
+
+
+@pytest.mark.parametrize("attributes", [(), ("numbers",)])
+def test_an_array_is_copied_once_for_all_places_of_an_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attributes: tuple[str, ...]
+) -> None:
+    """In place as well: 10,000 copies of a long array would keep all others waiting."""
+    copies: list[object] = []
+    own = apply_updates._Change.own
+
+    def counted(change: Any, container: Any) -> Any:
+        found = own(change, container)
+        copies.extend([found] if found is not container else [])
+        return found
+
+    monkeypatch.setattr(apply_updates._Change, "own", counted)
+    with started(tmp_path, things(*attributes)) as node:
+        places = {f"numbers[{place}]": {"assign": place} for place in range(50)}
+        assert node.outcomes(put(numbers=[7] * 60), update(**places)) == [Outcome(False), Outcome(True)]
+        assert node.get("a") == {"numbers": [*range(50), *[7] * 10]} and len(copies) == 1
 
 
 def deeper_when_kept() -> str:

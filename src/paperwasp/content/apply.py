@@ -32,7 +32,7 @@ from paperwasp.content.references import References
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.selected import Selected, matcher
 from paperwasp.core.gid_map import NO_LID
-from paperwasp.document.apply_updates import updated_value
+from paperwasp.document.apply_updates import Owned, updated_value
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.document.updates import Assign
 from paperwasp.errors import InternalError, InvalidInput
@@ -208,13 +208,14 @@ class _Batch:
         kind = state.layout.types[name]
         values: dict[str, Any] = {}
         calculated: dict[str, Any] = {}
+        owned: Owned = {}
         for update in entry.updates or ():
             field, action = update.field, update.action
             if isinstance(action, Assign) and not update.path:
                 values[field] = action.value
             else:
                 value = values[field] if field in values else state.columns[name, field].get(lid)
-                values[field] = calculated[field] = updated_value(value, update, kind.types[field], True)
+                values[field] = calculated[field] = updated_value(value, update, kind.types[field], True, owned)
         if calculated and not _can_hold(kind, calculated):
             self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
             return
