@@ -243,7 +243,7 @@ def _position(value: Any) -> GeoPosition:
         return GeoPosition(_millionths(place.x), _millionths(place.y))
     if not isinstance(value, dict):
         raise ValueError(f"Expected an object with lat and lng, got {describe(value)}")
-    if unknown := next((name for name in value if name not in _COORDINATES), None):
+    if (unknown := next((name for name in value if name not in _COORDINATES), None)) is not None:
         raise ValueError(f"Unexpected attribute '{unknown}' in geo position field")
     found = {}
     for name, number in value.items():
@@ -289,7 +289,7 @@ def _struct_converter(data_type: StructType) -> Converter:
     def convert_struct(value: Any) -> dict[str, Value]:
         if not isinstance(value, dict):
             raise ValueError(f"Expected an object, got {describe(value)}")
-        if unknown := next((name for name in value if name not in converters), None):
+        if (unknown := next((name for name in value if name not in converters), None)) is not None:
             raise ValueError(f"No field '{unknown}' in struct '{data_type}', which has: {', '.join(converters)}")
         return {name: _member(name, converters[name], item) for name, item in value.items() if item is not None}
 

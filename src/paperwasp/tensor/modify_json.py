@@ -45,7 +45,7 @@ def read_modify(value: Any, type_: TensorType, field: str) -> ModifySpec:
     """The modification that a JSON value writes. Errors: ValueError."""
     if not isinstance(value, dict):
         raise ValueError("Expected an object with operation and cells")
-    if unknown := next((key for key in value if key not in _KNOWN), None):
+    if (unknown := next((key for key in value if key not in _KNOWN), None)) is not None:
         raise ValueError(f"Unknown JSON string '{unknown}' in modify update for field '{field}'")
     if "operation" not in value:
         raise ValueError(f"Modify update for field '{field}' does not contain an operation")
