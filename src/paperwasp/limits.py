@@ -37,7 +37,7 @@ NEAREST_WORDS: Final = 500
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
 SELECTION_CHARACTERS: Final = 1024 * 1024
 SELECTION_KEPT_CHARACTERS: Final = 4096
-"""What is longer is read anew each time: kept, a thousand of the longest would fill the memory."""
+"""Of what is longer the last is kept, no more: a thousand of the longest would fill the memory."""
 SELECTION_DEPTH: Final = 100
 """Nesting of a document selection. Chains of `and` or of `or` are one level."""
 SELECTION_PATTERNS: Final = 100

@@ -9,7 +9,7 @@ import pytest
 from nodes import ATTRIBUTE, MUSIC, SCHEMAS, TestNode, doc_id, put, schema, start, started, update
 
 from paperwasp import limits
-from paperwasp.content.selected import oldest_tombstone_us
+from paperwasp.content.selected import matcher, oldest_tombstone_us
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Put, Refusal, Remove, Update
 from paperwasp.document.types import INT
@@ -213,3 +213,11 @@ def test_some_fields(tmp_path: Path) -> None:
             return node.node.get(doc_id("a"), frozenset(fields))
 
         assert get("year", "nothing") == b'{"year":2}' and get() == b"{}" and get("note") == b'{"note":"n"}'
+
+
+def test_the_last_long_selection_is_not_read_again() -> None:
+    long, other = (" or ".join([text] * 400) for text in (MET, UNMET))
+    assert len(long) > limits.SELECTION_KEPT_CHARACTERS
+    first = matcher(long)
+    assert matcher(MET) is matcher(MET) and matcher(long) is first
+    assert matcher(other) is not first and matcher(long) is not first

@@ -27,11 +27,17 @@ _US: Final = 1_000_000
 
 def matcher(text: str) -> Matcher:
     """What decides a selection. Errors: LanguageError, TooLarge."""
-    return _kept_matcher(text) if len(text) <= limits.SELECTION_KEPT_CHARACTERS else matcher_of(parse_selection(text))
+    return _kept_matcher(text) if len(text) <= limits.SELECTION_KEPT_CHARACTERS else _last_matcher(text)
 
 
 @lru_cache(_MATCHERS_KEPT)
 def _kept_matcher(text: str) -> Matcher:
+    return matcher_of(parse_selection(text))
+
+
+@lru_cache(1)
+def _last_matcher(text: str) -> Matcher:
+    """A condition is asked for when it is accepted and when it is applied, a visit's selection for every chunk."""
     return matcher_of(parse_selection(text))
 
 
