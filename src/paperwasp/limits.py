@@ -36,6 +36,8 @@ NEAREST_WORDS: Final = 500
 """Known words among which the nearest one is looked for."""
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
 SELECTION_CHARACTERS: Final = 1024 * 1024
+CONDITION_CHARACTERS: Final = 64 * 1024
+"""Of the selection that an operation demands: it is read again wherever the operation is applied."""
 SELECTION_KEPT_CHARACTERS: Final = 4096
 """Of what is longer the last is kept, no more: a thousand of the longest would fill the memory."""
 SELECTION_DEPTH: Final = 100
@@ -245,6 +247,8 @@ CHECKPOINT_DOCUMENTS: Final = 65_536
 """Rows added since the last checkpoint after which the next one is due."""
 CHECKPOINT_LOG_BYTES: Final = 64 * 1024 * 1024
 """Bytes written to the log since the last checkpoint after which the next one is due."""
+CHECKPOINT_OPERATIONS: Final = 262_144
+"""Operations since the last checkpoint after which the next one is due: a start applies them again."""
 CHECKPOINT_INDEX_BYTES: Final = 64 * 1024 * 1024
 """Memory of the index that is not yet in files, after which a checkpoint is due."""
 CHORE_RETRY_SECONDS: Final = 60.0

@@ -337,6 +337,18 @@ def test_many_deployments_leave_nothing_behind(tmp_path: Path, monkeypatch: pyte
         assert snapshot.numbers < 20 and len(node.node.view().columns) <= len(MUSIC_FIELDS) + 1
 
 
+def test_many_small_operations_make_a_checkpoint_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_OPERATIONS", 50)
+    with started(tmp_path) as node:
+        node.apply(put("a", year=0))
+        for year in range(60):
+            node.apply(update("a", year=year))
+        saver = node.node._saver
+        assert saver is not None
+        saver.join()
+        assert list((tmp_path / "checkpoints").glob("*/manifest.json"))
+
+
 def test_where_the_marker_cannot_be_written_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise NoSpace("the disk is full")

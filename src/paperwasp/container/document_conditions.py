@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from paperwasp.content.records import check_length
 from paperwasp.schema.model import Schema
 from paperwasp.selection import Purpose, check_selection, parse_selection
 
@@ -32,7 +33,8 @@ class ConditionCheck:
         self._remembered = lru_cache(maxsize=_CHECKED)(self._check)
 
     def __call__(self, condition: str) -> None:
-        """Errors: LanguageError with line and column; TooLarge."""
+        """Errors: InvalidInput for one that is too long; LanguageError with line and column."""
+        check_length(condition)
         self._remembered(condition)
 
     def _check(self, condition: str) -> None:

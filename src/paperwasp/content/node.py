@@ -439,6 +439,7 @@ class _Since:
         return (
             state.limit - self.limit >= limits.CHECKPOINT_DOCUMENTS
             or self.log_bytes >= limits.CHECKPOINT_LOG_BYTES
+            or self.changes >= limits.CHECKPOINT_OPERATIONS
             or state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES
         )
 

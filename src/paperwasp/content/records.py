@@ -82,6 +82,7 @@ def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: Document
     condition = operation.condition
     if condition is not None:
         condition.encode()
+        check_length(condition)
         matcher(condition)
     if isinstance(operation, Put):
         layout.check(operation.fields)
@@ -91,6 +92,12 @@ def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: Document
         body, updates = _checked(operation.updates, layout, codec)
         return Entry(_UPDATE, *identity, body, operation.create, condition, None, updates)
     return Entry(_REMOVE, *identity, b"", False, condition)
+
+
+def check_length(condition: str) -> None:
+    """Errors: InvalidInput for a condition that is longer than is read again and again."""
+    if len(condition) > limits.CONDITION_CHARACTERS:
+        raise InvalidInput(f"A condition of {len(condition)} characters; at most {limits.CONDITION_CHARACTERS}")
 
 
 def _checked(
