@@ -134,7 +134,6 @@ def _read_update(request: Request, context: BulkContext) -> Bulk:
     document_type = Place.of(request.raw_path).document_type
     assert document_type is not None  # there is no PUT at the root
     route = context.routes.route(document_type, visit.cluster.id)
-    context.routes.check_size(len(request.body))
     body = read_body(request.body)
     if body.condition is not None:
         raise InvalidInput(f"May not specify 'condition' at '{request.raw_path}': the selection is the condition")

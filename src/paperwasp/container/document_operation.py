@@ -91,7 +91,6 @@ def _route_of_change(document_id: DocumentId, options: Options, routes: Routes) 
 
 def _read_body(request: Request, options: Options, routes: Routes) -> tuple[Body, str | None, bool]:
     """The body with the condition and `create` of the request: those of the query string win over those in the body."""
-    routes.check_size(len(request.body))
     body = read_body(request.body)
     condition = options.condition or body.condition or None  # an empty one is none
     create = options.create if options.create is not None else body.create

@@ -24,7 +24,7 @@ from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation
 from paperwasp.document.types import DocumentType
 from paperwasp.env import SYSTEM
-from paperwasp.errors import InvalidInput, TooLarge
+from paperwasp.errors import InvalidInput
 
 _FIELD_PATH: Final = re.compile(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")
@@ -74,7 +74,6 @@ class Routes:
         self._clusters = tuple(cluster.id for cluster in model.content_clusters)
         self._named = _named_routes(self._clusters)
         self._ignores_undefined = container is not None and container.ignore_undefined_fields
-        self._size_limit_bytes = container.max_document_size_bytes if container is not None else None
         self.check_condition = ConditionCheck(model.schemas.values())
         self._routes: dict[str, Route] = {}
         self._to_one: dict[tuple[str, str], Route] = {}
@@ -127,12 +126,6 @@ class Routes:
             return fields, False
         known = {name: value for name, value in fields.items() if _FIELD_PATH.split(name, 1)[0] in route.type.fields}
         return known, len(known) < len(fields)
-
-    def check_size(self, size_bytes: int) -> None:
-        """Errors: TooLarge where the container takes no document of that size."""
-        limit = self._size_limit_bytes
-        if limit is not None and size_bytes > limit:
-            raise TooLarge(f"Document size is {size_bytes} bytes, above the limit of {limit} bytes in services.xml")
 
 
 def _named_routes(clusters: Iterable[str]) -> dict[str, str | None]:
