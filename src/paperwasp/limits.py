@@ -111,6 +111,9 @@ DOCUMENT_QUEUE_SECONDS: Final = 3.0
 """How long the first in line may have waited when another joins it."""
 DOCUMENT_QUEUE_BYTES: Final = 512 * 1024 * 1024
 """Of the bodies of such messages: an eighth of the memory that a service has at least. A single larger one is taken."""
+GATHERING_PAUSES: Final = 4
+GATHERING_SECONDS: Final = 0.001
+"""The writer waits so often, and so long each time, for the rest of the operations that come together."""
 LOG_BATCH_BYTES: Final = 64 * 1024 * 1024
 LOG_BATCH_OPERATIONS: Final = 1024
 LOG_RECORD_BYTES: Final = 1 << 30

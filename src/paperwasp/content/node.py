@@ -13,7 +13,6 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -28,6 +27,7 @@ from paperwasp.content import compaction
 from paperwasp.content.apply import NodeState
 from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
+from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
 from paperwasp.content.layout import Layout
 from paperwasp.content.records import Entry, Reindex, encode_entries, entry_of
 from paperwasp.content.references import Import, add_imported, imports_of
@@ -43,10 +43,6 @@ from paperwasp.schema.model import Schema
 
 _LOGGER: Final = logging.getLogger(__name__)
 
-OperationReply = Callable[[object], None]
-"""Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
-_Waiting = tuple[Operation | Reindex, OperationReply, int]
-"""With the bytes of the operation's body."""
 _NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -66,7 +62,8 @@ class ContentNode:
         self._lock = _lock_directory(directory)
         self._log = log
         self._environment = environment
-        self._queue: SimpleQueue[_Waiting | _Control] = SimpleQueue()
+        self._queue: SimpleQueue[Waiting | Control] = SimpleQueue()
+        self._gatherer = Gatherer(self._queue)
         self._failure: str | None = None
         self._schemas: Mapping[str, Schema] = MappingProxyType({})
         self._modes: Mapping[str, str] = MappingProxyType({})
@@ -170,7 +167,7 @@ class ContentNode:
             return
         self._is_stopping = True
         self._control(self._last_checkpoint)
-        self._queue.put(_Control(None))
+        self._queue.put(Control(None))
         self._writer.join()
         self._has_ended = True
         self._refuse_rest()
@@ -190,7 +187,7 @@ class ContentNode:
         self._since_checkpoint = _Since(0)
         self._since_checkpoint.changes = 1
 
-    def _put(self, item: _Waiting | _Control) -> None:
+    def _put(self, item: Waiting | Control) -> None:
         """Queues for the writer. What comes after its end is answered here."""
         self._queue.put(item)
         if self._has_ended:
@@ -202,7 +199,7 @@ class ContentNode:
         with suppress(Empty):
             while True:
                 item = self._queue.get_nowait()
-                if isinstance(item, _Control):
+                if isinstance(item, Control):
                     item.done.set_exception(error)
                 else:
                     item[1](error)
@@ -223,7 +220,7 @@ class ContentNode:
 
     def _run(self) -> None:
         while True:
-            batch, control = self._take()
+            batch, control = self._gatherer.take()
             if batch:
                 self._process(batch)
             if control is not None:
@@ -233,24 +230,7 @@ class ContentNode:
             if self._since_checkpoint.is_due(self._state) and self._failure is None:
                 self._try_checkpoint()
 
-    def _take(self) -> tuple[list[_Waiting], _Control | None]:
-        """What waits, up to a batch and to the first control; waits for something."""
-        batch: list[_Waiting] = []
-        size_bytes = 0
-        item = self._queue.get()
-        try:
-            while True:
-                if isinstance(item, _Control):
-                    return batch, item
-                batch.append(item)
-                size_bytes += item[2]
-                if len(batch) >= limits.LOG_BATCH_OPERATIONS or size_bytes >= limits.LOG_BATCH_BYTES:
-                    return batch, None
-                item = self._queue.get_nowait()
-        except Empty:
-            return batch, None
-
-    def _process(self, batch: Sequence[_Waiting]) -> None:
+    def _process(self, batch: Sequence[Waiting]) -> None:
         waiting = self._encode(batch)
         replies = [reply for _, reply in waiting]
         entries = [entry for entry, _ in waiting]
@@ -262,7 +242,7 @@ class ContentNode:
         for reply, answer in zip(replies, answers, strict=True):
             reply(answer)
 
-    def _encode(self, batch: Sequence[_Waiting]) -> list[tuple[Entry, OperationReply]]:
+    def _encode(self, batch: Sequence[Waiting]) -> list[tuple[Entry, OperationReply]]:
         """Entries in the order of the log: by partition, then as they came. Refused ones are answered."""
         state, last = self._state, self._state.timestamp_us
         first_us = max(self._environment.time_ns() // 1000, last + 1)
@@ -405,26 +385,9 @@ class ContentNode:
 
     def _control(self, action: Callable[[], object]) -> None:
         """Runs `action` on the writer thread, between two batches. Errors: what it raises."""
-        control = _Control(action)
+        control = Control(action)
         self._put(control)
         control.done.result()
-
-
-class _Control:
-    """Something for the writer to do between batches. None: end."""
-
-    def __init__(self, action: Callable[[], object] | None) -> None:
-        self.action = action
-        self.done: Future[None] = Future()
-
-    def run(self) -> None:
-        assert self.action is not None
-        try:
-            self.action()
-        except BaseException as error:
-            self.done.set_exception(error)
-        else:
-            self.done.set_result(None)
 
 
 class _Since:

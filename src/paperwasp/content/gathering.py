@@ -1,0 +1,95 @@
+"""What waits for a content node's writer, and how much of it is taken at once.
+
+A batch costs as much as a dozen of its operations. So where operations come in numbers, the writer waits a moment for
+those that the last answers have set free; whoever sends one after the other never waits for that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+from paperwasp import limits
+from paperwasp.content.records import Reindex
+from paperwasp.document.operations import Operation
+
+OperationReply = Callable[[object], None]
+"""Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
+Waiting = tuple[Operation | Reindex, OperationReply, int]
+"""With the bytes of the operation's body."""
+
+
+class Control:
+    """Something for the writer to do between batches. None: end."""
+
+    def __init__(self, action: Callable[[], object] | None) -> None:
+        self.action = action
+        self.done: Future[None] = Future()
+
+    def run(self) -> None:
+        assert self.action is not None
+        try:
+            self.action()
+        except BaseException as error:
+            self.done.set_exception(error)
+        else:
+            self.done.set_result(None)
+
+
+class Gatherer:
+    """Takes batches from a queue. One thread, the writer's."""
+
+    def __init__(self, queue: SimpleQueue[Waiting | Control]) -> None:
+        self._queue = queue
+        self._expected = 1
+        """Operations that the next batch may well have, by those before it."""
+
+    def take(self) -> tuple[list[Waiting], Control | None]:
+        """What waits, up to a batch and to the first control; waits for something."""
+        batch = _Batch()
+        batch.add(self._queue.get())
+        batch.drain(self._queue)
+        for _ in range(limits.GATHERING_PAUSES):
+            length = len(batch.operations)
+            if batch.is_full or length >= self._expected:
+                break
+            time.sleep(limits.GATHERING_SECONDS)
+            batch.drain(self._queue)
+            if len(batch.operations) == length:
+                break
+        self._expected = max(len(batch.operations), self._expected - 1 - self._expected // 8)
+        return batch.operations, batch.control
+
+
+class _Batch:
+    """What is taken at once."""
+
+    def __init__(self) -> None:
+        self.operations: list[Waiting] = []
+        self.control: Control | None = None
+        self._size_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more can be taken."""
+        return (
+            self.control is not None
+            or len(self.operations) >= limits.LOG_BATCH_OPERATIONS
+            or self._size_bytes >= limits.LOG_BATCH_BYTES
+        )
+
+    def add(self, item: Waiting | Control) -> None:
+        if isinstance(item, Control):
+            self.control = item
+        else:
+            self.operations.append(item)
+            self._size_bytes += item[2]
+
+    def drain(self, queue: SimpleQueue[Waiting | Control]) -> None:
+        """Adds what is in the queue now."""
+        with suppress(Empty):
+            while not self.is_full:
+                self.add(queue.get_nowait())
