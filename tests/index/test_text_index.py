@@ -200,6 +200,20 @@ def test_files_that_no_state_names_are_deleted(tmp_path: Path) -> None:
     assert found(index.snapshot(), "blue") == [0, 1, 2, 3]
 
 
+def test_a_lexicon_without_new_words_is_not_written_again(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue"))
+    first = flush(index)["lexicon"]
+    index.add_batch(1, "music", titles("blue"))
+    assert flush(index)["lexicon"] == first
+    index.add_batch(2, "music", titles("train"))
+    state = flush(index)
+    assert state["lexicon"] != first
+    again = new_index(tmp_path)
+    again.load(state)
+    assert found(again.snapshot(), "train") == [2]
+
+
 def names(state: IndexState) -> set[str]:
     segments = {file["name"] for part in state["parts"] for file in part["files"] if file is not None}
     return {state["lexicon"]["name"], *segments}

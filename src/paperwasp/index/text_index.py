@@ -208,7 +208,7 @@ class TextIndex:
             parts = self._fuse(frozen)
             state: IndexState = {
                 "fields": _describe_fields(frozen),
-                "lexicon": files.describe_file(files.write_file(self._directory, "lexicon", frozen.lexicon.to_bytes())),
+                "lexicon": self._saved_lexicon(frozen.lexicon.to_bytes()),
                 "parts": [files.describe_part(part) for part in parts],
             }
             sync_directory(self._directory)
@@ -218,6 +218,14 @@ class TextIndex:
         self._saved_states = [*self._saved_states[-1:], state]
         files.delete_unused(self._directory, self._saved_states)
         return state
+
+    def _saved_lexicon(self, content: bytes) -> dict[str, Any]:
+        """The description of the file that has it: the one of the state before, where no word came since."""
+        if self._saved_states:
+            saved: dict[str, Any] = self._saved_states[-1]["lexicon"]
+            if saved["size_bytes"] == len(content) and (self._directory / saved["name"]).read_bytes() == content:
+                return saved
+        return files.describe_file(files.write_file(self._directory, "lexicon", content))
 
     def _fuse(self, frozen: FrozenIndex) -> list[Part]:
         """The parts as they are written: on disk, few, and without fields that are indexed no more."""
