@@ -54,6 +54,8 @@ class DocumentModel(RuleBasedStateMachine):
         self.documents: dict[int, Fields | None] = dict.fromkeys(range(DOCUMENTS))
         self.removed: set[int] = set()
         self.times: dict[int, int] = {}
+        self.forgotten: dict[int, int] = {}
+        """When tombstones that were pruned were left."""
 
     @rule(seeds=st.lists(st.integers(0, 2**32), max_size=12))
     def apply(self, seeds: list[int]) -> None:
@@ -84,6 +86,7 @@ class DocumentModel(RuleBasedStateMachine):
         before_us = times[int(place * (len(times) - 1))] if times else 1
         while self.node.node.prune(before_us, wanted) == wanted:
             pass
+        self.forgotten |= {name: self.times[name] for name in self.removed if self.times[name] < before_us}
         self.removed = {name for name in self.removed if self.times[name] >= before_us}
         there = {name for name, fields in self.documents.items() if fields is not None}
         self.times = {name: time for name, time in self.times.items() if name in self.removed | there}
@@ -101,6 +104,11 @@ class DocumentModel(RuleBasedStateMachine):
     def restart(self, ending: str) -> None:
         (self.node.close if ending == "close" else self.node.crash)()
         self.node = start(self.path, None)
+        # Pruning is not logged: what was pruned since the checkpoint may be there again, until it is pruned again.
+        found = self.found_times()
+        back = {name for name, time in self.forgotten.items() if found.get(name) == time and name not in self.times}
+        self.removed |= back
+        self.times |= {name: self.forgotten[name] for name in back}
 
     @rule()
     def reindex(self) -> None:
