@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from paperwasp.document.updates import Index, Key, Member
 
@@ -218,10 +218,11 @@ class Not(ConditionNode):
 
 
 @dataclass(frozen=True, slots=True)
-class And(ConditionNode):
-    """All of two or more conditions."""
+class _Chain(ConditionNode):
+    """Two or more conditions with one word between them."""
 
     operands: tuple[ConditionNode, ...]
+    word: ClassVar[str]
 
     @property
     def inner(self) -> tuple[Node, ...]:
@@ -229,28 +230,24 @@ class And(ConditionNode):
 
     @property
     def level(self) -> int:
-        return LEVELS["and"]
+        return LEVELS[self.word]
 
     def __str__(self) -> str:
-        return " and ".join(operand.within(self.level + 1) for operand in self.operands)
+        return f" {self.word} ".join(operand.within(self.level + 1) for operand in self.operands)
 
 
 @dataclass(frozen=True, slots=True)
-class Or(ConditionNode):
+class And(_Chain):
+    """All of two or more conditions."""
+
+    word = "and"
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Chain):
     """Any of two or more conditions."""
 
-    operands: tuple[ConditionNode, ...]
-
-    @property
-    def inner(self) -> tuple[Node, ...]:
-        return self.operands
-
-    @property
-    def level(self) -> int:
-        return LEVELS["or"]
-
-    def __str__(self) -> str:
-        return " or ".join(operand.within(self.level + 1) for operand in self.operands)
+    word = "or"
 
 
 @dataclass(frozen=True, slots=True)
