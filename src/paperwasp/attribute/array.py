@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import bounds_of
-from paperwasp.attribute.column import Arrays, Bitmap, Column, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
+from paperwasp.attribute.column import Arrays, Bitmap, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import dtype_of, estimate_rows, number_in
+from paperwasp.attribute.row_column import RowColumn
 from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, split
 from paperwasp.attribute.string import checked_codes, codes_equal_to, table_of, used_codes
 from paperwasp.core import _core
@@ -127,30 +128,14 @@ class ArrayView(ColumnView):
         return [number for number in numbers if number is not None]
 
 
-class ArrayColumn(Column):
+class ArrayColumn(RowColumn):
     """The writer's side of arrays. `element_type` None: strings."""
 
     def __init__(self, element_type: NumericType | None, *, cased: bool = False) -> None:
         self._type = element_type
         self._dictionary = StringDictionary(cased=cased) if element_type is None else None
         self._dtype = dtype_of(element_type) if element_type else np.dtype("uint32")
-        self._store = RowStore(GrowableArray(self._dtype))
-
-    @property
-    def length(self) -> int:
-        return self._store.length
-
-    def append(self, values: Sequence[Value | None]) -> None:
-        self._store.append(*self._encoded(values))
-
-    def pad(self, length: int) -> None:
-        self._store.pad(length)
-
-    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._store.fill(lids, *self._encoded(values))
-
-    def set(self, lid: int, value: Value | None) -> None:
-        self._store.set(lid, *self._encoded([value])[1:])
+        super().__init__(RowStore(GrowableArray(self._dtype)))
 
     def snapshot(self) -> ArrayView:
         rows, (values,) = self._store.snapshot()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import Arrays, Column, Frozen, Lids
+from paperwasp.attribute.column import Arrays, Frozen, Lids
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.opaque import OpaqueView
+from paperwasp.attribute.row_column import RowColumn
 from paperwasp.attribute.rows import Rows, RowStore, split
 from paperwasp.document.operations import Value
 
@@ -30,27 +32,11 @@ class RawView(OpaqueView):
         return [self.content[start : start + length].tobytes() if length else None for start, length in spans]
 
 
-class RawColumn(Column):
+class RawColumn(RowColumn):
     """The writer's side of raw."""
 
     def __init__(self) -> None:
-        self._store = RowStore(GrowableArray(np.uint8))
-
-    @property
-    def length(self) -> int:
-        return self._store.length
-
-    def append(self, values: Sequence[Value | None]) -> None:
-        self._store.append(*_encoded(values))
-
-    def pad(self, length: int) -> None:
-        self._store.pad(length)
-
-    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._store.fill(lids, *_encoded(values))
-
-    def set(self, lid: int, value: Value | None) -> None:
-        self._store.set(lid, _encoded([value])[1])
+        super().__init__(RowStore(GrowableArray(np.uint8)))
 
     def snapshot(self) -> RawView:
         rows, (content,) = self._store.snapshot()
@@ -71,7 +57,6 @@ class RawColumn(Column):
     def size_bytes(self) -> int:
         return self._store.size_bytes()
 
-
-def _encoded(values: Sequence[bytes | None]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    rows = [value or b"" for value in values]
-    return np.fromiter(map(len, rows), np.uint64, len(rows)), np.frombuffer(b"".join(rows), np.uint8)
+    def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+        rows: list[bytes] = [value or b"" for value in values]
+        return np.fromiter(map(len, rows), np.uint64, len(rows)), np.frombuffer(b"".join(rows), np.uint8)

@@ -16,10 +16,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import Arrays, Column, Frozen, Lids
+from paperwasp.attribute.column import Arrays, Frozen, Lids
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.opaque import OpaqueView
+from paperwasp.attribute.row_column import RowColumn
 from paperwasp.attribute.rows import Rows, RowStore, split
 from paperwasp.attribute.string import checked_codes, used_codes
 from paperwasp.document.operations import Value
@@ -76,7 +77,7 @@ class TensorView(OpaqueView):
         return cells, is_set
 
 
-class TensorColumn(Column):
+class TensorColumn(RowColumn):
     """The writer's side of tensors of one type."""
 
     def __init__(self, tensor_type: TensorType) -> None:
@@ -85,26 +86,8 @@ class TensorColumn(Column):
         dtype = "uint16" if tensor_type.cell_type == _BFLOAT16 else DTYPES[tensor_type.cell_type]
         self._no_cells: NDArray[Any] = np.zeros((1, *tensor_type.shape), dtype)
         self._no_labels = np.full((1, len(tensor_type.mapped)), NO_LABEL, np.uint32)
-        self._store = RowStore(
-            GrowableArray(np.uint32, row_shape=(len(tensor_type.mapped),)),
-            GrowableArray(dtype, row_shape=tensor_type.shape),
-        )
-
-    @property
-    def length(self) -> int:
-        return self._store.length
-
-    def append(self, values: Sequence[Value | None]) -> None:
-        self._store.append(*self._encoded(values))
-
-    def pad(self, length: int) -> None:
-        self._store.pad(length)
-
-    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._store.fill(lids, *self._encoded(values))
-
-    def set(self, lid: int, value: Value | None) -> None:
-        self._store.set(lid, *self._encoded([value])[1:])
+        labels = GrowableArray(np.uint32, row_shape=(len(tensor_type.mapped),))
+        super().__init__(RowStore(labels, GrowableArray(dtype, row_shape=tensor_type.shape)))
 
     def snapshot(self) -> TensorView:
         rows, (labels, cells) = self._store.snapshot()

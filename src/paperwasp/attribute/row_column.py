@@ -1,0 +1,40 @@
+"""What the columns that keep their values as rows of elements have in common: arrays, tensors, raw."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from paperwasp.attribute.column import Column, Lids
+from paperwasp.attribute.rows import RowStore
+from paperwasp.document.operations import Value
+
+
+class RowColumn(Column):
+    """The writer's side of values in a `RowStore`. A subclass says how values become elements."""
+
+    def __init__(self, store: RowStore) -> None:
+        self._store = store
+
+    @property
+    def length(self) -> int:
+        return self._store.length
+
+    def append(self, values: Sequence[Value | None]) -> None:
+        self._store.append(*self._encoded(values))
+
+    def pad(self, length: int) -> None:
+        self._store.pad(length)
+
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        self._store.fill(lids, *self._encoded(values))
+
+    def set(self, lid: int, value: Value | None) -> None:
+        self._store.set(lid, *self._encoded([value])[1:])
+
+    @abstractmethod
+    def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+        """The lengths of the values and all their elements, in as many parts as the rows have."""
