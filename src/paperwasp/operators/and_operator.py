@@ -17,13 +17,19 @@ class AndOperator(Operator):
 
     children: tuple[Operator, ...]
 
-    def bitmap(self) -> Bitmap:
-        result = self.children[0].bitmap()
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        result = self.children[0].bitmap(within)
         for child in self.children[1:]:
             if not result.any():
                 break
-            result &= child.bitmap()
+            result &= child.bitmap(result if within is None else result & within)
         return result
+
+    def estimate(self) -> int:
+        return min(child.estimate() for child in self.children)
+
+    def children_of(self) -> tuple[Operator, ...]:
+        return self.children
 
     def terms(self) -> Iterator[TermOperator]:
         for child in self.children:

@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -46,6 +46,9 @@ class SearchSpace:
     """Whether the index may hold documents that are not live."""
     index: IndexSnapshot
     columns: Mapping[str, ColumnView]
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    """query(name) → number, text or tensor."""
+    now_seconds: float = 0.0
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)
@@ -75,11 +78,20 @@ class Operator(ABC):
     """A planned item."""
 
     @abstractmethod
-    def bitmap(self) -> Bitmap:
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         """The documents that match.
 
-        Of dead ones, and those of other types, it may say anything. The caller may change the bitmap.
+        Of dead ones, those of other types, and those not in `within`, it may say anything. What looks for a number of
+        hits looks for them in `within`. The caller may change the bitmap, and does not change `within`.
         """
+
+    def estimate(self) -> int:
+        """About how many documents match, without looking at them all; not above the space's documents."""
+        return sum(child.estimate() for child in self.children_of())
+
+    def children_of(self) -> tuple[Operator, ...]:
+        """The operators below."""
+        return ()
 
     def terms(self) -> Iterator[TermOperator]:
         """The terms below that count for ranking, in the order of the query."""

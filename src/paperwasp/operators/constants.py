@@ -12,8 +12,11 @@ class TrueOperator(Operator):
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
 
-    def bitmap(self) -> Bitmap:
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         return self._space.accept.copy()
+
+    def estimate(self) -> int:
+        return self._space.documents
 
 
 class FalseOperator(Operator):
@@ -22,7 +25,7 @@ class FalseOperator(Operator):
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
 
-    def bitmap(self) -> Bitmap:
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         return self._space.empty()
 
 

@@ -17,11 +17,17 @@ class NotOperator(Operator):
     positive: Operator
     negatives: tuple[Operator, ...]
 
-    def bitmap(self) -> Bitmap:
-        result = self.positive.bitmap()
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        result = self.positive.bitmap(within)
         for negative in self.negatives:
-            result &= ~negative.bitmap()
+            result &= ~negative.bitmap(within)
         return result
+
+    def estimate(self) -> int:
+        return self.positive.estimate()
+
+    def children_of(self) -> tuple[Operator, ...]:
+        return (self.positive, *self.negatives)
 
     def terms(self) -> Iterator[TermOperator]:
         return self.positive.terms()

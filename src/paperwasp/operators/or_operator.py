@@ -21,11 +21,14 @@ class OrOperator(Operator):
 
     children: tuple[Operator, ...]
 
-    def bitmap(self) -> Bitmap:
-        result = self.children[0].bitmap()
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        result = self.children[0].bitmap(within)
         for child in self.children[1:]:
-            result |= child.bitmap()
+            result |= child.bitmap(within)
         return result
+
+    def children_of(self) -> tuple[Operator, ...]:
+        return self.children
 
     def terms(self) -> Iterator[TermOperator]:
         for child in self.children:

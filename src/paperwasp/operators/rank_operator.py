@@ -16,8 +16,14 @@ class RankOperator(Operator):
 
     children: tuple[Operator, ...]
 
-    def bitmap(self) -> Bitmap:
-        return self.children[0].bitmap()
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        return self.children[0].bitmap(within)
+
+    def estimate(self) -> int:
+        return self.children[0].estimate()
+
+    def children_of(self) -> tuple[Operator, ...]:
+        return self.children
 
     def terms(self) -> Iterator[TermOperator]:
         for child in self.children:

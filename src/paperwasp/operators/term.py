@@ -39,6 +39,19 @@ class FieldMatch(ABC):
         """Where the term stands; nowhere, in an attribute."""
         return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
 
+    def elements(self, lids: Lids) -> Occurrences:
+        """The elements of a multi-value field that match, numbered from 0, rising; of a single value, 0."""
+        counts = (self.occurrences(lids) > 0).astype(np.uint32)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32), np.zeros(int(counts.sum()), np.uint32)
+
+    def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
+        """What the operator itself scores: a dot product, a closeness; 0 where it has no score of its own."""
+        return np.zeros(len(lids))
+
+    def estimate(self) -> int:
+        """About how many documents match, without looking at them all."""
+        return self.frequency()
+
 
 class IndexMatch(FieldMatch):
     """One term in an indexed field."""
@@ -144,11 +157,14 @@ class TermOperator(Operator):
         self.length = length
         """Words, in a phrase."""
 
-    def bitmap(self) -> Bitmap:
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         result = self._space.empty()
         for match in self.matches:
             match.add_to(result)
         return result
+
+    def estimate(self) -> int:
+        return min(self._space.documents, sum(match.estimate() for match in self.matches))
 
     def terms(self) -> Iterator[TermOperator]:
         if self.annotations.ranked:

@@ -27,7 +27,10 @@ def plan_word(item: WordItem, space: SearchSpace) -> Operator:
 
 @planner(PhraseItem)
 def plan_phrase(item: PhraseItem, space: SearchSpace) -> Operator:
-    return _plan_text(item, item.words, space)
+    words = tuple(part for part in item.words if isinstance(part, str))
+    if len(words) < len(item.words):
+        raise InvalidQuery(f"A phrase in '{item.index}' of more than words is not supported yet")
+    return _plan_text(item, words, space)
 
 
 def _plan_text(item: TermItem, words: tuple[str, ...], space: SearchSpace) -> Operator:

@@ -30,6 +30,12 @@ class Annotations:
     """Unique id of the next term, and the strength 0..1."""
     id: int | None = None
     label: str | None = None
+    language: str = ""
+    """Of the text, as an RFC 5646 tag; empty: that of the query."""
+    and_segmenting: bool = False
+    """Whether the tokens of one word are an and instead of a phrase."""
+    document_frequency: tuple[int, int] | None = None
+    """Documents with the term, and documents: what significance is computed from instead of this node's own."""
 
 
 DEFAULT_ANNOTATIONS = Annotations()
@@ -111,9 +117,178 @@ class WordItem(TermItem):
 
 @dataclass(frozen=True, slots=True)
 class PhraseItem(TermItem):
-    """Words next to each other, in order."""
+    """Words next to each other, in order. A part that is not text is a TermItem or an EquivItem on the same index."""
 
-    words: tuple[str, ...]
+    words: tuple[str | Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixItem(TermItem):
+    """Words, or values, that begin with the text."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuffixItem(TermItem):
+    """Words, or values, that end with the text."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubstringItem(TermItem):
+    """Words, or values, that have the text in them."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegexItem(TermItem):
+    """Values in which the regular expression (RE2's syntax) is found."""
+
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyItem(TermItem):
+    """Values at most `max_edits` insertions, deletions and substitutions away from the text; with `prefix`, values that begin
+    so. The first `prefix_length` characters must be the same."""
+
+    word: str
+    max_edits: int = 2
+    prefix_length: int = 0
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UriItem(TermItem):
+    """Tokens of a URI next to each other, in order. An anchor ties them to the start or end of the field."""
+
+    text: str
+    start_anchor: bool = False
+    end_anchor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WordAlternativesItem(TermItem):
+    """Forms of one word, any of which counts: (form, exactness from 0 to 1)."""
+
+    alternatives: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EquivItem(Item):
+    """Terms on one index that rank as one: words, phrases, alternatives, integers."""
+
+    children: tuple[Item, ...]
+    annotations: Annotations = field(default=DEFAULT_ANNOTATIONS, kw_only=True)
+
+    def children_of(self) -> tuple[Item, ...]:
+        return self.children
+
+
+@dataclass(frozen=True, slots=True)
+class NearItem(Item):
+    """Terms on one index within `distance` positions of each other; `ordered`: in the order of the query.
+
+    None of the `exclusions` may be within `exclusion_distance` of them.
+    """
+
+    children: tuple[Item, ...]
+    distance: int = 2
+    ordered: bool = False
+    exclusions: tuple[Item, ...] = ()
+    exclusion_distance: int = -1
+    """-1: half of the distance, rounded up."""
+
+    def children_of(self) -> tuple[Item, ...]:
+        return self.children + self.exclusions
+
+
+@dataclass(frozen=True, slots=True)
+class SameElementItem(Item):
+    """One element of the field `index` in which all children match.
+
+    The index of a child is below that field (`name` for `persons.name`, `key`, `value`); empty: the element itself.
+    """
+
+    index: str
+    children: tuple[Item, ...]
+    elements: tuple[int, ...] = ()
+    """Only in elements with these numbers, from 0; empty: in any."""
+
+    def children_of(self) -> tuple[Item, ...]:
+        return self.children
+
+
+@dataclass(frozen=True, slots=True)
+class InItem(TermItem):
+    """One of many values: all of them str, or all int."""
+
+    values: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSetItem(TermItem):
+    """One of many values, each with a weight that ranking sees in place of the field's: (value, weight)."""
+
+    tokens: tuple[tuple[str | int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DotProductItem(TermItem):
+    """As WeightedSetItem; the raw score is the sum of the products of the weights of query and field."""
+
+    tokens: tuple[tuple[str | int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WandItem(TermItem):
+    """The `target_hits` best by that dot product, among those above `score_threshold`."""
+
+    tokens: tuple[tuple[str | int, int], ...]
+    target_hits: int = 0
+    score_threshold: float = 0.0
+    threshold_boost_factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NearestNeighborItem(TermItem):
+    """The `target_hits` documents whose tensor is nearest to the query's tensor `query(tensor)`."""
+
+    tensor: str
+    target_hits: int = 0
+    approximate: bool = True
+    explore_additional_hits: int = 0
+    distance_threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GeoLocationItem(TermItem):
+    """Positions within `radius_degrees` of a place; below zero: anywhere, and ranking sees the distance."""
+
+    latitude: float
+    longitude: float
+    radius_degrees: float = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class GeoBoundingBoxItem(TermItem):
+    """Positions in a rectangle of degrees."""
+
+    south: float
+    west: float
+    north: float
+    east: float
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateItem(TermItem):
+    """Predicates that the attributes make true: (name, value, subqueries), a bit for each subquery (all: 2**64 - 1)."""
+
+    attributes: tuple[tuple[str, str, int], ...] = ()
+    ranges: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

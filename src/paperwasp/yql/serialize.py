@@ -106,7 +106,8 @@ def _word(item: WordItem) -> str:
 
 
 def _phrase(item: PhraseItem) -> str:
-    text = f"phrase({', '.join(map(_string, item.words))})"
+    words = (_string(part) if isinstance(part, str) else to_yql(part) for part in item.words)
+    text = f"phrase({', '.join(words)})"
     return f"{item.index} contains {_annotated(text, item.annotations)}"
 
 
