@@ -152,7 +152,7 @@ class RegexItem(TermItem):
 
 @dataclass(frozen=True, slots=True)
 class FuzzyItem(TermItem):
-    """Values at most `max_edits` insertions, deletions and substitutions away from the text; with `prefix`, values that begin
+    """Values at most `max_edits` insertions, deletions and substitutions away; with `prefix`, values that begin
     so. The first `prefix_length` characters must be the same."""
 
     word: str
