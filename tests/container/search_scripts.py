@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -139,7 +139,7 @@ ANSWERS = {
         ),
     ),
     "noid": lambda address: SearchResponse(1, 10, (hit(4, show_document_id=False),)),
-    "partial": lambda address: SearchResponse(1, 4, (hit(5),), coverage=0.75),
+    "partial": lambda address: SearchResponse(1, 4, (hit(5),), coverage=0.75, degraded=frozenset({"timeout"})),
     "refused": lambda address: _fail(InvalidInput("this cannot be searched")),
     "broken": lambda address: _fail(RuntimeError("secret")),
     "halfbroken": lambda address: _two(address) if address == "content/media" else _fail(PaperwaspError("down")),
@@ -176,11 +176,21 @@ def describe(address: str, message: SearchRequest) -> str:
     for field in fields(SearchRequest):
         value = getattr(message, field.name)
         if field.name not in ("tree", "deadline_ns") and value != getattr(PLAIN, field.name):
-            said.append(f"{field.name}={value}")
+            said.append(f"{field.name}={value if isinstance(value, str) else plainly(value)}")
     timeout_ms = (message.deadline_ns - START_NS) / 1e6
     if timeout_ms != 500:
         said.append(f"timeout={timeout_ms:g} ms")
     return " · ".join(said)
+
+
+def plainly(value: object) -> str:
+    """As repr, but a message's fields only where they are not the default."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(plainly, value))}{',' if len(value) == 1 else ''})"
+    if not is_dataclass(value):
+        return repr(value)
+    told = (f for f in fields(value) if getattr(value, f.name) != f.default)
+    return f"{type(value).__name__}({', '.join(f'{f.name}={plainly(getattr(value, f.name))}' for f in told)})"
 
 
 def run(path: Path) -> None:

@@ -98,10 +98,72 @@ class VisitResponse:
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One key of `order by`. `field` is an attribute, or `[relevance]`."""
+    """One key of `order by`. `field` is an attribute, `[relevance]`, `[docid]` or `[source]`; with the function
+    `feature`, one of the rank profile's sort-features.
+
+    What is empty, or None, is as the attribute's `sorting` in the schema says, else Vespa's default.
+    Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html
+    """
 
     field: str
-    descending: bool = False
+    descending: bool | None = None
+    function: str = ""
+    """`raw`, `lowercase`, `uca`, `feature`."""
+    locale: str = ""
+    """Of `uca`: en_US."""
+    strength: str = ""
+    """Of `uca`: primary, secondary, tertiary, quaternary, identical; in any case of letters."""
+    missing: str = ""
+    """Where documents without a value stand: `first`, `last`, `as`."""
+    missing_value: str = ""
+    """The text of the value that they stand for, with `as`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Whose documents a query of types with mode streaming is about: those of one group, of one number, or those that
+    a document selection says. One of the three.
+
+    Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
+    """
+
+    group: str = ""
+    userid: int | None = None
+    selection: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DiversityOverride:
+    """`ranking.matchPhase.diversity.*` of a query. None: as the rank profile says."""
+
+    attribute: str | None = None
+    min_groups: int | None = None
+    cutoff_factor: float | None = None
+    cutoff_strategy: str | None = None
+    """loose or strict."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPhaseOverride:
+    """`ranking.matchPhase.*` of a query. None: as the rank profile says. With an attribute, it needs no match-phase in
+    the profile."""
+
+    attribute: str | None = None
+    ascending: bool | None = None
+    max_hits: int | None = None
+    max_filter_coverage: float | None = None
+    diversity: DiversityOverride = DiversityOverride()
+
+
+@dataclass(frozen=True, slots=True)
+class RankingOverride:
+    """What a query says instead of its rank profile. None: as the profile says."""
+
+    keep_rank_count: int | None = None
+    rank_score_drop_limit: float | None = None
+    rerank_count: int | None = None
+    """`ranking.rerankCount`, `ranking.secondPhase.rerankCount`."""
+    second_phase_rank_score_drop_limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +177,8 @@ class SearchRequest:
     hits: int = 10
     offset: int = 0
     order_by: tuple[SortKey, ...] = ()
-    inputs: Mapping[str, float] = field(default_factory=dict)
-    """query(name) → value."""
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    """query(name) → number, text or TensorValue."""
     rank_properties: Mapping[str, str] = field(default_factory=dict)
     summary: str = "default"
     summary_fields: tuple[str, ...] = ()
@@ -125,6 +187,23 @@ class SearchRequest:
     list_features: bool = False
     deadline_ns: int = 0
     """On the monotonic clock; 0: none."""
+    language: str = ""
+    """Of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
+    trace_level: int = 0
+    """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 4."""
+    explain_level: int = 0
+    """From 1 the plan is told at every trace level above 0; from 2 with the time that each operator took."""
+    soft_timeout: bool = True
+    """Whether hits that were found in time are an answer when there is no time for all."""
+    soft_timeout_factor: float = 0.7
+    """The share of the time until the deadline that matching and ranking may take, with a soft timeout."""
+    match_phase: MatchPhaseOverride = MatchPhaseOverride()
+    ranking: RankingOverride = RankingOverride()
+    tensor_form: str = "short"
+    """Of tensors in summaries: one of `tensor.json_output.FORMS`."""
+    streaming: Streaming | None = None
+    prefetch: tuple[str, ...] = ()
+    """Attributes whose values each hit carries: for collapsing and merging."""
 
 
 class Hit(NamedTuple):
@@ -140,6 +219,10 @@ class Hit(NamedTuple):
     summary_features: Mapping[str, float] | None = None
     rank_features: Mapping[str, float] | None = None
     show_document_id: bool = True
+    sort_keys: tuple[object, ...] | None = None
+    """Where the query sorts: smaller is earlier, and the keys of hits of all clusters can be compared."""
+    attributes: Mapping[str, object] | None = None
+    """attribute → its value, None where unset: those that the request prefetches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +230,25 @@ class SearchResponse:
     """Hits `offset`..`offset + hits` by falling relevance (or by the sort keys)."""
 
     total_count: int
+    """How many documents match; where matching was degraded, about how many would have."""
     documents: int
     """Documents of the types that were asked for."""
     hits: tuple[Hit, ...]
     coverage: float = 1.0
-    """The share of them that was searched: below 1, the deadline passed, and this is what was found until then."""
+    """The share of them that was searched: below 1, the deadline passed, or matching was degraded."""
+    trace: list[object] | None = None
+    """A tree that JSON can say: what Vespa's content nodes put into a trace."""
+    degraded: frozenset[str] = frozenset()
+    """Why not all was searched: "timeout", "match-phase"."""
+
+    @property
+    def covered_documents(self) -> int:
+        """How many of `documents` were searched."""
+        return round(self.documents * self.coverage)
 
     @property
     def timed_out(self) -> bool:
-        return self.coverage < 1
+        return "timeout" in self.degraded
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,9 +152,9 @@ class Ranker:
         for key in reversed(keys):
             column = self.setting.sorting_column(key.field)
             if key.field == "[relevance]":
-                order = order[stable_order(scores[order], key.descending)]
+                order = order[stable_order(scores[order], bool(key.descending))]
             elif column is not None:
-                order = order[stable_order(column.sort_keys(lids)[order], key.descending)]
+                order = order[stable_order(column.sort_keys(lids)[order], bool(key.descending))]
         order = order[:wanted]
         return self._ranked(len(lids), lids[order], scores[order])
 

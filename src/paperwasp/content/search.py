@@ -75,11 +75,13 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
     places = [place for hits in ranked for place in _places(hits, request.order_by)]
     if len(ranked) > 1:
         places.sort(key=_sort_key(request.order_by))
+    coverage = _coverage(ranked)
     return SearchResponse(
         total_count=sum(hits.total_count for hits in ranked),
         documents=sum(hits.setting.space.documents for hits in ranked),
         hits=tuple(_write(view, request, places[request.offset : wanted])),
-        coverage=_coverage(ranked),
+        coverage=coverage,
+        degraded=frozenset({"timeout"} if coverage < 1 else ()),
     )
 
 
@@ -119,13 +121,17 @@ def _rank(space: SearchSpace, request: SearchRequest, profiles: Profiles, env: E
     setting = QuerySetting(
         space,
         QueryTerms.of(operator, space),
-        {**profile.inputs, **request.inputs},
+        {**profile.inputs, **_numbers(request.inputs)},
         {**profile.properties, **request.rank_properties},
         env.now_seconds(),
     )
     deadline = request.deadline_ns
     ranker = Ranker(operator, profile, setting, lambda: deadline > 0 and env.monotonic_ns() > deadline)
     return ranker.sorted_by(request.order_by, wanted) if request.order_by else ranker.best(wanted)
+
+
+def _numbers(inputs: Mapping[str, object]) -> dict[str, float]:
+    return {name: float(value) for name, value in inputs.items() if isinstance(value, int | float)}
 
 
 def _is_unranked(keys: tuple[SortKey, ...]) -> bool:
