@@ -10,7 +10,7 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class Annotations:
     """Whether the tokens of one word are an and instead of a phrase."""
     document_frequency: tuple[int, int] | None = None
     """Documents with the term, and documents: what significance is computed from instead of this node's own."""
+    profile: str = ""
+    """The linguistics profile in place of that of the field."""
 
 
 DEFAULT_ANNOTATIONS = Annotations()
@@ -47,6 +49,10 @@ class Item:
 
     def children_of(self) -> tuple[Item, ...]:
         return ()
+
+    def with_children(self, children: tuple[Item, ...]) -> Item:
+        """This item over other children; one without children as it is."""
+        return replace(self, children=children) if self.children_of() else self  # type: ignore[call-arg]
 
     def walk(self) -> Iterator[Item]:
         """This item and all below it, parents first, left to right."""
@@ -101,6 +107,14 @@ class NotItem(_Composite):
 
 
 @dataclass(frozen=True, slots=True)
+class LabeledItem(_Composite):
+    """Its only child; ranking sees `score` as the raw score of `label` for the documents that match."""
+
+    label: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class TermItem(Item):
     """A leaf that looks into `index`."""
 
@@ -117,7 +131,10 @@ class WordItem(TermItem):
 
 @dataclass(frozen=True, slots=True)
 class PhraseItem(TermItem):
-    """Words next to each other, in order. A part that is not text is a TermItem or an EquivItem on the same index."""
+    """Words next to each other, in order. A part that is not text is a TermItem or an EquivItem on the same index.
+
+    A part that is text has the annotations of the phrase; what annotates a part alone makes it a WordItem.
+    """
 
     words: tuple[str | Item, ...]
 
@@ -205,6 +222,10 @@ class NearItem(Item):
     def children_of(self) -> tuple[Item, ...]:
         return self.children + self.exclusions
 
+    def with_children(self, children: tuple[Item, ...]) -> Item:
+        count = len(self.children)
+        return replace(self, children=children[:count], exclusions=children[count:])
+
 
 @dataclass(frozen=True, slots=True)
 class SameElementItem(Item):
@@ -224,7 +245,7 @@ class SameElementItem(Item):
 
 @dataclass(frozen=True, slots=True)
 class InItem(TermItem):
-    """One of many values: all of them str, or all int."""
+    """One of many values: all of them str, or all int. What is to be found in a numeric field may be text."""
 
     values: tuple[str | int, ...]
 
@@ -255,13 +276,18 @@ class WandItem(TermItem):
 
 @dataclass(frozen=True, slots=True)
 class NearestNeighborItem(TermItem):
-    """The `target_hits` documents whose tensor is nearest to the query's tensor `query(tensor)`."""
+    """The `target_hits` documents whose tensor is nearest to the query's tensor `query(tensor)`.
+
+    `tuning` holds what was said about the search of a graph: `hnsw.approximateThreshold` and its kin, name and value.
+    An exact search has no use for it, nor for `approximate` and `explore_additional_hits`.
+    """
 
     tensor: str
     target_hits: int = 0
     approximate: bool = True
     explore_additional_hits: int = 0
     distance_threshold: float | None = None
+    tuning: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
