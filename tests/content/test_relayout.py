@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -54,7 +53,7 @@ from paperwasp.errors import InvalidInput, InvalidQuery, NoSpace, Overload
 from paperwasp.operators import plan
 from paperwasp.query import Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.schema.model import AttributeSettings, Field, FieldSet, IndexSettings, Schema
+from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_matched_now
 from paperwasp.tensor.types import TensorType
 
@@ -207,15 +206,6 @@ def test_values_of_any_type_are_kept(tmp_path: Path, data_type: DataType, value:
         for item in (WordItem("any", "a"), *(() if is_matched_now(field) else (RangeItem("any", 1, 2),))):
             with pytest.raises(InvalidQuery, match=r"Field 'any' of type .* is not searched yet"):
                 found(again, item)
-
-
-def test_a_fieldset_with_a_part_of_a_field_is_not_searched_in_part(tmp_path: Path) -> None:
-    searched = schema("music", Field("title", STRING, index=INDEX))
-    both = FieldSet("both", ("title", "person.name"))
-    with started(tmp_path, {"music": replace(searched, fieldsets={"both": both})}) as node:
-        node.apply(put("1", title="a"))
-        with pytest.raises(InvalidQuery, match=r"'person\.name' of fieldset 'both' in schema 'music'"):
-            found(node, WordItem("both", "a"))
 
 
 def test_members_of_structs_come_and_go(tmp_path: Path) -> None:

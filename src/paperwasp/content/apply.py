@@ -282,10 +282,10 @@ class _Batch:
     def _append_rows(self, document_type: str, documents: list[dict[str, Any]]) -> None:
         state = self._state
         kind = state.layout.types[document_type]
-        for field in kind.attributes:
-            column = state.columns[document_type, field.name]
+        for source in kind.columns:
+            column = state.columns[document_type, source.name]
             column.pad(state.limit)
-            column.append([values.get(field.name) for values in documents])
+            column.append(source.values(documents))
         state.index.add_batch(state.limit, document_type, documents)
 
     def _give_lids(self) -> None:

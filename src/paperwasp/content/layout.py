@@ -10,7 +10,7 @@ What a change does to documents that are there: `content.relayout`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Any, Final
@@ -18,7 +18,18 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.attribute import LONGEST_ROW, Column, create_column
-from paperwasp.document.types import RAW, ArrayType, DataType, TensorFieldType, WeightedSetType, describe, described
+from paperwasp.content.parts import part_reader
+from paperwasp.document.operations import Value
+from paperwasp.document.types import (
+    RAW,
+    ArrayType,
+    DataType,
+    MapType,
+    TensorFieldType,
+    WeightedSetType,
+    describe,
+    described,
+)
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
@@ -48,6 +59,8 @@ class FieldLayout:
     type: DataType
     text: TextProfile | None = None
     column: ColumnSettings | None = None
+    parts: tuple[FieldLayout, ...] = ()
+    """Those of its parts that have columns (`persons.name`): arrays, an element for each of the field's."""
 
     def indexed_field(self, document_type: str) -> IndexedField:
         return IndexedField(document_type, self.name, self.text or TextProfile())
@@ -55,6 +68,29 @@ class FieldLayout:
     def create_column(self) -> Column:
         settings = self.column or ColumnSettings()
         return create_column(self.type, fast_search=settings.fast_search, cased=settings.cased)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSource:
+    """One column: how it is kept, and where its values come from: a field of the document, or a part of it."""
+
+    field: FieldLayout
+    source: str
+    source_type: DataType
+    read: Callable[[Value], Value] | None = None
+    """The part's values of a value of the field; None: the field itself."""
+
+    @property
+    def name(self) -> str:
+        return self.field.name
+
+    def values(self, documents: Iterable[Mapping[str, Value]]) -> list[Value | None]:
+        """What documents have in the column."""
+        source, read = self.source, self.read
+        if read is None:
+            return [document.get(source) for document in documents]
+        found = (document.get(source) for document in documents)
+        return [read(value) if value else None for value in found]
 
 
 @dataclass(frozen=True)
@@ -74,6 +110,18 @@ class TypeLayout:
     @cached_property
     def attributes(self) -> tuple[FieldLayout, ...]:
         return tuple(field for field in self.fields.values() if field.column is not None)
+
+    @cached_property
+    def columns(self) -> tuple[ColumnSource, ...]:
+        """All columns: of fields, and of parts of fields."""
+        fields = self.fields.values()
+        whole = [ColumnSource(field, field.name, field.type) for field in fields if field.column is not None]
+        parts = [
+            ColumnSource(part, field.name, field.type, part_reader(field.type, part.name))
+            for field in fields
+            for part in field.parts
+        ]
+        return (*whole, *parts)
 
     @cached_property
     def in_place(self) -> frozenset[str]:
@@ -153,8 +201,13 @@ def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
     fields = {name: FieldLayout(name, data_type) for name, data_type in schema.document.fields.items()}
     for field in schema.fields.values():
         if is_searched and field.name in fields:
-            fields[field.name] = _field_layout(field)
+            fields[field.name] = replace(_field_layout(field), parts=_parts_of(schema, field))
     return fields
+
+
+def _parts_of(schema: Schema, field: Field) -> tuple[FieldLayout, ...]:
+    found = (schema.field_named(f"{field.name}.{path}") for path in field.sub_fields)
+    return tuple(_field_layout(part) for part in found if part is not None and is_attribute_now(part))
 
 
 def _field_layout(field: Field) -> FieldLayout:
@@ -179,6 +232,8 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
         said["text"] = asdict(field.text)
     if field.column is not None:
         said["column"] = asdict(field.column)
+    if field.parts:
+        said["parts"] = [_describe(part) for part in field.parts]
     return said
 
 
@@ -194,6 +249,7 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
         described(found["type"]),
         TextProfile(**found["text"]) if "text" in found else None,
         ColumnSettings(**found["column"]) if "column" in found else None,
+        tuple(map(_read_field, found.get("parts", ()))),
     )
 
 
@@ -210,7 +266,7 @@ def _length_of(data_type: DataType) -> Callable[[Any], int] | None:
     More than a row can have are refused even where there is no column: another layout may have one.
     """
     match data_type:
-        case ArrayType() | WeightedSetType():
+        case ArrayType() | WeightedSetType() | MapType():
             return len
         case TensorFieldType():
             return lambda value: len(value.labels)

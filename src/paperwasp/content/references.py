@@ -12,7 +12,7 @@ Vespa: https://docs.vespa.ai/en/schemas/parent-child.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import ReferenceType
-from paperwasp.schema.model import ImportedField, Schema
+from paperwasp.schema.model import Field, ImportedField, Schema
 
 if TYPE_CHECKING:
     from paperwasp.content.layout import Layout
@@ -144,7 +144,7 @@ def imports_of(schemas: Iterable[Schema]) -> tuple[Import, ...]:
     found = {
         (schema.document.name, field.name): _import(schema.document.name, field.name, field.imported)
         for schema in schemas
-        for field in schema.fields.values()
+        for field in _imported_fields(schema)
         if field.imported is not None
     }
 
@@ -155,6 +155,15 @@ def imports_of(schemas: Iterable[Schema]) -> tuple[Import, ...]:
         return count
 
     return tuple(sorted(found.values(), key=generation))
+
+
+def _imported_fields(schema: Schema) -> Iterator[Field]:
+    """Imported fields, and the parts of those."""
+    for field in schema.fields.values():
+        if field.imported is not None:
+            yield field
+            parts = (schema.field_named(f"{field.name}.{path}") for path in field.sub_fields)
+            yield from (part for part in parts if part is not None and part.attribute is not None)
 
 
 def _import(document_type: str, name: str, imported: ImportedField) -> Import:

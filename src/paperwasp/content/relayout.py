@@ -24,7 +24,7 @@ from paperwasp import limits
 from paperwasp.attribute import Column
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.documents import DocumentCodec
-from paperwasp.content.layout import FieldLayout, Layout, TypeLayout
+from paperwasp.content.layout import ColumnSource, FieldLayout, Layout, TypeLayout
 from paperwasp.errors import InternalError
 from paperwasp.store.document_store import StoredDocument, StoreWrites
 
@@ -102,18 +102,26 @@ def _write_back(state: NodeState, kind: TypeLayout) -> None:
         state.store.write(writes)
 
 
-def _columns_of(state: NodeState, before: TypeLayout, after: TypeLayout) -> tuple[dict[str, Column], list[FieldLayout]]:
-    """The columns of a type, and the fields whose columns are empty and must be filled."""
+def _columns_of(
+    state: NodeState, before: TypeLayout, after: TypeLayout
+) -> tuple[dict[str, Column], list[ColumnSource]]:
+    """The columns of a type, and those of them that are empty and must be filled."""
     columns, missing = {}, []
-    for field in after.attributes:
-        known, column = before.fields.get(field.name), state.columns.get((after.name, field.name))
-        if column is None or known is None or known.type != field.type:
-            column = field.create_column()
-            missing.append(field)
-        elif known.column != field.column:
-            column = _copied(column, field)
-        columns[field.name] = column
+    before_by_name = {source.name: source for source in before.columns}
+    for source in after.columns:
+        known, column = before_by_name.get(source.name), state.columns.get((after.name, source.name))
+        if column is None or known is None or _has_new_type(known, source):
+            column = source.field.create_column()
+            missing.append(source)
+        elif known.field.column != source.field.column:
+            column = _copied(column, source.field)
+        columns[source.name] = column
     return columns, missing
+
+
+def _has_new_type(known: ColumnSource, source: ColumnSource) -> bool:
+    """Whether the stored documents say other values now. Of a part, also where the whole field reads otherwise."""
+    return known.field.type != source.field.type or known.source_type != source.source_type
 
 
 def _copied(column: Column, field: FieldLayout) -> Column:
@@ -124,17 +132,21 @@ def _copied(column: Column, field: FieldLayout) -> Column:
 
 
 def _fill(
-    state: NodeState, kind: TypeLayout, codec: DocumentCodec, columns: dict[str, Column], fields: Sequence[FieldLayout]
+    state: NodeState,
+    kind: TypeLayout,
+    codec: DocumentCodec,
+    columns: dict[str, Column],
+    missing: Sequence[ColumnSource],
 ) -> None:
     """Fills columns from the stored documents. Rows of dead ones, and of other types, stay unset."""
-    names = [field.name for field in fields]
-    for name in names:
-        columns[name].pad(state.limit)
+    names = list(dict.fromkeys(source.source for source in missing))
+    for source in missing:
+        columns[source.name].pad(state.limit)
     for documents in _documents_of(state, kind):
         lids = np.array([lid for lid, _, _ in documents], np.uint32)
         values = [codec.decode_kept(document.fields, names) for _, _, document in documents]
-        for name in names:
-            columns[name].fill(lids, [found.get(name) for found in values])
+        for source in missing:
+            columns[source.name].fill(lids, source.values(values))
 
 
 def _documents_of(state: NodeState, kind: TypeLayout) -> Iterator[StoredChunk]:

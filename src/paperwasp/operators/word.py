@@ -64,17 +64,8 @@ _AS_WRITTEN: Final = TextProfile(NO_STEMMING, normalizing=False, whole=True, cas
 
 
 def fields_of(index: str, space: SearchSpace) -> list[Field]:
-    """The fields that an index name of a query stands for; none, if this document type has no such field.
-
-    Raises InvalidQuery for a fieldset that names a part of a field.
-    """
-    schema = space.schema
-    fieldset = schema.fieldsets.get(index)
-    if fieldset is None:
-        return [schema.fields[index]] if index in schema.fields else []
-    if part := next((name for name in fieldset.fields if name not in schema.fields), None):
-        raise InvalidQuery(f"'{part}' of fieldset '{index}' in schema '{schema.name}' is not searched yet")
-    return [schema.fields[name] for name in fieldset.fields]
+    """The fields that an index name of a query stands for; none, if this document type has no such field."""
+    return list(space.schema.fields_named(index))
 
 
 def text_profile(field: Field) -> TextProfile:

@@ -339,37 +339,6 @@ def is_single(type_: DataType) -> bool:
     return not isinstance(type_, ArrayType | WeightedSetType | MapType | StructType)
 
 
-def part_of(type_: DataType, path: str) -> DataType | None:
-    """The type at `path` within a field: names of structs' fields, `key` and `value` of maps, arrays passed through."""
-    for name in path.split("."):
-        while isinstance(type_, ArrayType):
-            type_ = type_.element
-        match type_:
-            case StructType():
-                inner = type_.field(name)
-                found = inner and unrolled(inner)
-            case MapType():
-                found = {"key": type_.key, "value": type_.value}.get(name)
-            case _:
-                found = None
-        if found is None:
-            return None
-        type_ = found
-    return type_
-
-
-def parts_of(type_: DataType) -> tuple[str, ...]:
-    """The names that a path into a field of this type may start with."""
-    while isinstance(type_, ArrayType):
-        type_ = type_.element
-    match type_:
-        case StructType():
-            return tuple(name for name, _ in type_.fields)
-        case MapType():
-            return ("key", "value")
-    return ()
-
-
 def referred(type_: DataType) -> str:
     """The document type that a reference refers to; empty for other types."""
     return type_.target if isinstance(type_, ReferenceType) else ""

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, cast, get_args
 
+from paperwasp.document.parts import part_of, parts_of
 from paperwasp.document.types import BOOL, WeightedSetType, weighted_set_of
-from paperwasp.schema.data_types import RESERVED_NAMES, TypeScope, is_text, part_of, parts_of
+from paperwasp.schema.data_types import RESERVED_NAMES, TypeScope, is_text
 from paperwasp.schema.field_checks import check_field, check_sub_field
 from paperwasp.schema.field_draft import Draft
 from paperwasp.schema.indexing import read_script

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from paperwasp.document.parts import part_of
 from paperwasp.document.types import TensorFieldType
-from paperwasp.schema.data_types import is_text, part_of
+from paperwasp.schema.data_types import is_text
 from paperwasp.schema.model import Field, FieldSet, Match
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
@@ -55,9 +56,10 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
     for name in names:
         outer, _, path = name.partition(".")
         if path and outer in fields and part_of(fields[outer].type, path):
-            problems.warn(
-                f"fieldset {node.name}: searching {name}, a part of a field, is not executed yet", node.position
-            )
+            sub = fields[outer].sub_fields.get(path)
+            if sub is None or sub.attribute is None:
+                message = f"fieldset {node.name}: {name} is no attribute, so it is not searched"
+                problems.warn(message, node.position)
         elif name not in fields and name not in unusable:
             message = f"fieldset {node.name} names a field that does not exist: {name!r}"
             problems.error(message + nearest(name, fields), node.position)

@@ -8,12 +8,13 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from paperwasp.document.types import DataType, DocumentType
+from paperwasp.document.parts import part_of, part_of_element
+from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
 from paperwasp.errors import Position
 from paperwasp.tensor.types import TensorType
 
@@ -193,6 +194,13 @@ class Field:
     """Where the value comes from, if from a referred document."""
     summaries: tuple[FieldSummary, ...] = ()
     """What `summary`, `summary-to` and `bolding` in the field say."""
+    outer: str = ""
+    """The field that this one is a part of: see `Schema.field_named`."""
+
+    @property
+    def is_outer(self) -> bool:
+        """Whether parts of it are attributes: those of the elements of an array of structs, or of a map."""
+        return any(sub.attribute is not None for sub in self.sub_fields.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,3 +409,68 @@ class Schema:
     """False: `documentid: attribute`."""
     inherits: tuple[str, ...] = ()
     position: Position | None = None
+    _found: dict[str, Field] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What `field_named` has found beside `fields`, by name."""
+
+    def field_named(self, name: str) -> Field | None:
+        """The field of this name or alias, or the part of a field at this path (`persons.name`, `scores.key`).
+
+        Such a part is a Field of its own: for an array or a map, of type array<part>, an element for each of theirs;
+        for a struct, of the part's type. It is an attribute if its `struct-field` says so.
+        """
+        found = self.fields.get(name) or self._found.get(name)
+        if found is None:
+            found = self._part_named(name)
+            if found is None and (alias := self._aliases().get(name)):
+                found = self.fields.get(alias) or self._part_named(alias)
+            if found is not None:
+                self._found[name] = found
+        return found
+
+    def _part_named(self, name: str) -> Field | None:
+        outer, _, path = name.partition(".")
+        return _part(self.fields[outer], path) if path and outer in self.fields else None
+
+    def fields_named(self, name: str) -> tuple[Field, ...]:
+        """Of a fieldset its fields, of any other name its field; none where there is none."""
+        names = self.fieldsets[name].fields if name in self.fieldsets else (name,)
+        return tuple(found for each in names if (found := self.field_named(each)) is not None)
+
+    def index_names(self) -> Iterator[str]:
+        """All that a query may search: indexes, attributes, parts that are attributes and what these are parts of,
+        aliases, fieldsets."""
+        for each in self.fields.values():
+            if each.index is not None or each.attribute is not None or each.is_outer:
+                yield each.name
+                yield from each.aliases
+            parts = (self.field_named(f"{each.name}.{path}") for path in each.sub_fields)
+            yield from (part.name for part in parts if part is not None and part.attribute is not None)
+        yield from self.fieldsets
+
+    def _aliases(self) -> Mapping[str, str]:
+        return {alias: name for field in self.fields.values() for alias, name in field.aliases.items()}
+
+
+def _part(field: Field, path: str) -> Field | None:
+    """The part of a field at a path below it."""
+    type_ = part_of(field.type, path)
+    if type_ is None:
+        return None
+    is_multiple = isinstance(field.type, ArrayType | MapType)
+    sub = field.sub_fields.get(path) or SubField(path, type_)
+    name = f"{field.name}.{path}"
+    imported = field.imported and replace(field.imported, name=name, target=f"{field.imported.target}.{path}")
+    return Field(
+        name=name,
+        type=array_of(type_) if is_multiple else type_,
+        attribute=sub.attribute if part_of_element(field.type, path) is not None else None,
+        match=sub.match,
+        rank_filter=sub.rank_filter,
+        in_document=field.in_document,
+        position=sub.position,
+        cased=sub.attribute is not None and sub.attribute.cased,
+        script=sub.script,
+        match_settings=sub.match_settings,
+        imported=imported,
+        outer=field.name,
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import (
     FLOAT16,
     POSITION,
@@ -144,7 +145,7 @@ def _no_effect(what: str, position: Position | None, why: str) -> Finding:
 def _field(field: Field) -> Iterator[Finding]:
     said = f"field {field.name}"
     if field.imported is not None:
-        if not is_matched_now(field):
+        if not (is_matched_now(field) or field.is_outer):
             what = f"{said}: importing {field.imported.target} of {field.imported.target_document}"
             yield _later(what if not is_attribute_now(field) else f"{what} beyond showing it", field.position)
         return
@@ -180,14 +181,18 @@ def _is_set(name: str) -> Callable[[Field], bool]:
     return is_set
 
 
+def _has_part_of_parts(field: Field) -> bool:
+    """Whether a part is to be an attribute that has several values in one element."""
+    return any(sub.attribute and not part_of_element(field.type, path) for path, sub in field.sub_fields.items())
+
+
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
+    ("struct-field: attribute of several values in one element", _has_part_of_parts),
     ("match: max-length", _is_set("max_length")),
     ("match: max-occurrences", _is_set("max_occurrences")),
     ("match: max-token-length", _is_set("max_token_length")),
     ("match: exact-terminator", _is_set("exact_terminator")),
-    ("struct-field: attribute", lambda field: any(sub.attribute for sub in field.sub_fields.values())),
     ("sorting", lambda field: bool(field.attribute and field.attribute.sorting)),
-    ("alias", lambda field: bool(field.aliases)),
     ("rank: literal", lambda field: field.rank_literal),
     ("rank-type", lambda field: field.rank_type not in ("", "about")),
     ("query-command: phrase-segmenting", lambda field: _PHRASE_SEGMENTING in field.query_commands),

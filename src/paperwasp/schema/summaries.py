@@ -17,9 +17,10 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.document.parts import part_of
 from paperwasp.document.types import ArrayType, DataType, MapType, StructType, WeightedSetType
 from paperwasp.errors import Position
-from paperwasp.schema.data_types import holds_struct, is_text, part_of
+from paperwasp.schema.data_types import holds_struct, is_text
 from paperwasp.schema.model import DocumentSummary, Field, SummaryField
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.summary_fields import summary_of
