@@ -167,6 +167,20 @@ class RankingOverride:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchAfter:
+    """Where the page before ended: only hits behind it are wanted, and `offset` is 0.
+
+    A hit is behind it when its sort keys (without keys: its relevance) come later, or are equal and its lid is above.
+    """
+
+    relevance: float
+    sort_keys: tuple[object, ...]
+    """As in `Hit.sort_keys`; empty: the hits are in the order of their relevance."""
+    lid: int
+    """From -1, below all lids, to 2**32, above all."""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchRequest:
     """One query, parsed, for the documents of some types."""
 
@@ -204,6 +218,9 @@ class SearchRequest:
     streaming: Streaming | None = None
     prefetch: tuple[str, ...] = ()
     """Attributes whose values each hit carries: for collapsing and merging."""
+    now_seconds: float | None = None
+    """What the time is for rank features, in seconds since 1970; None: what it is."""
+    search_after: SearchAfter | None = None
 
 
 class Hit(NamedTuple):
@@ -223,6 +240,8 @@ class Hit(NamedTuple):
     """Where the query sorts: smaller is earlier, and the keys of hits of all clusters can be compared."""
     attributes: Mapping[str, object] | None = None
     """attribute → its value, None where unset: those that the request prefetches."""
+    lid: int = 0
+    """Decides between hits that are equal in all else; of no meaning but in `SearchAfter`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +259,8 @@ class SearchResponse:
     """A tree that JSON can say: what Vespa's content nodes put into a trace."""
     degraded: frozenset[str] = frozenset()
     """Why not all was searched: "timeout", "match-phase"."""
+    stamp: int = 0
+    """Of the view that was searched: see StampRequest; 0: not known."""
 
     @property
     def covered_documents(self) -> int:
@@ -249,6 +270,14 @@ class SearchResponse:
     @property
     def timed_out(self) -> bool:
         return "timeout" in self.degraded
+
+
+@dataclass(frozen=True, slots=True)
+class StampRequest:
+    """Asks for the stamp of the view that a query would search now: an int that no other view has, before or after.
+
+    Answered at once. While the stamp is the same, so is what a query finds.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,5 +320,5 @@ class ReindexResponse:
     """How many were written anew."""
 
 
-Request = ApplyRequest | GetRequest | VisitRequest | SearchRequest | StatusRequest | ReindexRequest
+Request = ApplyRequest | GetRequest | VisitRequest | SearchRequest | StampRequest | StatusRequest | ReindexRequest
 Response = Outcome | GetResponse | VisitResponse | SearchResponse | StatusResponse | ReindexResponse

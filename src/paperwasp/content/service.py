@@ -21,6 +21,7 @@ from paperwasp.content.messages import (
     Response,
     SearchRequest,
     SearchResponse,
+    StampRequest,
     StatusRequest,
     StatusResponse,
     VisitRequest,
@@ -62,6 +63,8 @@ class ContentService:
         elif type(message) is ReindexRequest:
             self._gate.check_any()
             self._pool.submit(lambda request: reindex(self._node, request, reply), message, _if_error(reply))
+        elif type(message) is StampRequest:
+            reply(self._node.view().stamp)
         elif type(message) is VisitRequest:
             self._visits.submit(self._visit, message, reply)
         else:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from itertools import count
+from secrets import randbits
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,10 @@ from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import DocumentStore, StoredDocument
+
+
+_STAMPS: Final = count(randbits(62))
+"""From a number of chance on, so that views of two processes are not taken for each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +59,8 @@ class View:
     `fields_of`."""
     modes: Mapping[str, str] = field(default_factory=dict)
     """By document type, where it is not "index"."""
+    stamp: int = field(default_factory=_STAMPS.__next__)
+    """No other view has it."""
 
     @property
     def generation(self) -> int:
