@@ -54,6 +54,16 @@ SELECTION_BINDINGS: Final = 100_000
 """Ways to bind the variables of a document selection that are looked at for one document."""
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_ITEMS: Final = 10_000
+FIELD_MATCH_CHARACTERS: Final = 1_000_000
+"""Of a text that are cut into words, where `match: max-length` says nothing else."""
+TERM_OCCURRENCES: Final = 10_000
+"""Of one term in one text that are indexed, where `match: max-occurrences` says nothing else."""
+TOKEN_CHARACTERS: Final = 1000
+"""Of a word; longer ones are not indexed, where `match: max-token-length` says nothing else."""
+QUERY_PATTERN_BYTES: Final = 8 * 1024 * 1024
+"""Memory of one compiled regular expression of a query."""
+FUZZY_CHARACTERS: Final = 1024
+"""Of a fuzzy term."""
 HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024
 HTTP_QUERY_BODY_BYTES: Final = 16 * 1024 * 1024
 HTTP_PACKAGE_BODY_BYTES: Final = 512 * 1024 * 1024
@@ -98,6 +108,12 @@ MAX_OFFSET: Final = 1000
 QUERY_TIMEOUT_MS: Final = 500
 QUERY_THREADS: Final = 2
 QUERY_QUEUE_LENGTH: Final = 256
+SORT_KEYS: Final = 100
+"""Of one query."""
+SEARCH_CACHE_BYTES: Final = 32 * 1024 * 1024
+"""Of the answers that a container keeps, with their requests."""
+SEARCH_CACHE_ANSWER_BYTES: Final = 1024 * 1024
+"""Larger answers are not kept."""
 
 # Feeding
 DOCUMENT_TIMEOUT_MS: Final = 180_000
