@@ -19,7 +19,7 @@ texts = st.lists(st.text(alphabet=string.printable, max_size=60), max_size=8)
 def test_tokens_are_lower_cased_runs_of_letters_and_digits(values):
     lexicon = _core.Lexicon()
     owners = np.arange(len(values), dtype=np.uint32)
-    ids, positions, offsets = lexicon.tokenize(values, owners, len(values))
+    ids, positions, offsets, *_ = lexicon.tokenize(values, owners, len(values))
     for i, value in enumerate(values):
         mine = slice(int(offsets[i]), int(offsets[i + 1]))
         assert [lexicon.text(t) for t in ids[mine].tolist()] == [w.lower() for w in re.findall("[A-Za-z0-9]+", value)]
@@ -28,7 +28,7 @@ def test_tokens_are_lower_cased_runs_of_letters_and_digits(values):
 
 def test_elements_of_an_array_are_a_gap_apart():
     lexicon = _core.Lexicon()
-    ids, positions, offsets = lexicon.tokenize(["a b", "c", "d"], np.array([0, 0, 2], np.uint32), 3)
+    ids, positions, offsets, *_ = lexicon.tokenize(["a b", "c", "d"], np.array([0, 0, 2], np.uint32), 3)
     assert [lexicon.text(i) for i in ids.tolist()] == ["a", "b", "c", "d"]
     assert positions.tolist() == [0, 1, 102, 0]
     assert offsets.tolist() == [0, 3, 3, 4]
@@ -36,13 +36,13 @@ def test_elements_of_an_array_are_a_gap_apart():
 
 def test_words_of_more_than_1000_bytes_are_not_indexed():
     lexicon = _core.Lexicon()
-    ids, _, _ = lexicon.tokenize(["x" * 1000 + " " + "y" * 1001 + " z"], np.zeros(1, np.uint32), 1)
+    ids, *_ = lexicon.tokenize(["x" * 1000 + " " + "y" * 1001 + " z"], np.zeros(1, np.uint32), 1)
     assert [lexicon.text(i) for i in ids.tolist()] == ["x" * 1000, "z"]
 
 
 def test_stems_are_learnt_once():
     lexicon = _core.Lexicon()
-    ids, _, _ = lexicon.tokenize(["cats cat cats"], np.zeros(1, np.uint32), 1)
+    ids, *_ = lexicon.tokenize(["cats cat cats"], np.zeros(1, np.uint32), 1)
     unknown = lexicon.unknown(1, ids)
     assert [lexicon.text(i) for i in unknown] == ["cats", "cat"]
     with pytest.raises(ValueError, match="without a term"):
@@ -56,7 +56,7 @@ def test_stems_are_learnt_once():
 @given(st.lists(st.text(alphabet="abcdeé", min_size=1, max_size=5), unique=True, max_size=300))
 def test_words_are_saved_and_restored(words):
     lexicon = _core.Lexicon()
-    ids, _, _ = lexicon.tokenize([" ".join(words)], np.zeros(1, np.uint32), 1)
+    ids, *_ = lexicon.tokenize([" ".join(words)], np.zeros(1, np.uint32), 1)
     again = _core.Lexicon()
     again.add_words(*lexicon.words_from(0))
     assert len(again) == len(words)

@@ -22,7 +22,7 @@ def bytes_shown(page: str) -> bytes:
 
 def test_the_segment_page() -> None:
     texts = ["Blue, blue train", "Kind of Blue"]
-    terms, positions, offsets = _core.Lexicon().tokenize(texts, np.array([0, 2], np.uint32), 3)
+    terms, positions, offsets, _ = _core.Lexicon().tokenize(texts, np.array([0, 2], np.uint32), 3)
     assert _core.invert(terms, positions, offsets, 3.0).tobytes() == bytes_shown("segment.md")
 
 

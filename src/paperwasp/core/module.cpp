@@ -4,12 +4,16 @@
 namespace paperwasp {
 void bind_lexicon(nb::module_& m);
 void bind_reader(nb::module_& m);
+void bind_positions(nb::module_& m);
 void bind_segment(nb::module_& m);
 void bind_top_k(nb::module_& m);
 void bind_attribute(nb::module_& m);
+void bind_value_sets(nb::module_& m);
+void bind_text_scan(nb::module_& m);
 void bind_gid_map(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
+void bind_sorting(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -19,9 +23,13 @@ NB_MODULE(_core, m) {
     paperwasp::bind_lexicon(m);
     paperwasp::bind_segment(m);
     paperwasp::bind_reader(m);
+    paperwasp::bind_positions(m);
     paperwasp::bind_top_k(m);
     paperwasp::bind_attribute(m);
+    paperwasp::bind_value_sets(m);
+    paperwasp::bind_text_scan(m);
     paperwasp::bind_gid_map(m);
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);
+    paperwasp::bind_sorting(m);
 }

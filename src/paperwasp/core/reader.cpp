@@ -186,6 +186,60 @@ void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<
     }
 }
 
+// Of a document's position, its element.
+struct Place {
+    uint32_t element, start, end;
+    int32_t weight;
+};
+
+// Calls visit for the positions [from, to) of a document, which rise.
+template <typename Visit>
+void locate_in(const Segment& segment, uint32_t document, const uint32_t* from, const uint32_t* to, Visit visit) {
+    if (segment.element_starts == nullptr) {
+        for (; from < to; ++from) visit(Place{0, 0, segment.field_lengths[document], 1});
+        return;
+    }
+    const auto [first, last] = segment.elements_of(document);
+    uint32_t e = first;
+    for (; from < to; ++from) {
+        e = static_cast<uint32_t>(std::upper_bound(segment.element_ends + e, segment.element_ends + last, *from) - segment.element_ends);
+        if (e == last) throw std::invalid_argument("a position beyond the document's elements");
+        const uint32_t start = e > first ? segment.element_ends[e - 1] + ELEMENT_GAP : 0;
+        visit(Place{e - first, start, segment.element_ends[e], segment.element_weights != nullptr ? segment.element_weights[e] : 1});
+    }
+}
+
+// In which element each position stands: (element numbers from 0, where these start, where they end, their weights). Lid i has
+// positions[offsets[i]..offsets[i + 1]], rising. A field of single values has one element, of weight 1.
+nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uint32_t> offsets, In<uint32_t> positions) {
+    check_field(reader, field);
+    if (offsets.size() != lids.size() + 1) throw nb::value_error("one offset for each lid, and one more");
+    auto elements = std::make_unique<std::vector<uint32_t>>(positions.size(), 0);
+    auto starts = std::make_unique<std::vector<uint32_t>>(positions.size(), 0);
+    auto ends = std::make_unique<std::vector<uint32_t>>(positions.size(), 0);
+    auto weights = std::make_unique<std::vector<int32_t>>(positions.size(), 1);
+    {
+        const GilRelease unlocked(positions.size() > MANY_LIDS);
+        size_t i = 0;
+        for (const Part& part : reader.parts) {
+            const Segment& segment = part.segments[field];
+            for (; i < lids.size() && lids.data()[i] < part.base + part.documents; ++i) {
+                const uint32_t from = offsets.data()[i], to = offsets.data()[i + 1];
+                if (segment.header == nullptr || lids.data()[i] < part.base || from >= to) continue;
+                if (to > positions.size()) throw std::invalid_argument("offsets beyond the positions");
+                size_t at = from;
+                locate_in(segment, lids.data()[i] - part.base, positions.data() + from, positions.data() + to, [&](const Place& place) {
+                    (*elements)[at] = place.element;
+                    (*starts)[at] = place.start;
+                    (*ends)[at] = place.end;
+                    (*weights)[at++] = place.weight;
+                });
+            }
+        }
+    }
+    return nb::make_tuple(own(std::move(elements)), own(std::move(starts)), own(std::move(ends)), own(std::move(weights)));
+}
+
 // One phrase in one segment. The rarest word leads; the others are looked up in the documents it has.
 class PhraseInSegment {
   public:
@@ -327,6 +381,7 @@ void bind_reader(nb::module_& m) {
     m.def("positions", &positions, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"));
     m.def("field_lengths", &field_lengths, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("to"));
     m.def("phrase", &phrase, nb::arg("reader"), nb::arg("field"), nb::arg("terms"), nb::arg("accept").none());
+    m.def("locate", &locate, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("offsets"), nb::arg("positions"));
     m.def("bitmap_lids", &bitmap_lids, nb::arg("bitmap"), nb::arg("limit"));
     m.def("bitmap_count", &bitmap_count, nb::arg("a"), nb::arg("b"));
 }

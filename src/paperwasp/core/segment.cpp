@@ -16,7 +16,7 @@ Segment Segment::open(const uint8_t* bytes, size_t size) {
     const uint64_t least[SECTIONS] = {
         2ull * h.documents, 4ull * h.terms,  4ull * h.terms,  8ull * (h.terms + 1ull), 8ull * (h.terms + 1ull), 4ull * h.terms,
         4ull * h.terms,     4ull * h.terms,  4ull * h.blocks, 4ull * h.blocks,         4ull * h.blocks,         4ull * h.blocks,
-        4ull * h.champions, 4ull * h.champions, 0,            0};
+        4ull * h.champions, 4ull * h.champions, h.elements > 0 ? 4 * (h.documents + 1ull) : 0, 4ull * h.elements, 0, 0, 0};
     for (uint32_t i = 0; i < SECTIONS; ++i) {
         const uint64_t from = h.offsets[i], to = h.offsets[i + 1];
         if (from % 8 != 0 || from > to || to > size - PADDING || to - from < least[i])
@@ -37,6 +37,13 @@ Segment Segment::open(const uint8_t* bytes, size_t size) {
     s.block_positions = reinterpret_cast<const uint32_t*>(at(BLOCK_POSITIONS));
     s.champion_weights = reinterpret_cast<const float*>(at(CHAMPION_WEIGHTS));
     s.champion_docs = reinterpret_cast<const uint32_t*>(at(CHAMPION_DOCS));
+    if (h.elements > 0) {
+        s.element_starts = reinterpret_cast<const uint32_t*>(at(ELEMENT_STARTS));
+        s.element_ends = reinterpret_cast<const uint32_t*>(at(ELEMENT_ENDS));
+        const uint64_t weights = h.offsets[ELEMENT_WEIGHTS + 1] - h.offsets[ELEMENT_WEIGHTS];
+        if (weights > 0 && weights < 4ull * h.elements) throw std::invalid_argument("a segment's sections do not fit");
+        if (weights > 0) s.element_weights = reinterpret_cast<const int32_t*>(at(ELEMENT_WEIGHTS));
+    }
     s.postings = at(POSTINGS);
     s.positions = at(POSITIONS);
     return s;
@@ -151,7 +158,7 @@ void SegmentBuilder::end_term() {
     }
 }
 
-std::vector<uint8_t> SegmentBuilder::finish() {
+std::vector<uint8_t> SegmentBuilder::finish(const Elements& elements) {
     starts_.push_back(postings_.size());
     position_starts_.push_back(positions_.size());
     SegmentHeader header{};
@@ -164,6 +171,7 @@ std::vector<uint8_t> SegmentBuilder::finish() {
     header.terms = static_cast<uint32_t>(terms_.size());
     header.blocks = static_cast<uint32_t>(block_last_.size());
     header.champions = static_cast<uint32_t>(champion_docs_.size());
+    header.elements = static_cast<uint32_t>(elements.ends.size());
     header.average_length = average_length_;
     const auto bytes_of = [](const auto& v) { return v.size() * sizeof(v[0]); };
     const std::pair<const void*, size_t> sections[SECTIONS] = {
@@ -181,6 +189,9 @@ std::vector<uint8_t> SegmentBuilder::finish() {
         {block_positions_.data(), bytes_of(block_positions_)},
         {champion_weights_.data(), bytes_of(champion_weights_)},
         {champion_docs_.data(), bytes_of(champion_docs_)},
+        {elements.starts.data(), elements.ends.empty() ? 0 : bytes_of(elements.starts)},
+        {elements.ends.data(), bytes_of(elements.ends)},
+        {elements.weights.data(), bytes_of(elements.weights)},
         {postings_.data(), postings_.size()},
         {positions_.data(), positions_.size()},
     };

@@ -11,19 +11,22 @@
 // Threads: immutable after it is built; any number of readers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "bitpack.hpp"
 
 namespace paperwasp {
 
-constexpr uint64_t SEGMENT_MAGIC = 0x3130677365737077ull;  // "pwsseg01"
+constexpr uint64_t SEGMENT_MAGIC = 0x3230677365737077ull;  // "pwsseg02"
 constexpr uint32_t NO_INDEX = 0xFFFFFFFFu;
 constexpr uint32_t CHAMPIONS = 16;            // best documents kept for each long term
 constexpr uint32_t CHAMPION_FREQUENCY = 128;  // terms in fewer documents have none
+constexpr uint32_t ELEMENT_GAP = 100;         // positions between the elements of a field, as the lexicon numbers them
 constexpr float DEFAULT_K1 = 1.2f, DEFAULT_B = 0.75f;
 
 enum Section : uint32_t {
@@ -41,6 +44,9 @@ enum Section : uint32_t {
     BLOCK_POSITIONS,   // u32[blocks]: the same in POSITIONS
     CHAMPION_WEIGHTS,  // f32[champions]: falling within a term
     CHAMPION_DOCS,     // u32[champions]
+    ELEMENT_STARTS,    // u32[documents + 1]: first of the document's elements; empty in a field of single values, as the next two
+    ELEMENT_ENDS,      // u32[elements]: the position after the element's last token; the next element begins ELEMENT_GAP after it
+    ELEMENT_WEIGHTS,   // i32[elements]; empty where all weigh 1
     POSTINGS,          // bytes
     POSITIONS,         // bytes
     SECTIONS
@@ -54,7 +60,7 @@ struct SegmentHeader {
     uint32_t terms;
     uint32_t blocks;
     uint32_t champions;
-    uint32_t reserved;
+    uint32_t elements;  // 0: of single values
     double average_length;  // that the weights were computed with
     uint64_t offsets[SECTIONS + 1];
 };
@@ -73,6 +79,8 @@ struct Segment {
     const uint64_t *starts = nullptr, *position_starts = nullptr;
     const float *max_weights = nullptr, *block_weights = nullptr, *champion_weights = nullptr;
     const uint32_t *block_last = nullptr, *block_offsets = nullptr, *block_positions = nullptr, *champion_docs = nullptr;
+    const uint32_t *element_starts = nullptr, *element_ends = nullptr;  // nullptr: of single values
+    const int32_t* element_weights = nullptr;                           // nullptr: all weigh 1
     const uint8_t *postings = nullptr, *positions = nullptr;
 
     // Throws std::invalid_argument if the buffer cannot be a segment.
@@ -80,8 +88,21 @@ struct Segment {
 
     uint32_t documents() const { return header->documents; }
 
+    // The elements [first, second) of a document, in a field that has elements. Within bounds even in a damaged segment.
+    std::pair<uint32_t, uint32_t> elements_of(uint32_t document) const {
+        const uint32_t to = std::min(element_starts[document + 1], header->elements);
+        return {std::min(element_starts[document], to), to};
+    }
+
     // The place of a term id among `terms`, or NO_INDEX.
     uint32_t find(uint32_t term) const;
+};
+
+// The elements of a field of many values, document after document. Empty: of single values.
+struct Elements {
+    std::vector<uint32_t> starts;  // [documents + 1]
+    std::vector<uint32_t> ends;
+    std::vector<int32_t> weights;  // empty: all weigh 1
 };
 
 // Collects the postings of a segment, term by term, and writes the buffer.
@@ -93,7 +114,7 @@ class SegmentBuilder {
     // One document of the term. Documents rise. `positions` rise, one for each occurrence.
     void add(uint32_t document, const uint32_t* positions, uint32_t frequency);
     void end_term();
-    std::vector<uint8_t> finish();
+    std::vector<uint8_t> finish(const Elements& elements = {});
 
   private:
     void flush_block(bool last);

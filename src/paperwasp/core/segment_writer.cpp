@@ -40,7 +40,7 @@ void sort_by_term(std::vector<Occurrence>& tokens) {
 }
 
 std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const uint32_t* positions, const uint64_t* offsets, uint32_t documents,
-                                                    double average_length) {
+                                                    double average_length, const Elements& elements) {
     const uint64_t n = offsets[documents];
     std::vector<uint16_t> lengths(documents);
     std::vector<uint32_t> owners(n);
@@ -64,19 +64,37 @@ std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const
         }
         builder.end_term();
     }
-    return std::make_unique<std::vector<uint8_t>>(builder.finish());
+    return std::make_unique<std::vector<uint8_t>>(builder.finish(elements));
 }
 
-nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offsets, double average_length) {
+// A copy of what describes the elements of `documents` documents; none given: a field of single values.
+Elements elements_of(const std::optional<In<uint32_t>>& starts, const std::optional<In<uint32_t>>& ends, const std::optional<In<int32_t>>& weights,
+                     size_t documents) {
+    Elements elements;
+    if (!starts) return elements;
+    const uint32_t* s = starts->data();
+    if (starts->size() != documents + 1 || !ends || s[0] != 0 || s[documents] != ends->size() || (weights && weights->size() != ends->size()))
+        throw nb::value_error("elements must be of all documents");
+    for (size_t d = 0; d < documents; ++d)
+        if (s[d] > s[d + 1]) throw nb::value_error("elements must rise");
+    elements.starts.assign(s, s + documents + 1);
+    elements.ends.assign(ends->data(), ends->data() + ends->size());
+    if (weights) elements.weights.assign(weights->data(), weights->data() + weights->size());
+    return elements;
+}
+
+nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offsets, double average_length, std::optional<In<uint32_t>> element_starts,
+                  std::optional<In<uint32_t>> element_ends, std::optional<In<int32_t>> element_weights) {
     const size_t n = terms.size();
     if (offsets.size() < 2 || offsets.data()[0] != 0 || offsets.data()[offsets.size() - 1] != n || positions.size() != n || n > 0xFFFFFFFFull)
         throw nb::value_error("offsets must run from 0 to the number of tokens");
     for (size_t i = 0; i + 1 < offsets.size(); ++i)
         if (offsets.data()[i] > offsets.data()[i + 1]) throw nb::value_error("offsets must rise");
+    const Elements elements = elements_of(element_starts, element_ends, element_weights, offsets.size() - 1);
     std::unique_ptr<std::vector<uint8_t>> buffer;
     {
         const GilRelease unlocked(n > MANY_TOKENS);
-        buffer = invert_tokens(terms.data(), positions.data(), offsets.data(), static_cast<uint32_t>(offsets.size() - 1), average_length);
+        buffer = invert_tokens(terms.data(), positions.data(), offsets.data(), static_cast<uint32_t>(offsets.size() - 1), average_length, elements);
     }
     return own(std::move(buffer));
 }
@@ -100,6 +118,34 @@ void merge_term(SegmentBuilder& builder, const Source& source, uint32_t place, s
             builder.add(document, where.data(), frequencies[i]);
         }
     }
+}
+
+// The elements of what is kept of the sources, if any of them has some. A single value is one element.
+Elements merged_elements(const std::vector<Source>& sources, uint32_t documents) {
+    Elements merged;
+    const auto any = [&](auto has) { return std::any_of(sources.begin(), sources.end(), [&](const Source& s) { return has(s.segment); }); };
+    if (!any([](const Segment& s) { return s.element_starts != nullptr; })) return merged;
+    const bool weighted = any([](const Segment& s) { return s.element_weights != nullptr; });
+    merged.starts.assign(1, 0);
+    const auto close = [&](uint32_t document) { merged.starts.resize(document + 1, static_cast<uint32_t>(merged.ends.size())); };
+    for (const Source& source : sources) {
+        const Segment& s = source.segment;
+        for (uint32_t d = 0; d < s.documents(); ++d) {
+            if (source.map[d] == NO_INDEX) continue;
+            close(source.map[d]);
+            if (s.element_starts == nullptr) {
+                if (s.field_lengths[d] == 0) continue;
+                merged.ends.push_back(s.field_lengths[d]);
+                if (weighted) merged.weights.push_back(1);
+                continue;
+            }
+            const auto [from, to] = s.elements_of(d);
+            merged.ends.insert(merged.ends.end(), s.element_ends + from, s.element_ends + to);
+            for (uint32_t e = from; weighted && e < to; ++e) merged.weights.push_back(s.element_weights != nullptr ? s.element_weights[e] : 1);
+        }
+    }
+    close(documents);
+    return merged;
 }
 
 using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -144,7 +190,7 @@ nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, 
                 if (source.next < source.segment.header->terms && source.segment.terms[source.next] == term) merge_term(builder, source, source.next++, where);
             builder.end_term();
         }
-        result = std::make_unique<std::vector<uint8_t>>(builder.finish());
+        result = std::make_unique<std::vector<uint8_t>>(builder.finish(merged_elements(sources, documents)));
     }
     return own(std::move(result));
 }
@@ -157,6 +203,7 @@ nb::dict describe(Buffer buffer) {
     result["documents_with_field"] = segment.header->documents_with_field;
     result["tokens"] = segment.header->tokens;
     result["terms"] = segment.header->terms;
+    result["elements"] = segment.header->elements;
     result["blocks"] = segment.header->blocks;
     result["average_length"] = segment.header->average_length;
     result["postings_bytes"] = segment.header->offsets[POSTINGS + 1] - segment.header->offsets[POSTINGS];
@@ -169,7 +216,8 @@ nb::dict describe(Buffer buffer) {
 void bind_segment(nb::module_& m) {
     m.attr("NO_INDEX") = NO_INDEX;
     m.def("invert", &invert, nb::arg("terms"), nb::arg("positions"), nb::arg("offsets"), nb::arg("average_length"),
-          "A segment of documents: document d has tokens offsets[d]..offsets[d + 1].");
+          nb::arg("element_starts").none() = nb::none(), nb::arg("element_ends").none() = nb::none(), nb::arg("element_weights").none() = nb::none(),
+          "A segment of documents: document d has tokens offsets[d]..offsets[d + 1], and elements element_starts[d]..element_starts[d + 1].");
     m.def("merge", &merge, nb::arg("segments"), nb::arg("map"), nb::arg("documents"), nb::arg("average_length"));
     m.def("describe", &describe, nb::arg("segment"));
 }

@@ -20,35 +20,46 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
 from paperwasp.index.parts import Buffer, Part, Postings
+from paperwasp.linguistics import STEMMERS
 
-_LEXICON = struct.Struct("<8sIII")
-_LEXICON_MAGIC = b"pwlex\x00\x00\x01"
+_LEXICON = struct.Struct("<8sIIII")
+_LEXICON_MAGIC = b"pwlex\x00\x00\x02"
+_FIRST_LEXICON_MAGIC = b"pwlex\x00\x00\x01"
 _CHUNK_BYTES = 1 << 22
 
 
 class SavedLexicon:
     """A copy of the lexicon at one moment, taken by its writer."""
 
-    def __init__(self, lexicon: _core.Lexicon, profiles: int) -> None:
+    def __init__(self, lexicon: _core.Lexicon) -> None:
         words, sizes = lexicon.words_from(0)
         self.words: bytes = words
         self.sizes: NDArray[np.uint32] = sizes
-        self.stems: list[NDArray[np.uint32]] = [lexicon.stems_from(profile, 0) for profile in range(profiles)]
+        stems = ((name, lexicon.stems_from(number, 0)) for number, name in enumerate(STEMMERS))
+        self.stems = {name: terms for name, terms in stems if (terms != _core.NO_TERM).any()}
+        """By stemmer, of those that had any word to stem."""
 
     def to_bytes(self) -> bytes:
-        header = _LEXICON.pack(_LEXICON_MAGIC, len(self.sizes), len(self.stems), len(self.words))
-        return b"".join([header, self.sizes.tobytes(), *(stems.tobytes() for stems in self.stems), self.words])
+        names = ",".join(self.stems).encode()
+        header = _LEXICON.pack(_LEXICON_MAGIC, len(self.sizes), len(self.stems), len(names), len(self.words))
+        stems = (terms.tobytes() for terms in self.stems.values())
+        return b"".join([header, self.sizes.tobytes(), *stems, names, self.words])
 
 
 def restore_lexicon(lexicon: _core.Lexicon, data: bytes) -> None:
-    """Fills an empty lexicon; raises ValueError where the bytes are not a saved one."""
-    magic, count, profiles, size = _LEXICON.unpack_from(data)
-    if magic != _LEXICON_MAGIC or len(data) != _LEXICON.size + 4 * count * (1 + profiles) + size:
+    """Fills an empty lexicon; raises ValueError where the bytes are not a saved one that is understood."""
+    if data.startswith(_FIRST_LEXICON_MAGIC):
+        raise ValueError("written by a version that stems English otherwise: feed the documents into a new index")
+    magic, count, stemmers, names_bytes, size = _LEXICON.unpack_from(data)
+    if magic != _LEXICON_MAGIC or len(data) != _LEXICON.size + 4 * count * (1 + stemmers) + names_bytes + size:
         raise ValueError("not a saved lexicon")
-    arrays = np.frombuffer(data, np.uint32, count * (1 + profiles), _LEXICON.size).reshape(1 + profiles, count)
+    arrays = np.frombuffer(data, np.uint32, count * (1 + stemmers), _LEXICON.size).reshape(1 + stemmers, count)
+    names = data[len(data) - size - names_bytes : len(data) - size].decode().split(",") if stemmers else []
+    if unknown := [name for name in names if name not in STEMMERS]:
+        raise ValueError(f"has stems of an unknown stemmer '{unknown[0]}'")
     lexicon.add_words(data[len(data) - size :], arrays[0])
-    for profile in range(profiles):
-        lexicon.set_stems(profile, 0, arrays[1 + profile])
+    for name, terms in zip(names, arrays[1:], strict=True):
+        lexicon.set_stems(STEMMERS.index(name), 0, terms)
 
 
 def write_file(directory: Path, stem: str, data: bytes | memoryview) -> Path:
@@ -95,8 +106,17 @@ def describe_part(part: Part) -> dict[str, Any]:
 def open_part(directory: Path, described: Mapping[str, Any]) -> Part:
     """Maps a part's segments; raises Corruption naming the file that is not what was written."""
     paths = [check_file(directory, file) if file is not None else None for file in described["files"]]
-    segments = tuple(_map(path) if path is not None else None for path in paths)
+    segments = tuple(_segment(path) if path is not None else None for path in paths)
     return Part(described["base"], described["documents"], segments, described["tokens"], tuple(paths))
+
+
+def _segment(path: Path) -> Buffer:
+    data = _map(path)
+    try:
+        _core.describe(data)
+    except ValueError as error:
+        raise Corruption(f"{path}: offset 0: {error}") from error
+    return data
 
 
 def check_file(directory: Path, described: Mapping[str, Any]) -> Path:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.index.tokens import Buffer, Tokens, joined
 
-Buffer: TypeAlias = NDArray[np.uint8]
 Bitmap: TypeAlias = NDArray[np.uint64]
 
 FAN_OUT = 4
@@ -29,25 +29,6 @@ MEMORY_FAN_OUT = 8
 SMALLEST_CLASS_TOKENS = 2048
 LEAST_INVERTED_TOKENS = 4096
 """Parts of fewer are inverted when they are searched: a few of them take a search a millisecond, once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tokens:
-    """One field of a run of documents, not inverted: document d has tokens offsets[d]..offsets[d + 1]."""
-
-    terms: NDArray[np.uint32]
-    positions: NDArray[np.uint32]
-    offsets: NDArray[np.uint64]
-    average: float
-    """The mean length of the field, for bounds."""
-
-    @cached_property
-    def segment(self) -> Buffer:
-        return _core.invert(self.terms, self.positions, self.offsets, self.average)
-
-    @property
-    def nbytes(self) -> int:
-        return self.terms.nbytes + self.positions.nbytes + self.offsets.nbytes
 
 
 Postings: TypeAlias = Buffer | Tokens
@@ -129,8 +110,8 @@ def merge_parts(parts: Sequence[Part], averages: Sequence[float | None], live: B
         if not present or average is None:
             fields.append(None)
         elif all(isinstance(field, Tokens) for _, field in present):
-            joined = _joined(parts, number, kept, average)
-            fields.append(joined if tokens < LEAST_INVERTED_TOKENS else joined.segment)
+            found = joined([_tokens_of(part, number) for part in parts], kept, average)
+            fields.append(found if tokens < LEAST_INVERTED_TOKENS else found.segment)
         else:
             mapping = np.concatenate([_mapping(part, base, kept) for part, _ in present])
             segments = [field.segment if isinstance(field, Tokens) else field for _, field in present]
@@ -138,24 +119,10 @@ def merge_parts(parts: Sequence[Part], averages: Sequence[float | None], live: B
     return Part(base, documents, tuple(fields), tokens)
 
 
-def _joined(parts: Sequence[Part], number: int, kept: NDArray[np.bool_], average: float) -> Tokens:
-    """The tokens of neighbours, one after another, without those of documents that are not kept."""
-    lengths, terms, positions = [], [], []
-    for part in parts:
-        field = part.fields[number] if number < len(part.fields) else None
-        if isinstance(field, Tokens):
-            lengths.append(np.diff(field.offsets))
-            terms.append(field.terms)
-            positions.append(field.positions)
-        else:
-            lengths.append(np.zeros(part.documents, np.uint64))
-    counts, all_terms, all_positions = np.concatenate(lengths), np.concatenate(terms), np.concatenate(positions)
-    if not kept.all():
-        of_kept = np.repeat(kept, counts.astype(np.int64))
-        counts, all_terms, all_positions = counts * kept, all_terms[of_kept], all_positions[of_kept]
-    offsets = np.zeros(len(counts) + 1, np.uint64)
-    np.cumsum(counts, out=offsets[1:])
-    return Tokens(all_terms, all_positions, offsets, average)
+def _tokens_of(part: Part, number: int) -> Tokens | int:
+    """A field of a part that is not inverted; the number of documents where none has it."""
+    field = part.fields[number] if number < len(part.fields) else None
+    return field if isinstance(field, Tokens) else part.documents
 
 
 def _kept(base: int, limit: int, live: Bitmap | None) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,18 @@ FieldKey = tuple[str, str]
 
 EXACT_COUNT_FREQUENCY = 4096
 """Terms in more documents than this have their live documents estimated where some documents are dead."""
+
+
+class Places(NamedTuple):
+    """Of each position, its element. A field of single values has one, of weight 1."""
+
+    elements: NDArray[np.uint32]
+    """Numbers, from 0."""
+    starts: NDArray[np.uint32]
+    """The position of the element's first token."""
+    ends: NDArray[np.uint32]
+    """The position after its last one."""
+    weights: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +99,12 @@ class IndexSnapshot:
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """(offsets[lids + 1], positions)."""
         return _core.positions(self.reader, number, term, lids)
+
+    def locate(
+        self, number: int, lids: NDArray[np.uint32], offsets: NDArray[np.uint32], positions: NDArray[np.uint32]
+    ) -> Places:
+        """In which elements positions stand: lid i has positions[offsets[i]:offsets[i + 1]], rising."""
+        return Places(*_core.locate(self.reader, number, lids, offsets, positions))
 
     def phrase(
         self, number: int, terms: Sequence[int], accept: Bitmap | None

@@ -31,12 +31,13 @@ from paperwasp.index.parts import (
     MEMORY_FAN_OUT,
     Bitmap,
     Part,
-    Tokens,
     due_for_merge,
     merge_parts,
 )
 from paperwasp.index.snapshot import FieldKey, IndexSnapshot
-from paperwasp.linguistics import PROFILES, TextProfile
+from paperwasp.index.tokenizing import tokenize
+from paperwasp.index.tokens import Text, Texts, Tokens
+from paperwasp.linguistics import TextProfile
 
 INLINE_MERGE_TOKENS = 1_000_000
 """Merges of more tokens than this are left to the background."""
@@ -103,13 +104,25 @@ class TextIndex:
             used.update(number for number, field in enumerate(part.fields) if field is not None)
         return (number for number in count() if number not in used)
 
-    def add_batch(self, first_lid: int, document_type: str, documents: Sequence[Mapping[str, str | list[str]]]) -> None:
-        """Adds documents with lids `first_lid`.. of one type. Lids rise from batch to batch."""
+    def add_batch(
+        self,
+        first_lid: int,
+        document_type: str,
+        documents: Sequence[Mapping[str, Any]],
+        languages: Sequence[Mapping[str, str]] | None = None,
+    ) -> None:
+        """Adds documents with lids `first_lid`.. of one type. Lids rise from batch to batch.
+
+        What they have in indexed fields is `Text`. `languages` has for each document the languages of its fields, as
+        `set_language` gave them; those of the others are detected.
+        """
         fields: list[Tokens | None] = [None] * self._numbers
         count = 0
         for (kind, name), (number, indexed) in self._fields.items():
             if kind == document_type:
-                fields[number] = tokens = self._tokens(indexed.profile, number, [d.get(name) for d in documents])
+                said = [of_fields.get(name, "") for of_fields in languages] if languages is not None else None
+                values = [document.get(name) for document in documents]
+                fields[number] = tokens = self._tokens(indexed.profile, number, values, said)
                 count += len(tokens.terms) if tokens is not None else 0
         part = Part(first_lid, len(documents), tuple(fields), count)
         if count >= LEAST_INVERTED_TOKENS:
@@ -118,30 +131,19 @@ class TextIndex:
             self._parts = (*self._parts, part)
         self._merge_small()
 
-    def _tokens(self, profile: TextProfile, number: int, values: Sequence[str | list[str] | None]) -> Tokens | None:
-        texts: list[str] = []
-        owners: list[int] = []
-        for owner, value in enumerate(values):
-            if isinstance(value, str):
-                texts.append(value)
-                owners.append(owner)
-            elif value:
-                texts.extend(value)
-                owners.extend([owner] * len(value))
-        canonical = [text if profile.plain and text.isascii() else profile.canonical(text) for text in texts]
-        terms, positions, offsets = self._lexicon.tokenize(canonical, np.array(owners, np.uint32), len(values))
+    def _tokens(
+        self, profile: TextProfile, number: int, values: Sequence[Text | None], languages: Sequence[str] | None
+    ) -> Tokens | None:
+        found = Texts(values)
+        said = [languages[owner] for owner in found.owners] if languages is not None else None
+        terms, positions, offsets, ends = tokenize(
+            self._lexicon, profile, found.texts, found.owners, len(values), said
+        )
         if len(terms) == 0:
             return None
-        self._to_terms(profile, terms)
         documents, tokens = self._totals.get(number, (0, 0))
         self._totals[number] = (documents + int(np.count_nonzero(np.diff(offsets))), tokens + len(terms))
-        return Tokens(terms, positions, offsets, self._average_length(number))
-
-    def _to_terms(self, profile: TextProfile, surfaces: Any) -> None:
-        unknown = self._lexicon.unknown(profile.stemming, surfaces)
-        if unknown:
-            self._lexicon.learn(profile.stemming, unknown, profile.stems([self._lexicon.text(i) for i in unknown]))
-        self._lexicon.to_terms(profile.stemming, surfaces)
+        return Tokens(terms, positions, offsets, self._average_length(number), found.elements(ends))
 
     def _average_length(self, number: int) -> float:
         """The mean length of a field over everything ever added: what bounds are computed with."""
@@ -195,7 +197,7 @@ class TextIndex:
         """Everything added so far, for `flush` to write while the writer goes on. Called by the writer."""
         with self._lock:
             self._reserved_limit = self._parts[-1].limit if self._parts else 0
-        return FrozenIndex(self._parts, self._fields, self._numbers, files.SavedLexicon(self._lexicon, PROFILES))
+        return FrozenIndex(self._parts, self._fields, self._numbers, files.SavedLexicon(self._lexicon))
 
     def flush(self, frozen: FrozenIndex) -> IndexState:
         """Writes what is frozen, synced; gives what `load` needs.
