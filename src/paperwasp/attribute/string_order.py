@@ -1,0 +1,126 @@
+"""The order of a dictionary's strings in a collation, kept from query to query while strings are added.
+
+Strings with one key are one group, and have one rank. A key is computed once for each string that is added and a few
+times for those that it is compared with: keys are not kept, they are as large as the strings.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.dictionary import StringDictionary
+from paperwasp.linguistics.collation import Collation
+
+Ranks = NDArray[np.int64]
+KEPT_ORDERS: Final = 4
+"""Of one dictionary: a collation is what a query says, and each order takes 8 bytes a string."""
+FEW: Final = 16
+"""Strings are put into a kept order where it has so many times as many; else all are ordered anew. And where a query
+looks at so many times fewer strings than are to be ordered, they alone are."""
+
+
+class StringOrder:
+    """The order of the strings with codes below `length`. Never changes: `extended` gives another."""
+
+    __slots__ = ("_groups", "_order", "_ranks", "collation", "dictionary")
+
+    def __init__(
+        self,
+        dictionary: StringDictionary,
+        collation: Collation,
+        groups: NDArray[np.uint32],
+        order: NDArray[np.uint32],
+    ) -> None:
+        """`groups[code]` is the code of the first string with the same key; `order`: those codes, in order."""
+        self.dictionary = dictionary
+        self.collation = collation
+        self._groups = groups
+        self._order = order
+        ranks = np.zeros(len(groups), np.uint32)
+        ranks[order] = np.arange(len(order), dtype=np.uint32)
+        self._ranks = ranks[groups]
+
+    @classmethod
+    def empty(cls, dictionary: StringDictionary, collation: Collation) -> StringOrder:
+        """The order of no strings."""
+        return cls(dictionary, collation, np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+
+    @property
+    def length(self) -> int:
+        return len(self._groups)
+
+    def ranks(self, codes: NDArray[np.uint32]) -> Ranks:
+        """What sorts as the strings do: an even number each, so that there is room between them."""
+        return self._ranks[codes].astype(np.int64) * 2
+
+    def rank_of(self, text: str) -> int:
+        """The rank that a string has or would have."""
+        key = self.collation.key_of(text)
+        place = self._place(key)
+        return 2 * place if self._has_key(place, key) else 2 * place - 1
+
+    def extended(self, length: int) -> StringOrder:
+        """With the strings that were added since."""
+        if (length - self.length) * FEW > self.length:
+            return _ordered(self.dictionary, self.collation, np.arange(length, dtype=np.uint32))
+        key_of, strings = self.collation.key_of, self.dictionary
+        groups, places, added = np.zeros(length - self.length, np.uint32), [], []
+        last_key, group = None, 0
+        for key, code in sorted((key_of(strings[code]), code) for code in range(self.length, length)):
+            if key != last_key:
+                place = self._place(key)
+                last_key, group = key, int(self._order[place]) if self._has_key(place, key) else code
+                if group == code:
+                    places.append(place)
+                    added.append(code)
+            groups[code - self.length] = group
+        order = np.insert(self._order, places, np.array(added, np.uint32))
+        return StringOrder(strings, self.collation, np.concatenate([self._groups, groups]), order)
+
+    def _has_key(self, place: int, key: bytes) -> bool:
+        return place < len(self._order) and self.collation.key_of(self.dictionary[int(self._order[place])]) == key
+
+    def _place(self, key: bytes) -> int:
+        """Where the key stands, or would, in the order."""
+        key_of = self.collation.key_of
+        low, high = 0, len(self._order)
+        while low < high:
+            middle = (low + high) // 2
+            if key_of(self.dictionary[int(self._order[middle])]) < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def order_of(dictionary: StringDictionary, collation: Collation, codes: NDArray[np.uint32]) -> StringOrder:
+    """An order that has at least the strings of these codes."""
+    orders = dictionary.orders
+    order = orders.get(collation) or StringOrder.empty(dictionary, collation)
+    length = len(dictionary)
+    if len(codes) == 0 or int(codes.max()) < order.length:
+        return order
+    if len(codes) * FEW < length - order.length:
+        return _ordered(dictionary, collation, np.unique(codes))
+    order = order.extended(length)
+    if collation not in orders and len(orders) >= KEPT_ORDERS:
+        orders.pop(next(iter(list(orders))), None)
+    orders[collation] = order
+    return order
+
+
+def _ordered(dictionary: StringDictionary, collation: Collation, codes: NDArray[np.uint32]) -> StringOrder:
+    """The order of these strings alone; others below the highest of them stand anywhere."""
+    key_of = collation.key_of
+    groups = np.zeros(int(codes[-1]) + 1 if len(codes) else 0, np.uint32)
+    order: list[int] = []
+    last_key = None
+    for key, code in sorted((key_of(dictionary[code]), code) for code in codes.tolist()):
+        if key != last_key:
+            order.append(code)
+            last_key = key
+        groups[code] = order[-1]
+    return StringOrder(dictionary, collation, groups, np.array(order, np.uint32))
