@@ -18,7 +18,8 @@ if ! command -v "${CXX:-c++}" > /dev/null; then
     zig ranlib
     CXX="$bin/zig-c++"
     CMAKE_ARGS="${CMAKE_ARGS:-} -DCMAKE_AR=$bin/zig-ar -DCMAKE_RANLIB=$bin/zig-ranlib"
-    export CXX CMAKE_ARGS
+    CC="$CXX"  # what the packages that come as source ask for
+    export CC CXX CMAKE_ARGS
 fi
 
 # One build at a time: two would write the same files.

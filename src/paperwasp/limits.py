@@ -11,6 +11,12 @@ INHERITANCE_DEPTH: Final = 100
 """Generations of schemas, documents, rank profiles or document summaries that inherit each other."""
 INDEXING_SCRIPT_DEPTH: Final = 30
 """Nesting of blocks and parentheses in one indexing script."""
+INDEXING_CHARACTERS: Final = 64 * 1024 * 1024
+"""Of the texts that indexing scripts put together for one document."""
+INDEXING_ELEMENTS: Final = 1_000_000
+"""Of the collections that indexing scripts make for one document."""
+INDEXING_PATTERN_BYTES: Final = 1024 * 1024
+"""Memory of the compiled regular expression of a `split`."""
 DATA_TYPE_DEPTH: Final = 30
 """Nesting of collections and structs in one data type."""
 VALUE_DEPTH: Final = 100

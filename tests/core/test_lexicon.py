@@ -68,7 +68,7 @@ def test_wrong_calls_are_refused():
     lexicon = _core.Lexicon()
     with pytest.raises(ValueError, match="owners"):
         lexicon.tokenize(["a", "b"], np.array([1, 0], np.uint32), 2)
-    with pytest.raises(ValueError, match="no such stemming profile"):
-        lexicon.unknown(9, np.zeros(0, np.uint32))
+    with pytest.raises(ValueError, match="no such stemmer"):
+        lexicon.unknown(256, np.zeros(0, np.uint32))
     with pytest.raises(ValueError, match="no such word"):
         lexicon.text(5)

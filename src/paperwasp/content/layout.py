@@ -33,13 +33,14 @@ from paperwasp.document.types import (
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
-from paperwasp.linguistics import TextProfile, profile_of
+from paperwasp.linguistics import TextProfile
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_attribute_now, is_indexed_now
+from paperwasp.schema.text_profiles import text_profile
 
 INDEX_MODE: Final = "index"
 """The mode of document types that are searched. Those of any other are stored only."""
-_VERSION: Final = 2
+_VERSION: Final = 3
 _MOST_TYPES: Final = 0xFFFF
 
 
@@ -213,7 +214,7 @@ def _parts_of(schema: Schema, field: Field) -> tuple[FieldLayout, ...]:
 def _field_layout(field: Field) -> FieldLayout:
     text = column = None
     if field.index is not None and is_indexed_now(field):
-        text = profile_of(field.index.stemming, field.index.normalizing, field.match, field.cased)
+        text = text_profile(field)
     if field.attribute is not None and is_attribute_now(field):
         column = ColumnSettings(field.attribute.fast_search, field.attribute.cased or field.cased)
     return FieldLayout(field.name, field.type, text, column)

@@ -2,7 +2,8 @@
 //
 // One table of strings holds surfaces (words as they stand in text, lower-cased) and terms (what they are indexed under, their
 // stems); a word that is its own stem is stored once. Ids are dense, rise in order of first appearance and never change, so
-// postings can be keyed by them. For each stemming profile, stem_of[surface] is the term; NONE where it is not known yet.
+// postings can be keyed by them. For each stemmer, stems_[stemmer][surface] is the term; NONE where it is not known yet. Which
+// stemmer a number stands for is the caller's to know.
 //
 // Threads: one writer (tokenize, learn, add). Readers (find, find_many, text) may run beside it at any time: the writer reads without
 // a lock, since only it writes, and takes the lock alone for the moment it adds words.
@@ -11,6 +12,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -24,22 +26,32 @@ namespace paperwasp {
 namespace {
 
 constexpr uint32_t NONE = 0xFFFFFFFFu;
-constexpr uint32_t PROFILES = 2;
-constexpr size_t LONGEST_TOKEN = 1000;  // bytes; longer ones are not indexed
+constexpr uint32_t MOST_STEMMERS = 256;
+constexpr uint32_t LONGEST_TOKEN = 1000;  // characters; longer ones are not indexed, unless the caller says otherwise
 constexpr size_t MUCH_TEXT = 1 << 17, MANY_TOKENS = 1 << 17;  // beyond these, other threads may run meanwhile
 constexpr uint32_t ELEMENT_GAP = 100;   // positions between the elements of an array: no phrase crosses it
 
-// Lower-cases ASCII letters; 0 for what separates tokens. Bytes from 0x80 are letters: such text comes normalized already.
+// What becomes of each byte of a word, ASCII letters in lower case unless `cased`; 0 for what separates words. Bytes from 0x80 are
+// letters: such text comes normalized already.
 struct WordBytes {
-    uint8_t lower[256];
-    constexpr WordBytes() : lower() {
+    uint8_t of[256];
+    constexpr explicit WordBytes(bool cased) : of() {
         for (int c = 0; c < 256; ++c) {
-            const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c >= 0x80;
-            lower[c] = word ? static_cast<uint8_t>(c) : (c >= 'A' && c <= 'Z') ? static_cast<uint8_t>(c + 32) : 0;
+            const bool capital = c >= 'A' && c <= 'Z';
+            const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c >= 0x80 || (capital && cased);
+            of[c] = word ? static_cast<uint8_t>(c) : capital ? static_cast<uint8_t>(c + 32) : 0;
         }
     }
 };
-constexpr WordBytes WORD_BYTES;
+constexpr WordBytes LOWERING(false), KEEPING(true);
+
+// Whether UTF-8 has at most `limit` characters.
+inline bool at_most(const char* at, size_t size, uint32_t limit) {
+    if (size <= limit) return true;
+    size_t characters = 0;
+    for (size_t i = 0; i < size; ++i) characters += (static_cast<uint8_t>(at[i]) & 0xC0) != 0x80;
+    return characters <= limit;
+}
 
 inline uint32_t hash_of(const char* at, size_t size) {
     uint64_t hash = size * 0x9E3779B97F4A7C15ull;
@@ -64,8 +76,9 @@ class Lexicon {
     size_t size() const { return offsets_.size() - 1; }
 
     // Tokens of texts as surface ids (words seen for the first time are added). Text i belongs to document owners[i]; owners rise.
-    // Returns (surface ids, positions, token_offsets[documents + 1]).
-    nb::tuple tokenize(const nb::list& texts, In<uint32_t> owners, uint32_t documents) {
+    // Returns (surface ids, positions, token_offsets[documents + 1], ends[texts]): a text's end is the position after its last token's.
+    // `cased` keeps capitals; `whole` makes each text one token, as it is; a token of more than `longest` characters is left out.
+    nb::tuple tokenize(const nb::list& texts, In<uint32_t> owners, uint32_t documents, bool cased, bool whole, uint32_t longest) {
         struct Text {
             const char* at;
             size_t size;
@@ -82,6 +95,7 @@ class Lexicon {
         auto ids = std::make_unique<std::vector<uint32_t>>();
         auto positions = std::make_unique<std::vector<uint32_t>>();
         auto offsets = std::make_unique<std::vector<uint64_t>>(documents + 1, 0);
+        auto ends = std::make_unique<std::vector<uint32_t>>(views.size());
         {
             size_t bytes = 0;
             for (const Text& view : views) bytes += view.size;
@@ -92,16 +106,24 @@ class Lexicon {
                 if (owner >= documents || owner < current) throw std::invalid_argument("owners must rise below documents");
                 for (; current < owner; ++current) (*offsets)[current + 1] = ids->size();
                 position = i > 0 && owners.data()[i - 1] == owner ? position + ELEMENT_GAP : 0;
-                tokenize_text(views[i].at, views[i].size, position, *ids, *positions);
+                if (whole) {
+                    if (views[i].size > 0 && at_most(views[i].at, views[i].size, longest)) {
+                        ids->push_back(find_or_add(views[i].at, views[i].size));
+                        positions->push_back(position++);
+                    }
+                } else {
+                    tokenize_text(views[i].at, views[i].size, cased ? KEEPING : LOWERING, longest, position, *ids, *positions);
+                }
+                (*ends)[i] = position;
             }
             for (; current < documents; ++current) (*offsets)[current + 1] = ids->size();
         }
-        return nb::make_tuple(own(std::move(ids)), own(std::move(positions)), own(std::move(offsets)));
+        return nb::make_tuple(own(std::move(ids)), own(std::move(positions)), own(std::move(offsets)), own(std::move(ends)));
     }
 
-    // Of `surfaces`, those whose term is not known for `profile`: ids, each once.
-    std::vector<uint32_t> unknown(uint32_t profile, In<uint32_t> surfaces) {
-        auto& stems = stems_of(profile);
+    // Of `surfaces`, those whose term is not known for a stemmer: ids, each once.
+    std::vector<uint32_t> unknown(uint32_t stemmer, In<uint32_t> surfaces) {
+        auto& stems = stems_of(stemmer);
         std::vector<uint32_t> found;
         const GilRelease unlocked(surfaces.size() > MANY_TOKENS);
         stems.resize(size(), NONE);
@@ -117,9 +139,9 @@ class Lexicon {
     }
 
     // Says what the terms of surfaces are.
-    void learn(uint32_t profile, const std::vector<uint32_t>& surfaces, const std::vector<std::string>& terms) {
+    void learn(uint32_t stemmer, const std::vector<uint32_t>& surfaces, const std::vector<std::string>& terms) {
         if (surfaces.size() != terms.size()) throw nb::value_error("one term for each surface");
-        auto& stems = stems_of(profile);
+        auto& stems = stems_of(stemmer);
         for (size_t i = 0; i < surfaces.size(); ++i) {
             const uint32_t term = find_or_add(terms[i].data(), terms[i].size());
             stems.resize(size(), NONE);
@@ -128,8 +150,8 @@ class Lexicon {
     }
 
     // Replaces surface ids by term ids, in place. All must be known.
-    void to_terms(uint32_t profile, Out<uint32_t> surfaces) {
-        auto& stems = stems_of(profile);
+    void to_terms(uint32_t stemmer, Out<uint32_t> surfaces) {
+        auto& stems = stems_of(stemmer);
         const GilRelease unlocked(surfaces.size() > MANY_TOKENS);
         uint32_t* ids = surfaces.data();
         for (size_t i = 0; i < surfaces.size(); ++i) {
@@ -159,9 +181,17 @@ class Lexicon {
         return nb::make_tuple(nb::bytes(bytes_.data() + offsets_[first], bytes_.size() - offsets_[first]), own(std::move(sizes)));
     }
 
+    // The stemmers that stemmed any word.
+    std::vector<uint32_t> stemmers() const {
+        std::vector<uint32_t> found;
+        for (uint32_t stemmer = 0; stemmer < stems_.size(); ++stemmer)
+            if (!stems_[stemmer].empty()) found.push_back(stemmer);
+        return found;
+    }
+
     // The term of every surface from id `first` on, NONE where unknown, for saving.
-    nb::object stems_from(uint32_t profile, uint32_t first) {
-        auto& stems = stems_of(profile);
+    nb::object stems_from(uint32_t stemmer, uint32_t first) {
+        auto& stems = stems_of(stemmer);
         stems.resize(size(), NONE);
         if (first > size()) throw nb::value_error("no such word");
         return own(std::make_unique<std::vector<uint32_t>>(stems.begin() + first, stems.end()));
@@ -181,8 +211,8 @@ class Lexicon {
     }
 
     // Restores saved stems; replaces those from id `first` on.
-    void set_stems(uint32_t profile, uint32_t first, In<uint32_t> terms) {
-        auto& stems = stems_of(profile);
+    void set_stems(uint32_t stemmer, uint32_t first, In<uint32_t> terms) {
+        auto& stems = stems_of(stemmer);
         if (first + terms.size() > size()) throw nb::value_error("more stems than words");
         stems.resize(size(), NONE);
         for (size_t i = 0; i < terms.size(); ++i) {
@@ -209,22 +239,25 @@ class Lexicon {
         return id;
     }
 
-    std::vector<uint32_t>& stems_of(uint32_t profile) {
-        if (profile >= PROFILES) throw nb::value_error("no such stemming profile");
-        return stems_[profile];
+    std::vector<uint32_t>& stems_of(uint32_t stemmer) {
+        if (stemmer >= MOST_STEMMERS) throw nb::value_error("no such stemmer");
+        if (stemmer >= stems_.size()) stems_.resize(stemmer + 1);
+        return stems_[stemmer];
     }
 
-    void tokenize_text(const char* text, size_t size, uint32_t& position, std::vector<uint32_t>& ids,
-                       std::vector<uint32_t>& positions) {
-        char word[LONGEST_TOKEN];
+    void tokenize_text(const char* text, size_t size, const WordBytes& bytes, uint32_t longest, uint32_t& position,
+                       std::vector<uint32_t>& ids, std::vector<uint32_t>& positions) {
+        const size_t room = std::min<uint64_t>(size, uint64_t{4} * longest);  // a character has at most four bytes
+        if (word_.size() < room) word_.resize(room);
+        char* word = word_.data();
         size_t length = 0;
         for (size_t i = 0; i <= size; ++i) {
-            const uint8_t lower = i < size ? WORD_BYTES.lower[static_cast<uint8_t>(text[i])] : 0;
-            if (lower != 0) {
-                if (length < LONGEST_TOKEN) word[length] = static_cast<char>(lower);
+            const uint8_t byte = i < size ? bytes.of[static_cast<uint8_t>(text[i])] : 0;
+            if (byte != 0) {
+                if (length < room) word[length] = static_cast<char>(byte);
                 ++length;
             } else if (length > 0) {
-                if (length <= LONGEST_TOKEN) {
+                if (length <= room && at_most(word, length, longest)) {
                     ids.push_back(find_or_add(word, length));
                     positions.push_back(position++);
                 }
@@ -275,7 +308,8 @@ class Lexicon {
     std::vector<Slot> slots_;  // open addressing; a power of two, at most half full
     std::vector<uint64_t> offsets_;
     std::vector<char> bytes_;
-    std::vector<uint32_t> stems_[PROFILES];
+    std::vector<std::vector<uint32_t>> stems_;
+    std::vector<char> word_;  // the writer's: what it reads a word into
 };
 
 }  // namespace
@@ -285,16 +319,18 @@ void bind_lexicon(nb::module_& m) {
     nb::class_<Lexicon>(m, "Lexicon")
         .def(nb::init<>())
         .def("__len__", &Lexicon::size)
-        .def("tokenize", &Lexicon::tokenize, nb::arg("texts"), nb::arg("owners"), nb::arg("documents"))
-        .def("unknown", &Lexicon::unknown, nb::arg("profile"), nb::arg("surfaces"))
-        .def("learn", &Lexicon::learn, nb::arg("profile"), nb::arg("surfaces"), nb::arg("terms"))
-        .def("to_terms", &Lexicon::to_terms, nb::arg("profile"), nb::arg("surfaces"))
+        .def("tokenize", &Lexicon::tokenize, nb::arg("texts"), nb::arg("owners"), nb::arg("documents"), nb::arg("cased") = false,
+             nb::arg("whole") = false, nb::arg("longest") = LONGEST_TOKEN)
+        .def("unknown", &Lexicon::unknown, nb::arg("stemmer"), nb::arg("surfaces"))
+        .def("learn", &Lexicon::learn, nb::arg("stemmer"), nb::arg("surfaces"), nb::arg("terms"))
+        .def("to_terms", &Lexicon::to_terms, nb::arg("stemmer"), nb::arg("surfaces"))
         .def("find", &Lexicon::find, nb::arg("word"))
         .def("text", &Lexicon::text, nb::arg("id"))
         .def("words_from", &Lexicon::words_from, nb::arg("first"))
-        .def("stems_from", &Lexicon::stems_from, nb::arg("profile"), nb::arg("first"))
+        .def("stemmers", &Lexicon::stemmers)
+        .def("stems_from", &Lexicon::stems_from, nb::arg("stemmer"), nb::arg("first"))
         .def("add_words", &Lexicon::add_words, nb::arg("words"), nb::arg("sizes"))
-        .def("set_stems", &Lexicon::set_stems, nb::arg("profile"), nb::arg("first"), nb::arg("terms"))
+        .def("set_stems", &Lexicon::set_stems, nb::arg("stemmer"), nb::arg("first"), nb::arg("terms"))
         .def("memory_bytes", &Lexicon::memory_bytes);
 }
 

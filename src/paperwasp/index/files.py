@@ -35,9 +35,9 @@ class SavedLexicon:
         words, sizes = lexicon.words_from(0)
         self.words: bytes = words
         self.sizes: NDArray[np.uint32] = sizes
-        stems = ((name, lexicon.stems_from(number, 0)) for number, name in enumerate(STEMMERS))
-        self.stems = {name: terms for name, terms in stems if (terms != _core.NO_TERM).any()}
-        """By stemmer, of those that had any word to stem."""
+        self.stems: dict[str, NDArray[np.uint32]] = {
+            STEMMERS[number]: lexicon.stems_from(number, 0) for number in lexicon.stemmers()
+        }
 
     def to_bytes(self) -> bytes:
         names = ",".join(self.stems).encode()

@@ -1,5 +1,27 @@
 """From text to the words it is indexed and searched by."""
 
-from paperwasp.linguistics.text import ENGLISH, NO_STEMMING, PROFILES, TextProfile, profile_of
+from paperwasp.linguistics.detection import detect
+from paperwasp.linguistics.languages import CJK, ENGLISH, UNKNOWN, Language, language_of
+from paperwasp.linguistics.query import QueryToken, document_language, index_terms, query_language, query_terms
+from paperwasp.linguistics.stemming import NO_STEMMER, STEMMERS, stem_words
+from paperwasp.linguistics.text import TextProfile, normalized, profile_of
 
-__all__ = ["ENGLISH", "NO_STEMMING", "PROFILES", "TextProfile", "profile_of"]
+__all__ = [
+    "CJK",
+    "ENGLISH",
+    "NO_STEMMER",
+    "STEMMERS",
+    "UNKNOWN",
+    "Language",
+    "QueryToken",
+    "TextProfile",
+    "detect",
+    "document_language",
+    "index_terms",
+    "language_of",
+    "normalized",
+    "profile_of",
+    "query_language",
+    "query_terms",
+    "stem_words",
+]

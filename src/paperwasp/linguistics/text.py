@@ -1,11 +1,12 @@
-"""Tokens of text: words of letters and digits, lower-cased, without accents, stemmed.
+"""Tokens of text: words of letters, digits and their marks; each symbol, such as an emoji, alone.
 
-The compiled tokenizer (`core/lexicon.cpp`) does this for ASCII text; for other text `canonical` first makes a
-string that it reads the same way: normalized words with single spaces between them. Queries, which are short,
-are tokenized here.
+The compiled tokenizer (`core/lexicon.cpp`) finds the words of ASCII text. Of other text, `canonical` first makes a
+string that it reads the same way: its words, in Unicode's compatibility form, lower-cased and without accents, with
+spaces where it has separators. So what is indexed and what is asked are cut by one piece of code.
 
-Vespa: https://docs.vespa.ai/en/linguistics/linguistics.html
-Differs: English is stemmed by Snowball's English stemmer, where Vespa's default is a Krovetz stemmer.
+Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#tokenization
+Differs: queries get the compatibility form as documents do, also in fields without stemming, where Vespa demands the
+annotation `nfkc`.
 """
 
 from __future__ import annotations
@@ -14,127 +15,159 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import local
+from typing import Final
 
 import regex
-import Stemmer
 
-NO_STEMMING = 0
-ENGLISH = 1
-PROFILES = 2
-"""Stemming profiles, numbered as the lexicon numbers them."""
+from paperwasp import limits
+from paperwasp.linguistics.grams import grams
+from paperwasp.linguistics.languages import ENGLISH, Language
+from paperwasp.linguistics.stemming import NO_STEMMER, stem_word, stemmer_of
 
-_ACCENTS = regex.compile(r"[\u0300-\u036f]+")
-_NO_WORD = regex.compile(r"[^\p{L}\p{N}\p{M}]+")
-_BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
+_ACCENTS: Final = regex.compile(r"[\u0300-\u036f]+")
+_PART: Final = regex.compile(r"(?P<word>[\p{L}\p{N}\p{Mn}\p{Mc}]+)|(?P<symbol>\p{So})|[^\p{L}\p{N}\p{Mn}\p{Mc}\p{So}]+")
+_BEYOND_ASCII: Final = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 """With the character before, which what follows may be an accent of. Before any ASCII character, normalizing starts
 anew: so these pieces can be normalized one by one."""
-_LONGEST_KEPT = 32
+_LONGEST_KEPT: Final = 32
 """Longer pieces are not met twice."""
-_FINAL_SIGMA, _SIGMA = "\u03c2", "\u03c3"
-"""One small sigma for both: which of them a capital becomes depends on what is around it, and a search should not."""
-_ASCII_WORD = regex.compile(r"[A-Za-z0-9]+")
-_WORD = regex.compile(r"[\p{L}\p{N}\p{M}\uE000-\uE07F]+")
-# Letters of the private use area stand for ASCII that the tokenizer would split at, or lower-case, and should not.
-_SHIELDED_SEPARATORS = {c: 0xE000 + c for c in range(128) if not chr(c).isalnum()}
-_SHIELDED_CAPITALS = {c: 0xE000 + c for c in range(ord("A"), ord("Z") + 1)}
-_state = local()
+_ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_WORD: Final = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
+_SEPARATOR: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
+# Letters of the private use area stand for ASCII separators that a compatibility form has in the middle of a word.
+_SHIELDED: Final = {c: 0xE000 + c for c in range(128) if not chr(c).isalnum()}
+_LOWER: Final = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class TextProfile:
     """How the text of one field becomes terms."""
 
-    stemming: int = ENGLISH
+    stemming: str = "best"
+    """none, best, shortest or multiple. Best and shortest are the same here, as in Vespa's default linguistics."""
     normalizing: bool = True
+    """Whether accents are dropped."""
     whole: bool = False
     """The text is one term: match word or exact."""
     cased: bool = False
+    gram_size: int = 0
+    """Characters of a gram; 0: the terms are words."""
+    max_length: int = limits.FIELD_MATCH_CHARACTERS
+    """Characters of a text that are looked at."""
+    max_occurrences: int = limits.TERM_OCCURRENCES
+    """Of one term in one text that are indexed."""
+    max_token_length: int = limits.TOKEN_CHARACTERS
+    """Longer words are not indexed."""
 
     @property
     def plain(self) -> bool:
         """Whether the compiled tokenizer reads ASCII text as it is."""
-        return not (self.whole or self.cased)
+        return not (self.whole or self.gram_size)
+
+    @property
+    def is_stemmed(self) -> bool:
+        return self.plain and self.stemming != "none"
+
+    def stemmer(self, language: Language) -> str:
+        """The name of the stemmer for texts in a language."""
+        return stemmer_of(language) if self.is_stemmed else NO_STEMMER
 
     def canonical(self, text: str) -> str:
-        """Text that the compiled tokenizer splits at the right places."""
-        if not text.isascii():
-            if self.plain:
-                return _BEYOND_ASCII.sub(_piece if self.normalizing else _accented_piece, text)
-            text = _canonical(text, self)
-        if self.cased:
-            text = text.translate(_SHIELDED_CAPITALS)
-        return text.translate(_SHIELDED_SEPARATORS) if self.whole else text
+        """Text that the compiled tokenizer splits at the right places; its ASCII letters are not lower-cased yet."""
+        if len(text) > self.max_length and not (self.whole or self.gram_size):
+            text = text[: self.max_length]
+        if self.gram_size:
+            return " ".join(grams(text, self.gram_size)).lower()
+        if self.whole:
+            return text if self.cased else text.lower()
+        if text.isascii():
+            return text
+        return _BEYOND_ASCII.sub(_replacement[self.cased, self.normalizing], text)
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, not stemmed."""
-        if not self.plain:
-            canonical = self.canonical(text) if self.cased else self.canonical(text).lower()
-            return [canonical] if self.whole else _WORD.findall(canonical)
-        if text.isascii():
-            return [word.lower() for word in _ASCII_WORD.findall(text)]
-        return _canonical(text, self).split()
+        """The words of a text, not stemmed: what the compiled tokenizer finds in the canonical text."""
+        canonical = self.canonical(text)
+        if self.whole:
+            found = [canonical] if canonical else []
+        else:
+            if not self.cased:
+                canonical = canonical.translate(_LOWER)
+            found = (_ASCII_WORD if canonical.isascii() else _WORD).findall(canonical)
+        if len(canonical) > self.max_token_length:
+            found = [word for word in found if len(word) <= self.max_token_length]
+        return found
 
-    def stem(self, word: str) -> str:
-        return word if self.stemming == NO_STEMMING else _stem(word)
+    def stem(self, word: str, language: Language = ENGLISH) -> str:
+        stemmer = self.stemmer(language)
+        return word if stemmer == NO_STEMMER else stem_word(stemmer, word)
 
-    def stems(self, words: list[str]) -> list[str]:
-        """The terms of many words at once."""
-        if self.stemming == NO_STEMMING:
-            return words
-        stems: list[str] = _stemmer().stemWords(words)
-        return stems
-
-    def terms(self, text: str, stem: bool = True) -> list[str]:
-        """The terms that a query's text stands for."""
+    def terms(self, text: str, stem: bool = True, language: Language = ENGLISH) -> list[str]:
+        """The term of each word of a text: with `multiple` stemming, its stem."""
         words = self.words(text)
-        return [self.stem(word) for word in words] if stem else words
+        return [self.stem(word, language) for word in words] if stem and self.is_stemmed else words
 
 
-@lru_cache(maxsize=64)
-def profile_of(stemming: str, normalizing: bool, match: str | None, cased: bool = False) -> TextProfile:
-    """The profile of a schema's `stemming`, `normalizing` and `match` settings."""
-    whole = match in ("word", "exact")
-    unstemmed = whole or cased or stemming == "none"
-    return TextProfile(NO_STEMMING if unstemmed else ENGLISH, normalizing, whole, cased)
+@lru_cache(maxsize=1024)
+def profile_of(
+    stemming: str,
+    normalizing: bool,
+    match: str | None,
+    cased: bool = False,
+    gram_size: int = 2,
+    max_length: int | None = None,
+    max_occurrences: int | None = None,
+    max_token_length: int | None = None,
+) -> TextProfile:
+    """The profile of a schema's `stemming`, `normalizing` and `match` settings; None: not said."""
+    return TextProfile(
+        stemming="none" if match in ("word", "exact", "gram") else stemming,
+        normalizing=normalizing,
+        whole=match in ("word", "exact"),
+        cased=cased,
+        gram_size=gram_size if match == "gram" else 0,
+        max_length=max_length or limits.FIELD_MATCH_CHARACTERS,
+        max_occurrences=max_occurrences or limits.TERM_OCCURRENCES,
+        max_token_length=max_token_length or limits.TOKEN_CHARACTERS,
+    )
 
 
-def _canonical(text: str, profile: TextProfile) -> str:
-    text = unicodedata.normalize("NFKC", text)
-    if not profile.cased:
-        text = text.lower().replace(_FINAL_SIGMA, _SIGMA)
-    if profile.normalizing:
-        text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
-    canonical: str = text if profile.whole else _NO_WORD.sub(" ", text)
-    return canonical
+def normalized(word: str, cased: bool = False, normalizing: bool = True) -> str:
+    """A word in compatibility form, lower-cased unless `cased`, without accents if `normalizing`."""
+    word = unicodedata.normalize("NFKC", word)
+    if not cased:
+        word = word.lower()
+    if normalizing:
+        word = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    return word.translate(_SHIELDED) if _SEPARATOR.search(word) else word
 
 
-def _piece(found: re.Match[str]) -> str:
-    piece = found[0]
-    return _kept_piece(piece) if len(piece) <= _LONGEST_KEPT else _canonical(piece, _PLAIN)
+def _canonical(piece: str, cased: bool, normalizing: bool) -> str:
+    parts = []
+    for found in _PART.finditer(piece):
+        match found.lastgroup:
+            case "word":
+                parts.append(normalized(found[0], cased, normalizing))
+            case "symbol":
+                parts.append(f" {normalized(found[0], cased, normalizing)} ")
+            case _:
+                parts.append(" ")
+    return "".join(parts)
 
 
-@lru_cache(maxsize=8192)
-def _kept_piece(piece: str) -> str:
-    return _canonical(piece, _PLAIN)
+_kept = lru_cache(maxsize=16384)(_canonical)
 
 
-def _accented_piece(found: re.Match[str]) -> str:
-    return _canonical(found[0], _ACCENTED)
+class _Replacement:
+    """What a piece of text is replaced by."""
+
+    def __init__(self, cased: bool, normalizing: bool) -> None:
+        self._settings = cased, normalizing
+
+    def __call__(self, found: re.Match[str]) -> str:
+        piece = found[0]
+        return _kept(piece, *self._settings) if len(piece) <= _LONGEST_KEPT else _canonical(piece, *self._settings)
 
 
-_PLAIN = TextProfile()
-_ACCENTED = TextProfile(normalizing=False)
-
-
-@lru_cache(maxsize=65536)
-def _stem(word: str) -> str:
-    stem: str = _stemmer().stemWord(word)
-    return stem
-
-
-def _stemmer() -> Stemmer.Stemmer:
-    """This thread's stemmer: one may not be shared between threads."""
-    if not hasattr(_state, "stemmer"):
-        _state.stemmer = Stemmer.Stemmer("english", 0)
-    return _state.stemmer
+_replacement: Final = {
+    (cased, normalizing): _Replacement(cased, normalizing) for cased in (False, True) for normalizing in (False, True)
+}

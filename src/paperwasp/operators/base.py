@@ -49,6 +49,8 @@ class SearchSpace:
     inputs: Mapping[str, object] = field(default_factory=dict)
     """query(name) → number, text or tensor."""
     now_seconds: float = 0.0
+    language: str = ""
+    """Of the query's text, as a tag; empty: English."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)

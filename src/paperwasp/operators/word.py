@@ -6,16 +6,14 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
-
 from paperwasp.errors import InvalidQuery
-from paperwasp.linguistics import NO_STEMMING, TextProfile, profile_of
+from paperwasp.linguistics import TextProfile, query_terms
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.term import AttributeMatch, FieldMatch, IndexMatch, PhraseMatch, TermOperator
 from paperwasp.query import Annotations, PhraseItem, TermItem, WordItem
 from paperwasp.schema.model import Field
+from paperwasp.schema.text_profiles import text_profile
 
 
 @planner(WordItem)
@@ -41,8 +39,7 @@ def _plan_text(item: TermItem, words: tuple[str, ...], space: SearchSpace) -> Op
     length = len(words)
     for field in fields_of(item.index, space):
         if space.has_index(field):
-            profile = _asked_for(text_profile(field), item.annotations)
-            terms = [term for word in words for term in profile.terms(word, item.annotations.stem)]
+            terms = [term for word in words for term in _terms(text_profile(field), word, item.annotations, space)]
             length = max(length, len(terms))
             matches.extend(match_terms(space, field, terms))
         elif (column := space.column(field)) is not None and len(words) == 1:
@@ -50,28 +47,24 @@ def _plan_text(item: TermItem, words: tuple[str, ...], space: SearchSpace) -> Op
     return TermOperator(space, matches, item.annotations, length)
 
 
-def _asked_for(profile: TextProfile, notes: Annotations) -> TextProfile:
-    """How the query's text becomes terms: as the field's, less what annotations say is not to be done to it."""
-    if not notes.implicit_transforms:
-        return _AS_WRITTEN
-    if notes.normalize_case and notes.accent_drop:
-        return profile
-    normalizing = profile.normalizing and notes.accent_drop
-    return replace(profile, normalizing=normalizing, cased=profile.cased or not notes.normalize_case)
-
-
-_AS_WRITTEN: Final = TextProfile(NO_STEMMING, normalizing=False, whole=True, cased=True)
+def _terms(profile: TextProfile, text: str, notes: Annotations, space: SearchSpace) -> list[str]:
+    """The terms of a text of the query, all but what annotations say is not to be done to it."""
+    tokens = query_terms(
+        profile,
+        text,
+        notes.language or space.language,
+        stem=notes.stem,
+        normalize_case=notes.normalize_case,
+        accent_drop=notes.accent_drop,
+        implicit_transforms=notes.implicit_transforms,
+        in_phrase=True,
+    )
+    return [token.term for token in tokens]
 
 
 def fields_of(index: str, space: SearchSpace) -> list[Field]:
     """The fields that an index name of a query stands for; none, if this document type has no such field."""
     return list(space.schema.fields_named(index))
-
-
-def text_profile(field: Field) -> TextProfile:
-    """How the text of an indexed field becomes terms."""
-    assert field.index is not None
-    return profile_of(field.index.stemming, field.index.normalizing, field.match, field.cased)
 
 
 def match_terms(space: SearchSpace, field: Field, terms: list[str]) -> list[FieldMatch]:

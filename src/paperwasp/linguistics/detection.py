@@ -1,0 +1,164 @@
+"""Which language a text is written in: by its letters, and in Latin letters by its most common words.
+
+Only the beginning of a text is looked at, and only what tells languages apart that are stemmed differently, or that
+write without spaces. A text says a language when at least two different words of it are among the language's most
+common and outweigh those of every other; short texts mostly say none.
+
+Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#language-detection
+Differs: Vespa has a statistical model of 103 languages for the same. This is a few hundred words, answers in
+microseconds, and always the same: the terms of a document may depend on nothing else than the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Final
+
+from paperwasp.linguistics.languages import CHINESE_TRADITIONAL, ENGLISH, UNKNOWN, Language
+
+LOOKED_AT_CHARACTERS: Final = 256
+"""At the beginning of a text, as in Vespa."""
+_SHORTEST: Final = 12
+"""Characters. ASCII text that is shorter has no two common words."""
+_ENGLISH_SIGNS: Final = (" the ", " of ", " and ", " is ", " to ", " with ", " for ")
+"""Two of them make a text English without a closer look."""
+_WEIGHT: Final = 60
+"""Of a word that only one language has; one that several have counts for each a part of that."""
+_MARGIN: Final = 1.2
+"""By how much the best language must outweigh the next."""
+
+_COMMON_WORDS: Final[dict[Language, str]] = {
+    "ca": "el la els les de del i en un una que és amb per no es al dels com més va han seva seu aquest aquesta també "
+    "són però o entre fins sobre on molt quan hi ha l d s què",
+    "cs": "a v na je se s z do že to i o jako ve za pro po od ale byl jsou které který která jeho podle také nebo jsem "
+    "by ze při roku být",
+    "da": "og i at er det en til på som af for den med de ikke der har et blev fra var men ved kan også efter eller om "
+    "sig han hun jeg hvor hvad mere blive nogle meget vi",
+    "de": "der die das und in zu den von ist mit sich des auf für dem nicht ein eine als auch es an werden aus er hat "
+    "dass sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber vor zur bis mehr "
+    "durch man sein wurde ich wir alle wenn im",
+    "en": "the of and to in a is that for it as was with be by on not he this are at from or have an had they which one "
+    "you were all her she there would their we him been has when who will no if out so what up its about into than them "
+    "can only other new some could these two may then do first any my now such like our over me even most after also "
+    "how using where why your",
+    "es": "de la que el en y a los se del las un por con no una su para es al lo como más pero sus le ya o fue este ha "
+    "sí porque esta son entre está cuando muy sin sobre también me hasta hay donde quien desde todo nos durante uno ni",
+    "fi": "ja on ei se että hän oli en mutta ovat kun myös tai joka niin ole kuin mukaan sen ollut vain nyt jo sekä "
+    "jos hänen voi mitä tämä vielä siitä tässä olla minä sinä kuten jotka jonka jossa",
+    "fr": "de la le et les des en un une du que qui est dans pour au il sur pas plus par ce avec ne se sont cette son "
+    "mais ou à été aux comme nous sa on était ses être fait leur deux elle ont tout même après ces bien où entre "
+    "lorsque très aussi je vous l d qu c n s",
+    "ga": "an na agus ar i is le ag go a bhí sé sí tá ach ní nach faoi chun seo sin bhfuil mar nó do de ó gur raibh "
+    "leis iad siad ann",
+    "hu": "a az és hogy nem is egy ez volt meg csak de mint már még el ha ki vagy sem lesz kell azt aki ezt amely ami "
+    "van után mert között szerint lehet minden majd több olyan pedig",
+    "id": "yang dan di untuk dengan ini itu dari dalam pada tidak adalah akan ke sebagai juga oleh telah karena ada "
+    "atau saya bisa lebih mereka oleh kami kita tersebut sudah harus dapat menjadi seperti",
+    "it": "di e il la che in un a per è una sono con non del della i le da si al dei come anche più nel alla ha lo ma "
+    "dal delle gli suo sua questo questa o dalla era ed essere stato fra tra quando molto degli nella l",
+    "nb": "og i at er det en til på som av for den med de ikke der har et ble fra var men ved kan også etter eller om "
+    "seg han hun jeg hvor hva mer bli noen mye vi etter å være hadde skal ut opp sin",
+    "nl": "de het een en van in is dat op te zijn met voor niet aan er om ook als maar dan die was bij nog uit naar "
+    "heeft hij door worden wordt tot ze over werd deze kan geen hebben meer of ik je we zich haar onder tegen waar",
+    "nn": "og i at er det ein eit til på som av for den med dei ikkje har frå var men ved kan også etter eller om seg "
+    "han ho eg kor kva meir bli nokre mykje vi vart å vere hadde skal",
+    "pl": "i w na z do się nie to że jest o jak po od za przez co dla ale są był jego oraz ich czy tak przy które "
+    "który jako może tym roku być też ze tylko",
+    "pt": "de a o que e do da em um para com não uma os no se na por mais as dos como mas foi ao ele das tem à seu sua "
+    "ou ser quando muito há nos já está eu também só pelo pela até isso ela entre era depois sem mesmo aos são",
+    "ro": "de și în a la cu pe că nu o din este un care mai se pentru să au fi ca sunt lui prin după dar ce sau fost "
+    "era ale cel cea acest această ei am îi unei unui între şi iar dintre",
+    "sv": "och i att det som en på är av för med till den har de inte om ett men var från så kan vi han eller också "
+    "när efter vid ut nu sig då under hade över där ska blev mot jag sin sina detta mycket",
+    "tr": "ve bir bu da de için ile çok daha olarak olan gibi en ne kadar o sonra ama var her ya ki değil mi ise şey "
+    "olduğu tarafından ben sen biz onun göre ancak yok",
+}
+
+
+def _weights() -> dict[str, tuple[tuple[Language, int], ...]]:
+    languages: dict[str, set[Language]] = defaultdict(set)
+    for language, words in _COMMON_WORDS.items():
+        for word in words.split():
+            languages[word].add(language)
+    return {
+        word: tuple((language, _WEIGHT // len(known)) for language in sorted(known))
+        for word, known in languages.items()
+    }
+
+
+_WORDS: Final = _weights()
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+_SCRIPTS: Final[tuple[tuple[Language, str, int], ...]] = (
+    ("ko", "\u1100-\u11ff\u302e\u302f\u3130-\u318f\u3200-\u321f\u3260-\u327f\uac00-\ud7af\uffa0-\uffdf", 3),
+    ("ja", "\u3040-\u30ff\u3190-\u319f\u31f0-\u31ff", 3),
+    (CHINESE_TRADITIONAL, "\u2e80-\u2eff\u3100-\u312f\u31a0-\u31bf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", 3),
+    ("th", "\u0e00-\u0e7f", 1),
+    ("ru", "\u0400-\u04ff", 1),
+    ("el", "\u0370-\u03ff\u1f00-\u1fff", 1),
+    ("ar", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff", 1),
+    ("he", "\u0590-\u05ff", 1),
+    ("hi", "\u0900-\u097f", 1),
+    ("hy", "\u0530-\u058f", 1),
+    ("ka", "\u10a0-\u10ff", 1),
+    ("bn", "\u0980-\u09ff", 1),
+    ("ta", "\u0b80-\u0bff", 1),
+    ("te", "\u0c00-\u0c7f", 1),
+)
+"""Language, its letters, and how many letters of an alphabet one of them counts for."""
+_LETTERS: Final = tuple((language, re.compile(f"[{letters}]"), weight) for language, letters, weight in _SCRIPTS)
+_BEYOND_LATIN: Final = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\ud7ff\uf900-\ufaff\ufb1d-\uffdf\U00020000-\U0003ffff]")
+_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+
+_CLOSER: Final[dict[Language, tuple[tuple[Language, str], ...]]] = {
+    "ru": (("uk", "іїєґІЇЄҐ"), ("be", "ўЎ"), ("sr", "љњћђџјЉЊЋЂЏЈ"), ("kk", "әғқңөұүһӘҒҚҢӨҰҮҺ")),
+    "ar": (("ur", "ٹڈڑںےہ"), ("fa", "پچژگکی")),
+}
+"""Languages with the same letters and some of their own: the first of which any is there."""
+
+
+def detect(text: str) -> Language:
+    """The language of a text, UNKNOWN if it does not say. Depends on the text alone."""
+    head = text if len(text) <= LOOKED_AT_CHARACTERS else text[:LOOKED_AT_CHARACTERS]
+    if head.isascii():
+        if len(head) < _SHORTEST:
+            return UNKNOWN
+    elif _BEYOND_LATIN.search(head) and (language := _by_letters(head)):
+        return language
+    if sum(sign in head for sign in _ENGLISH_SIGNS) >= 2:
+        return ENGLISH
+    return _by_words(head)
+
+
+def _by_letters(head: str) -> Language:
+    """The language whose letters prevail; UNKNOWN where those of Latin do."""
+    counts = [(weight * len(letters.findall(head)), language) for language, letters, weight in _LETTERS]
+    most = max(counts, key=lambda counted: counted[0])
+    if most[0] == 0 or most[0] < len(_LATIN.findall(head)):
+        return UNKNOWN
+    language = most[1]
+    if language == CHINESE_TRADITIONAL:
+        # Japanese and Korean write some words in Chinese characters.
+        return next((other for count, other in counts[:2] if count), language)
+    for closer, letters in _CLOSER.get(language, ()):
+        if any(letter in head for letter in letters):
+            return closer
+    return language
+
+
+def _by_words(head: str) -> Language:
+    """The language whose common words prevail, if two or more different ones are there."""
+    weights: dict[Language, int] = defaultdict(int)
+    words: dict[Language, int] = defaultdict(int)
+    for word in set(_WORD.findall(head.lower())):
+        for language, weight in _WORDS.get(word, ()):
+            weights[language] += weight
+            words[language] += 1
+    best = max(sorted(weights), key=weights.__getitem__, default=UNKNOWN)
+    if best == UNKNOWN or words[best] < 2:
+        return UNKNOWN
+    others = max((weight for language, weight in weights.items() if language != best), default=0)
+    if weights[best] < _MARGIN * others:
+        return UNKNOWN
+    return best

@@ -1,0 +1,89 @@
+"""The terms that a text of a query, or of a document, stands for in a field.
+
+Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#stemming, and the annotations `stem`,
+`normalizeCase`, `accentDrop`, `implicitTransforms` and `language` of its YQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from paperwasp.linguistics.detection import detect
+from paperwasp.linguistics.languages import ENGLISH, UNKNOWN, Language, language_of
+from paperwasp.linguistics.text import TextProfile
+
+STEM_EXACTNESS: Final = 0.7
+"""Of a stem, where the word itself is indexed too."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryToken:
+    """One place of a text: the forms that count there, each with its exactness, the most exact first."""
+
+    forms: tuple[tuple[str, float], ...]
+
+    @property
+    def term(self) -> str:
+        """The most exact form; the only one, unless the field's stemming is `multiple`."""
+        return self.forms[0][0]
+
+
+def query_terms(
+    profile: TextProfile,
+    text: str,
+    language: str = UNKNOWN,
+    *,
+    stem: bool = True,
+    normalize_case: bool = True,
+    accent_drop: bool = True,
+    implicit_transforms: bool = True,
+    in_phrase: bool = False,
+) -> list[QueryToken]:
+    """The tokens of a text of a query, one for each position, none left out.
+
+    `language`: a tag; unknown: English. Within a phrase every token has a single form. In a field of grams
+    (`profile.gram_size`) the tokens are grams: Vespa searches for all of them in any order, within a phrase for one
+    after the other.
+    """
+    if not implicit_transforms:
+        return [QueryToken(((text, 1.0),))] if text else []
+    if not (normalize_case and accent_drop):
+        cased = profile.cased or not normalize_case
+        profile = replace(profile, normalizing=profile.normalizing and accent_drop, cased=cased)
+    words = profile.words(text)
+    if not (stem and profile.is_stemmed):
+        return [QueryToken(((word, 1.0),)) for word in words]
+    known = language_of(language) or ENGLISH
+    tokens = []
+    for word in words:
+        found = profile.stem(word, known)
+        if profile.stemming == "multiple" and not in_phrase and found != word:
+            tokens.append(QueryToken(((word, 1.0), (found, STEM_EXACTNESS))))
+        else:
+            tokens.append(QueryToken(((found, 1.0),)))
+    return tokens
+
+
+def index_terms(profile: TextProfile, text: str, language: str = UNKNOWN) -> list[tuple[str, ...]]:
+    """What a document's text is indexed under: for each position the term and, with `multiple` stemming, the word.
+
+    `language`: a tag; unknown: what is detected in the text.
+    """
+    words = profile.words(text)
+    if not profile.is_stemmed:
+        return [(word,) for word in words]
+    known = document_language(text, language)
+    both = profile.stemming == "multiple"
+    stems = (profile.stem(word, known) for word in words)
+    return [(stem, word) if both and stem != word else (stem,) for stem, word in zip(stems, words, strict=True)]
+
+
+def document_language(text: str, said: str = UNKNOWN) -> Language:
+    """The language that a text of a document is stemmed by: what is said, else what is detected, else English."""
+    return language_of(said) or detect(text) or ENGLISH
+
+
+def query_language(said: str, text: str = "") -> Language:
+    """The language of a query: what `model.language` says, else what is detected in its text, else English."""
+    return language_of(said) or detect(text) or ENGLISH
