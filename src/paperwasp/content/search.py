@@ -98,7 +98,7 @@ def spaces_of(view: View, request: SearchRequest) -> Iterator[SearchSpace]:
         if mode == "streaming":
             raise InvalidQuery(f"Document type '{name}' has mode streaming, which is not searched yet")
         if name in view.schemas and mode == INDEX_MODE:
-            yield space_of(view, name)
+            yield replace(space_of(view, name), language=request.language)
 
 
 def space_of(view: View, name: str) -> SearchSpace:
@@ -178,26 +178,41 @@ def _compare(left: Any, right: Any) -> int:
 def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator[Hit]:
     """The hits with their fields and features. A document that went meanwhile keeps its place, without fields."""
     gids = [view.gid(place.lid) for place in places]
-    documents = view.store.multi_get(gids)
     by_type = {id(place.ranked): place.ranked for place in places}
+    writers = {key: summary_writer(request, ranked.setting.space, _no_elements) for key, ranked in by_type.items()}
+    documents = _documents(view, gids, [writers[id(place.ranked)].needs_document for place in places])
     features = {key: _features(request, ranked, places) for key, ranked in by_type.items()}
-    writers = {key: summary_writer(request, ranked.setting) for key, ranked in by_type.items()}
     for place, gid, document in zip(places, gids, documents, strict=True):
         matched, summarized, listed = features[id(place.ranked)][place.number]
+        writer = writers[id(place.ranked)]
         yield Hit(
             gid=gid,
             document_type=place.ranked.setting.space.schema.document.name,
             document_id=document.id if document else "",
             relevance=float(place.ranked.scores[place.number]),
-            fields=_fields(writers[id(place.ranked)], view, document, place.lid) if document else b"{}",
+            fields=_fields(writer, view, document, place.lid),
             match_features=matched or None,
             summary_features=summarized or None,
             rank_features=listed or None,
+            show_document_id=writer.shows_id,
         )
 
 
-def _fields(writer: SummaryWriter, view: View, document: StoredDocument, lid: int) -> bytes:
-    return writer.write(view.fields_of(document), document.id, lid)
+def _documents(view: View, gids: Sequence[bytes], needed: Sequence[bool]) -> list[StoredDocument | None]:
+    """The documents that are needed, read together; None where one is not, or went meanwhile."""
+    wanted = [gid for gid, is_needed in zip(gids, needed, strict=True) if is_needed]
+    found = iter(view.store.multi_get(wanted) if wanted else ())
+    return [next(found) if is_needed else None for is_needed in needed]
+
+
+def _fields(writer: SummaryWriter, view: View, document: StoredDocument | None, lid: int) -> bytes:
+    if document is not None:
+        return writer.write(view.fields_of(document), document.id, lid)
+    return b"{}" if writer.needs_document else writer.write(b"{}", "", lid)
+
+
+def _no_elements(field: str, lid: int) -> Sequence[int]:
+    return ()
 
 
 _Features = tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]

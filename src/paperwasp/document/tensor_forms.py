@@ -19,7 +19,7 @@ from paperwasp.tensor.types import TensorType
 DEFAULT_FORM: Final = FORMS[0]
 """The short form, in which documents are stored."""
 
-_Convert = Callable[[Any, str], Any]
+Convert = Callable[[Any, str], Any]
 """JSON of a value, form → its JSON with the tensors in that form."""
 
 
@@ -27,7 +27,7 @@ class TensorForms:
     """The tensors of one document type. Made once for a type; documents without tensors then cost nothing."""
 
     def __init__(self, types: Mapping[str, DataType]) -> None:
-        self._fields = {name: convert for name, kind in types.items() if (convert := _converter(kind))}
+        self._fields = {name: convert for name, kind in types.items() if (convert := converter_of(kind))}
 
     def rendered(self, data: bytes, form: str) -> bytes:
         """A stored JSON object of fields with its tensors in `form`, one of `FORMS`."""
@@ -47,16 +47,16 @@ def retensored(data: bytes, types: Mapping[str, DataType], form: str) -> bytes:
     return TensorForms(types).rendered(data, form)
 
 
-def _converter(data_type: DataType, outer: _Convert | None = None) -> _Convert | None:
+def converter_of(data_type: DataType, outer: Convert | None = None) -> Convert | None:
     """How the JSON of a value is changed; None where there is no tensor in it. `outer`: of the struct it is in."""
     match data_type:
         case TensorFieldType():
             return _tensor_converter(data_type.tensor)
         case ArrayType():
-            element = _converter(data_type.element, outer)
+            element = converter_of(data_type.element, outer)
             return element and (lambda values, form: [element(value, form) for value in values])
         case MapType():
-            item = _converter(data_type.value, outer)
+            item = converter_of(data_type.value, outer)
             return item and (lambda entries, form: {key: item(value, form) for key, value in entries.items()})
         case StructType() if any(isinstance(inner, TensorFieldType) for inner in data_type.walk()):
             return _struct_converter(data_type)
@@ -65,17 +65,17 @@ def _converter(data_type: DataType, outer: _Convert | None = None) -> _Convert |
     return None
 
 
-def _struct_converter(data_type: StructType) -> _Convert:
-    members: dict[str, _Convert] = {}
+def _struct_converter(data_type: StructType) -> Convert:
+    members: dict[str, Convert] = {}
 
     def convert(value: Any, form: str) -> Any:
         return {name: members[name](item, form) if name in members else item for name, item in value.items()}
 
-    members |= {name: found for name, kind in data_type.fields if (found := _converter(kind, convert))}
+    members |= {name: found for name, kind in data_type.fields if (found := converter_of(kind, convert))}
     return convert
 
 
-def _tensor_converter(type_: TensorType) -> _Convert:
+def _tensor_converter(type_: TensorType) -> Convert:
     def convert(value: Any, form: str) -> Any:
         try:
             return tensor_json(tensor_of(value, type_), form)

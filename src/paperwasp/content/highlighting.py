@@ -1,0 +1,199 @@
+"""Which words of a shown text are words of the query, and the text with them marked: bolding and dynamic summaries.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#bolding
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import regex
+
+from paperwasp.content.teaser import DEFAULT_SETTINGS, HI_TAGS, Occurrence, Span, Tags, TeaserSettings, marked, teaser
+from paperwasp.linguistics import TextProfile
+from paperwasp.operators import SearchSpace
+from paperwasp.operators.word import fields_of, text_profile
+from paperwasp.query import (
+    EquivItem,
+    Item,
+    NotItem,
+    PhraseItem,
+    PrefixItem,
+    SameElementItem,
+    TermItem,
+    WordAlternativesItem,
+    WordItem,
+)
+from paperwasp.schema.model import Field
+
+_ASCII: Final = "A-Za-z0-9"
+_UNICODE: Final = r"\p{L}\p{N}\p{M}"
+_ASCII_WORDS: Final = re.compile(f"[{_ASCII}]+")
+_UNICODE_WORDS: Final = regex.compile(f"[{_UNICODE}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """One word of the query: the terms that count as it, or with `prefix` what they begin with."""
+
+    terms: frozenset[str]
+    prefix: bool = False
+
+    def is_met_by(self, term: str) -> bool:
+        return any(map(term.startswith, self.terms)) if self.prefix else term in self.terms
+
+
+Way = tuple[QueryWord, ...]
+"""Words one after the other."""
+QueryPart = tuple[Way, ...]
+"""What counts as one thing in the query: a word or phrase, or several of which any will do."""
+
+
+def query_parts(item: Item, field: Field, space: SearchSpace) -> tuple[QueryPart, ...]:
+    """The words and phrases that the query looks for in a field, but those that only filter."""
+    return tuple(part for part in _parts(item, _Target(field, space)) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A field, and how its text becomes terms."""
+
+    field: Field
+    space: SearchSpace
+
+    def is_named_by(self, index: str) -> bool:
+        return any(field.name == self.field.name for field in fields_of(index, self.space))
+
+    def words(self, item: TermItem, text: str) -> Way:
+        terms = text_profile(self.field).terms(text, item.annotations.stem)
+        return tuple(QueryWord(frozenset([term])) for term in terms)
+
+
+def _parts(item: Item, target: _Target) -> Iterator[QueryPart]:
+    if isinstance(item, NotItem):
+        yield from _parts(item.children[0], target)
+    elif isinstance(item, SameElementItem):
+        if target.is_named_by(item.index):
+            for child in item.children:
+                yield from _parts(child, target)
+    elif isinstance(item, EquivItem):
+        yield tuple(way for child in item.children for part in _parts(child, target) for way in part)
+    elif isinstance(item, TermItem):
+        if not item.annotations.filter and target.is_named_by(item.index or target.field.name):
+            words = _words(item, target)
+            yield (words,) if words else ()
+    else:
+        for child in item.children_of():
+            yield from _parts(child, target)
+
+
+def _words(item: Item, target: _Target) -> Way:
+    match item:
+        case WordItem():
+            return target.words(item, item.word)
+        case PhraseItem():
+            return tuple(
+                word
+                for part in item.words
+                for word in (target.words(item, part) if isinstance(part, str) else _words(part, target))
+            )
+        case PrefixItem():
+            return tuple(QueryWord(word.terms, prefix=True) for word in target.words(item, item.word))
+        case WordAlternativesItem():
+            forms = [word.terms for form, _ in item.alternatives for word in target.words(item, form)]
+            return (QueryWord(frozenset().union(*forms)),)
+    return ()
+
+
+class Highlighter:
+    """Marks the words of one query in texts of one field.
+
+    A word of a phrase is marked where the whole phrase stands. What each word means is remembered while the query
+    lasts.
+    """
+
+    def __init__(self, parts: Sequence[QueryPart], profile: TextProfile, tags: Tags = HI_TAGS) -> None:
+        self._parts = parts
+        self._profile = profile
+        self._tags = tags
+        self._known: dict[str, str | None] = {}
+        words = [word for part in parts for way in part for word in way]
+        self._single = all(len(way) == 1 for part in parts for way in part)
+        self._singles = frozenset().union(*(word.terms for word in words if not word.prefix))
+        self._prefixes = tuple({term for word in words if word.prefix for term in word.terms})
+        self._candidates = _Candidates({term for word in words for term in word.terms}, profile)
+
+    def bold(self, text: str) -> str:
+        """The text with its words of the query marked."""
+        if self._profile.whole:
+            return self._marked_if_met(text)
+        if not self._single:
+            spans, found = self._look(text)
+            places = sorted({number for occurrence in found for number in occurrence.words})
+            return marked(text, [spans[place] for place in places], self._tags)
+        bolded: str = self._candidates.pattern(text).sub(lambda match: self._marked_if_met(match.group()), text)
+        return bolded
+
+    def teaser(self, text: str, settings: TeaserSettings = DEFAULT_SETTINGS) -> str:
+        """The dynamic summary of the text."""
+        spans, found = self._look(text)
+        return teaser(text, spans, found, settings, self._tags)
+
+    def _marked_if_met(self, word: str) -> str:
+        term = self._term(word)
+        met = term is not None and self._begins(term)
+        return f"{self._tags.open}{word}{self._tags.close}" if met else word
+
+    def _term(self, word: str) -> str | None:
+        """What a word of a text is indexed as."""
+        if word not in self._known:
+            terms = self._profile.terms(word)
+            self._known[word] = terms[0] if len(terms) == 1 else None
+        return self._known[word]
+
+    def _look(self, text: str) -> tuple[list[Span], list[Occurrence]]:
+        """Where the words of the text stand, and which of them the parts of the query are."""
+        if self._profile.whole:
+            spans = [(0, len(text))] if text else []
+        else:
+            spans = [match.span() for match in (_ASCII_WORDS if text.isascii() else _UNICODE_WORDS).finditer(text)]
+        terms = [self._term(text[start:end]) for start, end in spans]
+        begun = (at for at, term in enumerate(terms) if term is not None and self._begins(term))
+        return spans, [found for at in begun for found in self._at(terms, at)]
+
+    def _begins(self, term: str) -> bool:
+        """Whether a word of the query is met by the term."""
+        return term in self._singles or (bool(self._prefixes) and term.startswith(self._prefixes))
+
+    def _at(self, terms: Sequence[str | None], at: int) -> Iterator[Occurrence]:
+        """The parts of the query that begin at a word."""
+        for number, part in enumerate(self._parts):
+            for way in part:
+                following = terms[at : at + len(way)]
+                if len(following) == len(way) and all(map(_is_met, way, following)):
+                    yield Occurrence(number, range(at, at + len(way)))
+                    break
+
+
+def _is_met(word: QueryWord, term: str | None) -> bool:
+    return term is not None and word.is_met_by(term)
+
+
+class _Candidates:
+    """Finds in a text the words that may be those of the query.
+
+    Stemming keeps a word's first letter, so only words with the first letter of some term are looked at.
+    """
+
+    def __init__(self, terms: set[str], profile: TextProfile) -> None:
+        firsts = re.escape("".join(sorted({form for term in terms for form in (term[0], term[0].upper())})))
+        start = f"[{firsts}]" if profile.plain else f"[{_ASCII}]"
+        self._in_ascii = re.compile(f"(?<![{_ASCII}]){start}[{_ASCII}]*")
+        start = rf"(?:[{firsts}]|[^\x00-\x7f])" if profile.plain else ""
+        self._in_unicode: Any = regex.compile(rf"(?<![{_UNICODE}])(?=[{_UNICODE}]){start}[{_UNICODE}]*")
+
+    def pattern(self, text: str) -> Any:
+        return self._in_ascii if text.isascii() else self._in_unicode

@@ -1,0 +1,70 @@
+"""Bolding: https://docs.vespa.ai/en/reference/schemas/schemas.html#bolding"""
+
+from __future__ import annotations
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.content.highlighting import Highlighter, QueryPart, QueryWord
+from paperwasp.content.teaser import NO_TAGS
+from paperwasp.linguistics import TextProfile, profile_of
+
+ENGLISH = profile_of("best", True, None)
+
+
+def words(*terms: str) -> list[QueryPart]:
+    """Each of the terms is a part of the query."""
+    return [((QueryWord(frozenset([term])),),) for term in terms]
+
+
+def phrase(*terms: str) -> QueryPart:
+    return (tuple(QueryWord(frozenset([term])) for term in terms),)
+
+
+@pytest.mark.parametrize(
+    ("parts", "text", "bolded"),
+    [
+        (words("cat"), "Cats and dogs; a cat, concatenate", "<hi>Cats</hi> and dogs; a <hi>cat</hi>, concatenate"),
+        (words("facad"), "Façade of façades", "<hi>Façade</hi> of <hi>façades</hi>"),
+        (words("étud"), "étude", "étude"),
+        (words("cat", "dog"), "cat-dog", "<hi>cat</hi>-<hi>dog</hi>"),
+        (words("4"), "4 of 44", "<hi>4</hi> of 44"),
+        (words("cat"), "", ""),
+        ([phrase("cat", "dog")], "cat, a cat-dog, dog", "cat, a <hi>cat</hi>-<hi>dog</hi>, dog"),
+        ([phrase("cat", "dog"), *words("dog")], "cat dog, dog", "<hi>cat</hi> <hi>dog</hi>, <hi>dog</hi>"),
+        ([((QueryWord(frozenset(["ca"]), prefix=True),),)], "cat cart dog", "<hi>cat</hi> <hi>cart</hi> dog"),
+        ([(*words("cat")[0], *phrase("a", "dog"))], "a cat, a dog", "a <hi>cat</hi>, <hi>a</hi> <hi>dog</hi>"),
+    ],
+)
+def test_examples(parts, text, bolded):
+    assert Highlighter(parts, ENGLISH).bold(text) == bolded
+
+
+def test_without_tags_a_text_is_itself():
+    assert Highlighter(words("cat"), ENGLISH, NO_TAGS).bold("a cat") == "a cat"
+
+
+def test_a_whole_value_is_one_word():
+    profile = profile_of("none", False, "word")
+    assert Highlighter(words(*profile.terms("X-1 y")), profile).bold("x-1 Y") == "<hi>x-1 Y</hi>"
+
+
+texts = st.text(alphabet="cCaAtTsS dDoOgG-éÉxX1ß.", max_size=8)
+
+
+@given(st.lists(texts, max_size=12).map(" ".join), st.lists(texts, max_size=3))
+def test_the_same_as_looking_at_every_word(text, queries):
+    profile = TextProfile()
+    terms = {term for query in queries for term in profile.terms(query)}
+
+    def mark(match: regex.Match[str]) -> str:
+        word = match.group()
+        return f"<hi>{word}</hi>" if len(found := profile.terms(word)) == 1 and found[0] in terms else word
+
+    expected = regex.sub(r"[\p{L}\p{N}\p{M}]+", mark, text)
+    assert (Highlighter(words(*terms), profile).bold(text) if terms else text) == expected
+    if terms:  # looking for phrases too takes the other way through the text
+        parts = [*words(*terms), phrase("zzz", "zzz")]
+        assert Highlighter(parts, profile).bold(text) == expected
