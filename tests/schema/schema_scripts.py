@@ -106,7 +106,7 @@ def _settings(value: object, skip: Collection[str] = ()) -> Iterator[str]:
     """name=value of the fields of a dataclass that differ from their defaults; places in files left out."""
     assert dataclasses.is_dataclass(value)
     for field in dataclasses.fields(value):
-        if field.name in skip or "position" in field.name:
+        if field.name in skip or "position" in field.name or not field.repr:
             continue
         actual = getattr(value, field.name)
         default = field.default_factory() if callable(field.default_factory) else field.default

@@ -98,7 +98,7 @@ class _Completion:
         for draft in self.declared.drafts:
             for each in (draft, *draft.sub_drafts.values()):
                 if each.script and not each.script.is_plain:
-                    check_script(each.script, each.type, self.fields, self.problems)
+                    check_script(each.script, self.fields, self.problems)
 
     def raw_as_base64(self) -> bool:
         said = [not node.values or boolean(node) for node in self.source.elements("raw-as-base64-in-summary")]

@@ -1,6 +1,6 @@
-"""What a field's indexing script takes and where its results go, checked as far as that shows without running it.
+"""What a field's indexing script takes and where its results go, checked as far as that shows without its types.
 
-Differs: of types, only their kinds are compared (a text where a number must be), not which number fits which.
+The types of its values are checked where it is compiled (`paperwasp.indexing`).
 """
 
 from __future__ import annotations
@@ -9,38 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from paperwasp.document.types import (
-    BOOL,
-    ArrayType,
-    DataType,
-    NumericType,
-    TensorFieldType,
-    WeightedSetType,
-)
 from paperwasp.errors import LanguageError, Position
-from paperwasp.schema.indexing_language import OUTPUTS, Expression, parse_script
+from paperwasp.schema.indexing_language import parse_script
+from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, IndexingScript
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
 
-_RESULTS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("join", "to_string", "to_uri", "hexencode", "base64encode", "documentid", "hostname"), "text"),
-    **dict.fromkeys(("exhex8encode", "exhex16encode", "exhex8floatencode", "exhex16doubleencode"), "text"),
-    **dict.fromkeys(("get_language",), "text"),
-    **dict.fromkeys(("arithmetic", "to_byte", "to_int", "to_long", "to_float", "to_double", "hash", "now"), "number"),
-    **dict.fromkeys(("random", "to_epoch_second", "hexdecode", "base64decode", "zcurve"), "number"),
-    **dict.fromkeys(("true", "false", "to_bool"), "bool"),
-    **dict.fromkeys(("split", "chunk", "to_array"), "array"),
-    **dict.fromkeys(("embed", "pack_bits", "binarize", "to_tensor"), "tensor"),
-    "to_wset": "weightedset",
-    "to_pos": "position",
-}
-"""Keyword → the kind of value that it makes."""
-_KEPT: Final = frozenset(
-    {*OUTPUTS, "lowercase", "trim", "normalize", "substring", "tokenize", "ngram", "exact", "flatten", "echo"}
-    | {"set_language", "set_var", "for_each", "_", "this", "passthrough", "optimize_predicate"}
+_UNCHANGING: Final = frozenset(
+    {*OUTPUTS, "passthrough", "echo", "set_var", "set_language", "clear_state", "_", "this"}
+    | {"tokenize", "ngram", "exact", "optimize_predicate"}
 )
-"""What hands on a value of the kind that it takes."""
+"""What hands on the value that it takes."""
+_BLOCKS: Final = frozenset({"script", "statement", "parenthesis", "guard", "for_each", "switch", "select_input"})
+"""What changes a value only if what is in it does."""
 
 
 @dataclass(slots=True)
@@ -68,15 +50,17 @@ class FieldScript:
         return shifted(expression.position, self.node.value_position)
 
     def resolved(self) -> IndexingScript:
-        statements = [self._statement(statement) for statement in self.tree.operands]
+        statements = tuple(self._statement(statement) for statement in self.tree.operands)
         inputs = dict.fromkeys(name for statement in self.tree.operands for name in self._inputs(statement))
         return IndexingScript(
-            text="; ".join(statements),
+            text="; ".join(map(str, statements)),
             inputs=tuple(inputs),
             indexes=self.outputs.get("index", ()),
             attributes=self.outputs.get("attribute", ()),
             summaries=self.outputs.get("summary", ()),
             is_plain=self.is_plain,
+            tree=Expression("script", (), statements, self.tree.position),
+            position=self.node.value_position,
         )
 
     @property
@@ -84,9 +68,12 @@ class FieldScript:
         """Whether it hands the field's own value, unchanged, to its outputs."""
         return self.takes_own_value and all(map(self._is_plain, self.tree.operands))
 
-    def _statement(self, statement: Expression) -> str:
-        text = str(_named(statement, self.owner, self.index_is))
-        return f"input {self.owner} | {text}" if self.takes_own_value and statement.needs_input else text
+    def _statement(self, statement: Expression) -> Expression:
+        named = _named(statement, self.owner, self.index_is)
+        if not (self.takes_own_value and statement.needs_input):
+            return named
+        own = Expression("input", (self.owner,), (), statement.position)
+        return Expression("statement", (), (own, *named.operands), statement.position)
 
     def _inputs(self, statement: Expression) -> list[str]:
         names = [each.arguments[0] if each.arguments else self.owner for each in _all(statement, "input")]
@@ -112,6 +99,8 @@ def read_script(node: Node, owner: str, *, in_document: bool, problems: Problems
             _output(script, expression, problems)
     for statement in script.tree.operands:
         _check_conflicts(script, statement, problems)
+        if in_document:
+            _check_unchanged(script, statement, None, problems)
     return script
 
 
@@ -139,57 +128,44 @@ def _check_conflicts(script: FieldScript, statement: Expression, problems: Probl
             changed = True
 
 
-def check_script(script: FieldScript, type_: DataType, fields: Mapping[str, Field], problems: Problems) -> None:
-    """Checks what needs all fields of the schema: the inputs, and the kinds of the values."""
-    sources = {name: each.type for name, each in fields.items() if each.in_document or _is_mutable(each)}
+def _check_unchanged(
+    script: FieldScript, expression: Expression, changed_by: Expression | None, problems: Problems
+) -> Expression | None:
+    """Tells of an output, in a field of the document, of anything but what was fed to the field.
+
+    `changed_by`: what made the value before the expression, if that is another; returns the same for the value after.
+    """
+    keyword = expression.keyword
+    if keyword in OUTPUTS:
+        if changed_by is not None:
+            message = (
+                f"Indexing expression '{changed_by}' attempts to modify the value of the document field"
+                f" '{script.owner}'. Use a field outside the document block instead."
+            )
+            problems.error(message, script.place(expression))
+        return None
+    if keyword == "input" and expression.arguments in ((), (script.owner,)):
+        return None
+    if keyword in _UNCHANGING:
+        return changed_by
+    if keyword not in _BLOCKS:
+        return expression
+    after = changed_by
+    for operand in expression.operands:
+        before = after if keyword == "statement" else changed_by
+        after = _check_unchanged(script, operand, before, problems)
+    return changed_by if keyword in ("switch", "select_input") else after
+
+
+def check_script(script: FieldScript, fields: Mapping[str, Field], problems: Problems) -> None:
+    """Checks what needs all fields of the schema: the inputs."""
+    sources = {name for name, each in fields.items() if each.in_document or _is_mutable(each)}
     for expression in script.tree.walk():
         names = expression.arguments if expression.keyword in ("input", "select_input") else ()
         for name in names:
             if name.partition(".")[0] not in sources:
                 message = f"the indexing of field {script.owner} takes {name!r}, which is no field of the document"
                 problems.error(message + nearest(name, sources), script.place(expression))
-    target = kind_of(type_)
-    for statement in script.tree.operands:
-        kind = target if script.takes_own_value and statement.needs_input else None
-        for expression in statement.operands:
-            if expression.keyword in OUTPUTS and kind and target and kind != target:
-                message = f"the indexing of field {script.owner} assigns a value of kind {kind} to a {type_}"
-                problems.error(message, script.place(expression))
-                break
-            kind = _result(expression, kind, sources)
-
-
-def _result(expression: Expression, kind: str | None, sources: Mapping[str, DataType]) -> str | None:
-    """The kind of value that the expression makes; None where that does not show."""
-    keyword = expression.keyword
-    if keyword in _KEPT:
-        return kind
-    if keyword == "input" and expression.arguments:
-        source = sources.get(expression.arguments[0])
-        return kind_of(source) if source else None
-    if keyword == "literal":
-        return "text" if expression.arguments[0][0] in "\"'" else "number"
-    if keyword == "parenthesis":
-        return _result(expression.operands[0], kind, sources)
-    if keyword == "statement":
-        for operand in expression.operands:
-            kind = _result(operand, kind, sources)
-        return kind
-    return _RESULTS.get(keyword)
-
-
-def kind_of(type_: DataType) -> str | None:
-    """The kind of values of a type, as far as scripts are checked for it."""
-    match type_:
-        case ArrayType():
-            return "array"
-        case WeightedSetType():
-            return "weightedset"
-        case TensorFieldType():
-            return "tensor"
-        case NumericType():
-            return "bool" if type_ == BOOL else "number"
-    return {"string": "text", "uri": "text", "position": "position"}.get(type_.name)
 
 
 def _is_mutable(known: Field) -> bool:
@@ -204,9 +180,9 @@ def _named(expression: Expression, owner: str, index: str) -> Expression:
     """The expression with the field's own name where it names none, and `index` for the word index."""
     if expression.keyword in (*OUTPUTS, "input"):
         keyword = index if expression.keyword == "index" else expression.keyword
-        return Expression(keyword, expression.arguments or (owner,))
+        return Expression(keyword, expression.arguments or (owner,), (), expression.position)
     operands = tuple(_named(operand, owner, index) for operand in expression.operands)
-    return Expression(expression.keyword, expression.arguments, operands)
+    return Expression(expression.keyword, expression.arguments, operands, expression.position)
 
 
 def shifted(position: Position | None, base: Position | None) -> Position | None:

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from paperwasp.document.parts import part_of, part_of_element
 from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
 from paperwasp.errors import Position
+from paperwasp.schema.indexing_tree import Expression
 from paperwasp.tensor.types import TensorType
 
 Stemming = Literal["none", "best", "shortest", "multiple"]
@@ -108,7 +109,7 @@ class IndexingScript:
     """An indexing statement, read: what it takes, and where its results go.
 
     `text` is the statement in one canonical form: equal texts do the same. `is_plain` says that it hands the field's
-    own value, unchanged, to its outputs: all that is executed so far.
+    own value, unchanged, to its outputs: then there is nothing to be run.
     """
 
     text: str
@@ -117,6 +118,10 @@ class IndexingScript:
     attributes: tuple[str, ...] = ()
     summaries: tuple[str, ...] = ()
     is_plain: bool = True
+    tree: Expression | None = field(default=None, compare=False, repr=False)
+    """What `text` says, with places relative to the start of the script."""
+    position: Position | None = field(default=None, compare=False)
+    """Of the start of the script in its file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import (
     FLOAT16,
     POSITION,
+    PREDICATE,
     PRIMITIVES,
     RAW,
     STRING,
@@ -38,6 +39,7 @@ from paperwasp.schema.model import (
 )
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased"})
+_COMPONENTS: Final = ("embed", "generate")
 _PHRASE_SEGMENTING: Final = "phrase-segmenting"
 _SHOWN_LATER: Final = {
     "dynamic": "dynamic",
@@ -55,8 +57,17 @@ Z_CURVE_SUFFIX: Final = "_zcurve"
 
 
 def is_filled_now(field: Field) -> bool:
-    """Whether what the field's indexing makes is made: a document's own value, unchanged."""
-    return field.in_document and field.imported is None and (field.script is None or field.script.is_plain)
+    """Whether the field has what its indexing makes of documents. The z-curves of positions have no indexing of their
+    own: places are searched in the column of the position."""
+    if field.imported is not None:
+        return False
+    return field.in_document or (bool(field.indexing) and not _components(field))
+
+
+def _components(field: Field) -> list[str]:
+    """What the script of a field calls that is not executed yet."""
+    tree = field.script.tree if field.script is not None else None
+    return [str(each) for each in tree.walk() if each.keyword in _COMPONENTS] if tree is not None else []
 
 
 def is_indexed_now(field: Field) -> bool:
@@ -81,12 +92,12 @@ def is_attribute_now(field: Field) -> bool:
 def is_matched_now(field: Field) -> bool:
     """Whether terms and ranges are matched against the field's column. Other columns are kept, changed and shown."""
     element = field.type.element if isinstance(field.type, ArrayType) else field.type
-    return is_attribute_now(field) and element not in (POSITION, RAW) and not isinstance(element, TensorFieldType)
+    return is_attribute_now(field) and element not in (POSITION, PREDICATE, RAW) and not isinstance(element, TensorFieldType)
 
 
 _ROW_ELEMENTS: Final = frozenset({*PRIMITIVES.values(), FLOAT16, URI})
 """What the elements of an array, and the keys of a weighted set, may be in a column."""
-_SINGLES: Final = _ROW_ELEMENTS | {RAW, POSITION}
+_SINGLES: Final = _ROW_ELEMENTS | {RAW, POSITION, PREDICATE}
 
 
 def _is_part(shown: SummaryField) -> bool:
@@ -149,11 +160,11 @@ def _field(field: Field) -> Iterator[Finding]:
             what = f"{said}: importing {field.imported.target} of {field.imported.target_document}"
             yield _later(what if not is_attribute_now(field) else f"{what} beyond showing it", field.position)
         return
-    if not field.in_document:
-        yield _later(f"{said}: filling a field outside the document", field.position)
-    elif not is_filled_now(field):
-        yield _later(f"{said}: its indexing beyond handing the value on", field.position)
-    elif (field.index and not is_indexed_now(field)) or (field.attribute and not is_matched_now(field)):
+    if calls := _components(field):
+        yield _later(f"{said}: {', '.join(calls)}, so filling it", field.position)
+    elif field.type != PREDICATE and (
+        (field.index and not is_indexed_now(field)) or (field.attribute and not is_matched_now(field))
+    ):
         yield from _type(field)
     for what, is_said in _FIELD_LATER:
         if is_said(field):
@@ -251,7 +262,7 @@ def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[
         yield _later(f"document-summary {summary.name}: omit-summary-features", summary.position)
     for shown in summary.fields.values():
         source = fields.get(shown.sources[0])
-        is_own = source is not None and source.in_document and source.imported is None
+        is_own = source is not None and source.imported is None
         if is_own or len(shown.sources) > 1 or _is_part(shown):
             for what in _shown_later(shown, source):
                 yield _later(f"summary {shown.name}: {what}", shown.position or summary.position)

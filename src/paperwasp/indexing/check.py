@@ -1,0 +1,17 @@
+"""What is wrong with the scripts of a schema, told at its deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paperwasp.errors import Finding, LanguageError
+from paperwasp.indexing.compiler import compile_scripts
+from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.schema.model import Schema
+
+
+def check_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[Finding]:
+    """An error for every field whose script does not make a value of the field's type."""
+    for script in compile_scripts(schema, components):
+        if isinstance(script, LanguageError):
+            yield Finding(script.bare_message, script.position, "ERROR")

@@ -1,0 +1,83 @@
+"""The chunkers that come with the service: `sentence` and `fixed-length`. Their chunks, joined, are the text again.
+
+Vespa: https://docs.vespa.ai/en/reference/rag/chunking.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import regex
+
+if TYPE_CHECKING:
+    from paperwasp.indexing.components import Context
+
+_DEFAULT_LENGTH: Final = 1000
+_SOFT_SHARE: Final = 1.05
+_HARD_SHARE: Final = 1.10
+_UNSPACED: Final = ("zh", "ja", "ko", "th")
+"""Languages whose words are not apart: their chunks end anywhere."""
+_NO_LETTER: Final = regex.compile(r"[^\p{L}\p{N}\p{M}]")
+_ENDS: Final = ".!?\u203d\u1362\u0964\u0965\u2e2e\u061f\uff01\uff1f\uff61\u3002"
+"""Signs that end a sentence, in any script."""
+_CONTENT: Final = r"\p{L}\p{N}\p{M}\p{S}"
+_SENTENCE: Final = regex.compile(rf"[^{_CONTENT}]*+[{_CONTENT}][^{_ENDS}]*+[{_ENDS}]*+")
+"""Up to the last of the signs that end it; what has no letter, digit or symbol before its first sign goes on."""
+
+
+class SentenceChunker:
+    """One chunk a sentence."""
+
+    def check(self, arguments: tuple[str, ...]) -> None:
+        """It looks at no arguments."""
+
+    def chunk(self, text: str, context: Context) -> list[str]:
+        chunks = [found[0] for found in _SENTENCE.finditer(text)]
+        rest = text[sum(map(len, chunks)) :]
+        return [*chunks, rest] if rest else chunks
+
+
+class FixedLengthChunker:
+    """Chunks of about a length in characters. From there on a chunk ends at the first two characters that are no
+    letters; 5 % further on, at one; 10 % further on, where it is."""
+
+    def check(self, arguments: tuple[str, ...]) -> None:
+        if arguments and (not arguments[0].isascii() or not arguments[0].isdecimal() or int(arguments[0][:9]) == 0):
+            raise ValueError(
+                f"Expected a chunk length integer argument to the fixed-length chunker, got '{arguments[0]}'"
+            )
+
+    def chunk(self, text: str, context: Context) -> list[str]:
+        target = int(context.arguments[0][:9]) if context.arguments else _DEFAULT_LENGTH
+        is_unspaced = context.language.partition("-")[0] in _UNSPACED
+        chunks: list[str] = []
+        start = 0
+        while start < len(text):
+            end = start + target if is_unspaced else _end(text, start, target)
+            chunks.append(text[start:end])
+            start = end
+        return chunks
+
+
+def _end(text: str, start: int, target: int) -> int:
+    """Where the chunk ends that begins at `start`: the place after its last character."""
+    soft, hard = start + _round(target * _SOFT_SHARE), start + _round(target * _HARD_SHARE)
+    place = start + target
+    while place < min(soft, len(text)):
+        if _is_no_letter(text, place - 1) and _is_no_letter(text, place):
+            return place
+        place += 1
+    while place < min(hard, len(text)):
+        if _is_no_letter(text, place - 1):
+            return place
+        place += 1
+    return place
+
+
+def _is_no_letter(text: str, place: int) -> bool:
+    return place >= len(text) or _NO_LETTER.match(text[place]) is not None
+
+
+def _round(number: float) -> int:
+    """Halves go up."""
+    return int(number + 0.5)

@@ -1,0 +1,111 @@
+"""The scripts of a schema, compiled: for each field that is made by one, its statements and what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from paperwasp.document.types import DataType
+from paperwasp.errors import LanguageError
+from paperwasp.indexing import control, converters, embedding, numbers, outputs, sources, tensors, text
+from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.indexing.scope import COMPILERS, Compiled, Run, Scope
+from paperwasp.schema.indexing import shifted
+from paperwasp.schema.indexing_language import KEYWORDS
+from paperwasp.schema.indexing_tree import OUTPUTS, Expression
+from paperwasp.schema.model import Field, IndexingScript, Schema
+from paperwasp.schema.pending import is_filled_now
+
+_FAMILIES = (control, converters, embedding, numbers, outputs, sources, tensors, text)
+"""Imported, they have registered their expressions."""
+assert {*KEYWORDS} <= {*COMPILERS}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a script, and the fields that it takes by `input`, without their members."""
+
+    compiled: Compiled
+    inputs: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldScript:
+    """The script of one field."""
+
+    field: Field
+    statements: tuple[Statement, ...]
+    inputs: frozenset[str]
+    """Of all statements."""
+    takes: DataType | None
+    """The type of its one input; None: it has none, or several."""
+    copies: bool
+    """Whether the field is what its one input is."""
+
+    def run(self, run: Run) -> None:
+        """Runs the statements; of an update, those that take nothing or something that is there.
+
+        Errors: ValueError for a value with which it cannot go on.
+        """
+        run.variables = {}
+        for statement in self.statements:
+            if not run.is_update or not statement.inputs or not statement.inputs.isdisjoint(run.inputs):
+                statement.compiled.after(None, run)
+
+
+def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[FieldScript | LanguageError]:
+    """The scripts that make something, in the order in which they run: first those that set the language.
+
+    A script that cannot be compiled gives its error instead, placed in the schema's file.
+    """
+    scripts = [field for field in schema.fields.values() if has_effect(field)]
+    types = {
+        name: field.type
+        for name, field in schema.fields.items()
+        if field.in_document or (field.attribute is not None and field.attribute.mutable)
+    }
+    for field in sorted(scripts, key=lambda field: not _sets_language(field)):
+        scope = Scope(field.name, field.type, types, components)
+        try:
+            yield _compiled(field, _script(field), scope)
+        except LanguageError as error:
+            said = f"For schema '{schema.name}', field '{field.name}': {error.bare_message}"
+            yield LanguageError(said, shifted(error.position, _script(field).position))
+
+
+def has_effect(field: Field) -> bool:
+    """Whether the field has a script that makes its value, or sets the document's language."""
+    if field.script is None or field.script.tree is None or not is_filled_now(field):
+        return False
+    return not field.in_document or _sets_language(field)
+
+
+def _script(field: Field) -> IndexingScript:
+    assert field.script is not None
+    return field.script
+
+
+def _sets_language(field: Field) -> bool:
+    tree = _script(field).tree
+    return tree is not None and any(each.keyword == "set_language" for each in tree.walk())
+
+
+def _compiled(field: Field, script: IndexingScript, scope: Scope) -> FieldScript:
+    tree = script.tree
+    assert tree is not None
+    statements = tuple(Statement(scope.compile(each, None), inputs_of(each)) for each in tree.operands)
+    inputs = frozenset[str]().union(*(statement.inputs for statement in statements))
+    takes = scope.sources[next(iter(inputs))] if len(inputs) == 1 else None
+    return FieldScript(field, statements, inputs, takes, takes == field.type and _copies(tree))
+
+
+def inputs_of(expression: Expression) -> frozenset[str]:
+    """The fields that an expression takes by `input`."""
+    return frozenset(each.arguments[0].partition(".")[0] for each in expression.walk() if each.keyword == "input")
+
+
+def _copies(tree: Expression) -> bool:
+    """Whether all that the script does is to write its one input, whole."""
+    first, *others = [expression for statement in tree.operands for expression in statement.operands]
+    is_whole = first.keyword == "input" and "." not in first.arguments[0]
+    return is_whole and len(tree.operands) == 1 and all(each.keyword in OUTPUTS for each in others)

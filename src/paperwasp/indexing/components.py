@@ -1,0 +1,67 @@
+"""Components that scripts call: embedders, chunkers and generators, each by its id.
+
+Chunkers that come with the service are in `chunkers`; embedders and generators are what an application configures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from paperwasp.document.types import DataType
+from paperwasp.indexing.chunkers import FixedLengthChunker, SentenceChunker
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a component is told beside the text."""
+
+    destination: str
+    """The field that the value is for: `schema.field`."""
+    language: str = ""
+    """A language tag; empty: unknown."""
+    arguments: tuple[str, ...] = ()
+
+
+class Embedder(Protocol):
+    """Makes vectors of text. Errors: ValueError for a text or a type that it cannot embed."""
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
+        """One tensor of that type for each text."""
+
+
+class Chunker(Protocol):
+    """Splits text into chunks. Errors: ValueError for arguments that it does not take."""
+
+    def check(self, arguments: tuple[str, ...]) -> None:
+        """Errors: ValueError, at deployment."""
+
+    def chunk(self, text: str, context: Context) -> list[str]: ...
+
+
+class Generator(Protocol):
+    """Makes a value of a field from a text."""
+
+    def generate(self, prompt: str, type: DataType, context: Context) -> Any: ...
+
+
+def _none() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """What there is, by id."""
+
+    embedders: Mapping[str, Embedder] = field(default_factory=_none)
+    chunkers: Mapping[str, Chunker] = field(default_factory=_none)
+    generators: Mapping[str, Generator] = field(default_factory=_none)
+
+
+BUILT_IN: Final = Components(
+    chunkers=MappingProxyType({"sentence": SentenceChunker(), "fixed-length": FixedLengthChunker()})
+)

@@ -1,0 +1,223 @@
+"""Expressions on numbers: arithmetic, and numbers as text.
+
+Arithmetic is that of Java's decimals, as in Vespa: `0.1 + 0.2` is 0.3, a quotient has 16 digits, whole numbers that do
+not fit keep their lowest bits, and nothing is divided by zero.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import struct
+from collections.abc import Callable, Mapping
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Final
+
+from paperwasp.document.arithmetic import single
+from paperwasp.document.types import (
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    POSITION,
+    STRING,
+    DataType,
+    NumericType,
+)
+from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
+from paperwasp.indexing.siphash import siphash
+from paperwasp.indexing.sources import wrapped
+from paperwasp.indexing.values import is_float, is_number, is_text, primitive_of
+from paperwasp.schema.indexing_tree import Expression
+
+Number = int | float
+_EXACT: Final = Context(prec=2000)
+_SIXTEEN_DIGITS: Final = Context(prec=16, rounding=ROUND_HALF_EVEN)
+_DECIMALS: Final[Mapping[str, Callable[[Decimal, Decimal], Decimal]]] = {
+    "+": _EXACT.add,
+    "-": _EXACT.subtract,
+    "*": _EXACT.multiply,
+    "/": _SIXTEEN_DIGITS.divide,
+    "%": _EXACT.remainder,
+}
+_BITS: Final = {INT: 32, LONG: 64}
+_HEX: Final = re.compile(r"[-+]?[0-9a-fA-F]+")
+_LONG_MIN: Final = -(2**63)
+_LONGEST_BASE64: Final = 12
+_LONGEST_HEX: Final = 1000
+
+
+# Arithmetic
+
+
+@compiles("arithmetic")
+def _arithmetic(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    first, *others = expression.operands
+    compiled = scope.compile(first, type_)
+    for sign, operand in zip(expression.arguments, others, strict=True):
+        compiled = _calculated(expression, sign, compiled, scope.compile(operand, type_), scope)
+    return compiled
+
+
+def _calculated(expression: Expression, sign: str, left: Compiled, right: Compiled, scope: Scope) -> Compiled:
+    if left.type is None or right.type is None:
+        scope.fail(expression, "Attempting to perform arithmetic on a null value")
+    if not (is_number(left.type) and is_number(right.type)):
+        scope.fail(expression, f"Attempting to perform unsupported arithmetic: [{left.type}] {sign} [{right.type}]")
+    type_ = _result(left.type, right.type)
+    calculate = _calculation(sign, type_)
+
+    def run_both(value: Value, run: Run) -> Value:
+        a = left.after(value, run)
+        b = right.after(value, run)
+        return None if a is None or b is None else calculate(a, b)
+
+    return Compiled(run_both, type_, left.needs_input and right.needs_input)
+
+
+def _result(left: DataType, right: DataType) -> NumericType:
+    if is_float(left) or is_float(right):
+        return DOUBLE if DOUBLE in (left, right) else FLOAT
+    return LONG if LONG in (left, right) else INT
+
+
+def _calculation(sign: str, type_: NumericType) -> Callable[[Number, Number], Number]:
+    calculate = _DECIMALS[sign]
+    if type_ not in _BITS:
+        narrow = single if type_ == FLOAT else float
+        return lambda a, b: narrow(_float(_checked(calculate, _decimal(a), _decimal(b))))
+    bits, whole = _BITS[type_], _WHOLE.get(sign)
+    if whole is not None:
+        return lambda a, b: wrapped(whole(a, b), bits)  # type: ignore[arg-type]
+    return lambda a, b: wrapped(int(_checked(calculate, Decimal(a), Decimal(b))), bits)
+
+
+_WHOLE: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+}
+
+
+def _decimal(number: Number) -> Decimal:
+    found = Decimal(number) if isinstance(number, int) else Decimal(repr(number))
+    if not found.is_finite():
+        raise ScriptError(f"there is no arithmetic on {number}")
+    return found
+
+
+def _checked(calculate: Callable[[Decimal, Decimal], Decimal], a: Decimal, b: Decimal) -> Decimal:
+    try:
+        return calculate(a, b)
+    except ArithmeticError:
+        raise ScriptError("Division by zero" if b == 0 else "the result is no number") from None
+
+
+def _float(number: Decimal) -> float:
+    return float(number)  # what is too large is infinite, as in Java
+
+
+# Numbers as text
+
+
+@compiles("hexencode", "base64encode")
+def _encode(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    if not is_number(type_) or is_float(type_):
+        scope.expected(expression, "long", type_)
+    if expression.keyword == "hexencode":
+        return Compiled(lambda value, run: f"{value & 0xFFFF_FFFF_FFFF_FFFF:x}", STRING)
+    return Compiled(lambda value, run: base64.b64encode(value.to_bytes(8, "little", signed=True)).decode(), STRING)
+
+
+@compiles("hexdecode", "base64decode")
+def _decode(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    if not is_text(type_):
+        scope.expected(expression, "string", type_)
+    decode = _hexdecode if expression.keyword == "hexdecode" else _base64decode
+    return Compiled(lambda value, run: decode(value) if value else _LONG_MIN, LONG)
+
+
+def _hexdecode(text: str) -> int:
+    if len(text) > _LONGEST_HEX or not _HEX.fullmatch(text):
+        raise ScriptError(f"Illegal hex value '{text[:40]}'")
+    number = int(text, 16)
+    if (number if number >= 0 else ~number).bit_length() > 64:
+        raise ScriptError(f"Hex value '{text[:40]}' is out of range")
+    return wrapped(number, 64)
+
+
+def _base64decode(text: str) -> int:
+    if len(text) > _LONGEST_BASE64:
+        raise ScriptError(f"Base64 value '{text[:40]}' is out of range")
+    try:
+        decoded = base64.b64decode(text if "=" in text else text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        decoded = b""
+    if not decoded:
+        raise ScriptError(f"Illegal base64 value '{text}'")
+    return wrapped(int.from_bytes(decoded, "little"), 64)
+
+
+@compiles("exhex8encode", "exhex16encode")
+def _excess(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    """Digits that are in order as the numbers are."""
+    digits = 8 if expression.keyword == "exhex8encode" else 16
+    wide = digits == 8 and type_ == LONG
+    if not is_number(type_) or is_float(type_) or wide:
+        scope.expected(expression, "int" if digits == 8 else "long", type_)
+    bias = 1 << (4 * digits - 1)
+    return Compiled(lambda value, run: f"{value + bias:0{digits}x}", STRING)
+
+
+@compiles("exhex8floatencode", "exhex16doubleencode")
+def _excess_float(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    digits, form = (8, "f") if expression.keyword == "exhex8floatencode" else (16, "d")
+    if not is_number(type_) or (form == "f" and type_ == DOUBLE):
+        scope.expected(expression, "float" if form == "f" else "double", type_)
+    top, every = 1 << (4 * digits - 1), (1 << 4 * digits) - 1
+
+    def encode(value: Value, run: Run) -> str:
+        bits = int.from_bytes(struct.pack(f">{form}", value), "big")
+        return f"{(bits ^ every) if bits & top else (bits | top):0{digits}x}"
+
+    return Compiled(encode, STRING)
+
+
+# Numbers of other things
+
+
+@compiles("hash")
+def _hash(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    if not is_text(type_):
+        scope.expected(expression, "string", type_)
+    target = primitive_of(scope.type)
+    if target not in (INT, LONG):
+        message = f"The type of the output field {scope.owner} is not int or long but {scope.type}"
+        scope.fail(expression, message)
+    bits = _BITS[target]
+    return Compiled(lambda value, run: wrapped(siphash(value.encode("utf-8", "replace")), bits), target)
+
+
+@compiles("zcurve")
+def _zcurve(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    if type_ != POSITION:
+        scope.expected(expression, "position", type_)
+    return Compiled(lambda place, run: wrapped(_spread(place[0]) | _spread(place[1]) << 1, 64), LONG)
+
+
+_SPREADS: Final = (
+    (16, 0x0000FFFF0000FFFF),
+    (8, 0x00FF00FF00FF00FF),
+    (4, 0x0F0F0F0F0F0F0F0F),
+    (2, 0x3333333333333333),
+    (1, 0x5555555555555555),
+)
+
+
+def _spread(number: int) -> int:
+    """The 32 bits of a number at the even bits of one of 64."""
+    bits = number & 0xFFFFFFFF
+    for shift, mask in _SPREADS:
+        bits = (bits | bits << shift) & mask
+    return bits

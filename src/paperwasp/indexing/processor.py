@@ -1,0 +1,116 @@
+"""Puts and updates on their way to the content cluster: what the schema's scripts make of their values.
+
+    put       all scripts run; what they make is added to the document's own fields
+    update    scripts run on the values that are assigned; what changes a value in place, such as `add` or
+              `increment`, is done to the fields made of that one alone as well (`updates`)
+
+The field that cannot be made for want of an input is not set, by an update not changed.
+
+Vespa: https://docs.vespa.ai/en/writing/indexing.html, com.yahoo.docprocs.indexing
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Value
+from paperwasp.document.updates import Assign, FieldUpdate
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import InvalidInput, LanguageError
+from paperwasp.indexing.compiler import FieldScript, compile_scripts
+from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.indexing.scope import Run
+from paperwasp.indexing.updates import derived_updates
+from paperwasp.schema.model import Schema
+
+_SHOWN = 500
+
+
+class Processor:
+    """Runs the scripts of one schema. Any thread."""
+
+    def __init__(
+        self,
+        scripts: Iterable[FieldScript],
+        environment: Environment = SYSTEM,
+        below: Callable[[int], int] = random.randrange,
+    ) -> None:
+        self._scripts = tuple(scripts)
+        self._environment = environment
+        self._below = below
+        self.fields = frozenset(script.field.name for script in self._scripts if not script.field.in_document)
+        """Those that the scripts make."""
+
+    def derived(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
+        """What the scripts make of a whole document. Errors: InvalidInput that names the field."""
+        return self._outputs(self._run(id, fields, is_update=False))
+
+    def put(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
+        """The document with what the scripts make of it. Errors: InvalidInput that names the field."""
+        return {**fields, **self.derived(id, fields)}
+
+    def update(self, id: DocumentId, updates: tuple[FieldUpdate, ...]) -> tuple[FieldUpdate, ...]:
+        """The updates with those of the fields that are made of what they change. Errors: InvalidInput."""
+        assigned: dict[str, Value] = {}
+        partial: list[FieldUpdate] = []
+        for update in updates:
+            action = update.action
+            if not update.path and isinstance(action, Assign) and action.value is not None:
+                assigned[update.field] = action.value
+            else:
+                partial.append(update)
+        added: list[FieldUpdate] = []
+        for update in partial:
+            added += self._of_partial(id, update)
+        if assigned:
+            made = self._outputs(self._run(id, assigned, is_update=True))
+            added += (FieldUpdate(name, Assign(value)) for name, value in made.items())
+        return (*updates, *added) if added else updates
+
+    def _of_partial(self, id: DocumentId, update: FieldUpdate) -> list[FieldUpdate]:
+        found: list[FieldUpdate] = []
+        for script in self._scripts:
+            if script.inputs != {update.field} or script.field.in_document:
+                continue
+
+            def convert(value: Value, script: FieldScript = script) -> Value | None:
+                run = self._new_run(id, {update.field: value}, is_update=True)
+                self._execute(script, run)
+                return run.outputs.get(script.field.name)
+
+            found += derived_updates(update, script, convert)
+        return found
+
+    def _run(self, id: DocumentId, fields: Mapping[str, Value], *, is_update: bool) -> Run:
+        run = self._new_run(id, fields, is_update=is_update)
+        for script in self._scripts:
+            if not is_update or not script.inputs.isdisjoint(fields):
+                self._execute(script, run)
+        return run
+
+    def _new_run(self, id: DocumentId, fields: Mapping[str, Value], *, is_update: bool) -> Run:
+        return Run(fields, id, self._environment.time_ns() // 10**9, self._below, is_update)
+
+    def _execute(self, script: FieldScript, run: Run) -> None:
+        try:
+            script.run(run)
+        except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
+            reason = str(error)[:_SHOWN] or type(error).__name__
+            message = f"In document '{run.id.text}': Could not index field '{script.field.name}': {reason}"
+            raise InvalidInput(message) from None
+
+    def _outputs(self, run: Run) -> dict[str, Value]:
+        """What is for fields outside the document; what a document says itself is not changed."""
+        return {name: value for name, value in run.outputs.items() if name in self.fields}
+
+
+def processor_of(
+    schema: Schema, components: Components = BUILT_IN, environment: Environment = SYSTEM
+) -> Processor | None:
+    """The scripts of a schema that was checked; None: it has none that make anything."""
+    compiled = [script for script in compile_scripts(schema, components) if not isinstance(script, LanguageError)]
+    if all(script.field.in_document for script in compiled):
+        return None
+    return Processor(compiled, environment)

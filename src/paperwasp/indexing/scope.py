@@ -1,0 +1,112 @@
+"""What expressions are compiled in (`Scope`), what they run in (`Run`), and the registry of their compilers.
+
+A compiled expression takes the value of the expression before it, None where there is none, and gives its own. What
+`needs_input` is not asked where there is no value: there is none after it either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, NoReturn
+
+from paperwasp import limits
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.types import DataType
+from paperwasp.errors import LanguageError
+from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.schema.indexing_tree import Expression
+
+Value = Any
+"""A typed value of a document, as `document.values` says, or None."""
+
+
+class ScriptError(ValueError):
+    """A value with which a script cannot go on."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One document, or the values of one update, on the way through the scripts of its schema."""
+
+    inputs: Mapping[str, Value]
+    id: DocumentId
+    now_seconds: int
+    random: Callable[[int], int]
+    """From a bound to a whole number from 0 to below it."""
+    is_update: bool = False
+    language: str = ""
+    """The tag that `set_language` has set; empty: none."""
+    variables: MutableMapping[str, Value] = field(default_factory=dict)
+    outputs: dict[str, Value] = field(default_factory=dict)
+    characters_left: int = limits.INDEXING_CHARACTERS
+    """How much text the scripts may still put together, for all fields."""
+    elements_left: int = limits.INDEXING_ELEMENTS
+
+    def text(self, text: str) -> str:
+        """A text that was put together. Errors: ScriptError where there are too many."""
+        self.characters_left -= len(text)
+        if self.characters_left < 0:
+            raise ScriptError(f"the scripts make more than {limits.INDEXING_CHARACTERS} characters of one document")
+        return text
+
+    def elements(self, count: int) -> None:
+        """Counts elements of collections that were made. Errors: ScriptError where there are too many."""
+        self.elements_left -= count
+        if self.elements_left < 0:
+            raise ScriptError(f"the scripts make more than {limits.INDEXING_ELEMENTS} elements of one document")
+
+
+Step = Callable[[Value, Run], Value]
+
+
+class Compiled(NamedTuple):
+    """One expression, ready to run."""
+
+    run: Step
+    type: DataType | None
+    """Of its value; None: it never has one."""
+    needs_input: bool = True
+
+    def after(self, value: Value, run: Run) -> Value:
+        """Its value after `value`."""
+        return None if value is None and self.needs_input else self.run(value, run)
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the expressions of one script may ask while they are compiled."""
+
+    owner: str
+    """The field that the script makes."""
+    type: DataType
+    """Of that field."""
+    sources: Mapping[str, DataType]
+    """The fields that `input` may name."""
+    components: Components = BUILT_IN
+    variables: dict[str, DataType] = field(default_factory=dict)
+
+    def compile(self, expression: Expression, type_: DataType | None) -> Compiled:
+        """The expression after a value of `type_` (None: no value). Errors: LanguageError, placed in the script."""
+        return COMPILERS[expression.keyword](expression, type_, self)
+
+    def fail(self, expression: Expression, message: str) -> NoReturn:
+        raise LanguageError(f"For expression '{expression}': {message}", expression.position)
+
+    def expected(self, expression: Expression, what: str, type_: DataType | None) -> NoReturn:
+        self.fail(expression, f"Expected {what} input, {f'got {type_}' if type_ else 'but no input is specified'}")
+
+
+Compiler = Callable[[Expression, DataType | None, Scope], Compiled]
+COMPILERS: Final[dict[str, Compiler]] = {}
+"""Keyword → what compiles it; filled by the modules of the families, which `compiler` imports."""
+
+
+def compiles(*keywords: str) -> Callable[[Compiler], Compiler]:
+    """Registers a compiler for expressions of these keywords."""
+
+    def register(compiler: Compiler) -> Compiler:
+        COMPILERS.update(dict.fromkeys(keywords, compiler))
+        return compiler
+
+    return register

@@ -1,0 +1,82 @@
+"""Scripts of the indexing language as trees, and their one canonical text.
+
+Vespa: https://docs.vespa.ai/en/reference/writing/indexing-language.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from paperwasp.errors import Position
+
+OUTPUTS: Final = ("index", "attribute", "summary")
+_SOURCES: Final = frozenset(
+    {"documentid", "false", "get_var", "hostname", "input", "literal", "now", "select_input", "true"}
+)
+"""What makes a value of its own."""
+_TRANSPARENT: Final = frozenset({"choice", "concat", "parenthesis", "script", "statement", "arithmetic", "if"})
+"""What needs a value only if its parts do."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One expression. `keyword` is its word, or what it is: statement, script, choice, concat, literal, an operator."""
+
+    keyword: str
+    arguments: tuple[str, ...] = ()
+    """Names and literals, as written."""
+    operands: tuple[Expression, ...] = ()
+    position: Position | None = None
+    """Relative to the start of the script."""
+
+    def walk(self) -> Iterator[Expression]:
+        """This expression and all within it."""
+        yield self
+        for operand in self.operands:
+            yield from operand.walk()
+
+    @cached_property
+    def needs_input(self) -> bool:
+        """Whether it works on a value that must be there before it."""
+        if self.keyword in _SOURCES:
+            return False
+        if self.keyword == "random":
+            return not self.arguments
+        if self.keyword == "statement":
+            return self.operands[0].needs_input
+        return any(operand.needs_input for operand in self.operands) if self.keyword in _TRANSPARENT else True
+
+    def __str__(self) -> str:
+        return _written(self)
+
+
+# The canonical text
+
+
+def _written(expression: Expression) -> str:
+    operands = [str(operand) for operand in expression.operands]
+    match expression.keyword:
+        case "script":
+            return "{ " + " ".join(f"{operand};" for operand in operands) + " }"
+        case "statement":
+            return " | ".join(operands)
+        case "choice":
+            return " || ".join(operands)
+        case "concat":
+            return " . ".join(operands)
+        case "literal":
+            return expression.arguments[0]
+        case "parenthesis":
+            return f"({operands[0]})"
+        case "arithmetic":
+            return " ".join([operands[0], *map(" ".join, zip(expression.arguments, operands[1:], strict=True))])
+        case "if":
+            text = f"if ({operands[0]} {expression.arguments[0]} {operands[1]}) {operands[2]}"
+            return text + (f" else {operands[3]}" if len(operands) == 4 else "")
+        case "select_input" | "switch":
+            cases = zip(expression.arguments, operands, strict=True)
+            return expression.keyword + " { " + " ".join(f"{label}: {text};" for label, text in cases) + " }"
+    return " ".join([expression.keyword, *expression.arguments, *operands])
