@@ -106,3 +106,6 @@ def top_k(
 
 # sorting.cpp
 def first_rows(values: NDArray[Any], bitmap: _U64, wanted: int, descending: bool) -> _U32: ...
+
+# predicate.cpp
+def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) -> None: ...

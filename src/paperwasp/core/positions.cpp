@@ -1,7 +1,7 @@
 // What stands where: phrases, nearness and unions of terms, over positions that were already looked up.
 //
 // Rows are documents. A list of rows is (offsets[rows + 1], values): row i has values[offsets[i]..offsets[i + 1]], rising. All lists of a
-// call have the same rows. A position is a place in the field; a key is element << 32 | place in the element.
+// call have the same rows. A position counts from the start of the field; a key is element << 32 | position in that element.
 // Reads its arguments only; the GIL is released where there is much to do.
 #include <algorithm>
 #include <memory>
@@ -118,15 +118,25 @@ struct Window {
     }
 };
 
-struct Span {
-    uint64_t first, last;
+// What the lists of one term say beside its positions: of each position, the number of its element, and where that starts and ends.
+struct Elements {
+    const uint32_t *numbers = nullptr, *starts = nullptr, *ends = nullptr;  // nullptr: all in one element
 };
 
-// One row's keys of one term, and how long the element of each is.
+// One row's positions of one term.
 struct Places {
-    const uint64_t *begin, *at, *end;
-    const uint32_t* lengths;
-    uint32_t length(const uint64_t* key) const { return lengths[key - begin]; }
+    const uint32_t *begin, *at, *end;
+    Elements elements;
+    uint64_t key(const uint32_t* p) const {
+        const auto i = p - begin;
+        return elements.numbers == nullptr ? *p : uint64_t{elements.numbers[i]} << 32 | (*p - elements.starts[i]);
+    }
+    uint32_t length(const uint32_t* p) const { return elements.numbers == nullptr ? 0 : elements.ends[p - begin] - elements.starts[p - begin]; }
+};
+
+// From one position to another, both of it.
+struct Span {
+    uint32_t first, last;
 };
 
 class NearInRow {
@@ -166,17 +176,18 @@ class NearInRow {
 
   private:
     void add(const Places& first, const Places& last, std::vector<Span>& spans) {
-        if (window_.reach(*first.at, first.length(first.at), distance_).before(*last.at)) return;
-        if (excludes(*first.at, last)) return;
+        const uint64_t start = first.key(first.at);
+        if (window_.reach(start, first.length(first.at), distance_).before(last.key(last.at))) return;
+        if (!excluded_.empty() && excludes(start, last)) return;
         spans.push_back({*first.at, *last.at});
     }
 
-    // Whether an excluded term is too near to a window.
+    // Whether an excluded term is too near to a window. Windows come with rising starts.
     bool excludes(uint64_t start, const Places& last) {
-        const Reach end = window_.reach(*last.at, last.length(last.at), exclusion_);
+        const Reach end = window_.reach(last.key(last.at), last.length(last.at), exclusion_);
         for (Places& term : excluded_) {
-            while (term.at < term.end && window_.reach(*term.at, term.length(term.at), exclusion_).before(start)) ++term.at;
-            if (term.at < term.end && !end.before(*term.at)) return true;
+            while (term.at < term.end && window_.reach(term.key(term.at), term.length(term.at), exclusion_).before(start)) ++term.at;
+            if (term.at < term.end && !end.before(term.key(term.at))) return true;
         }
         return false;
     }
@@ -186,8 +197,8 @@ class NearInRow {
     uint64_t distance_, exclusion_;
 };
 
-// Marks the places that stand in one of the spans, whose firsts and lasts rise.
-void keep_within(const std::vector<Span>& spans, const uint64_t* from, const uint64_t* to, uint8_t* kept) {
+// Marks the positions that stand in one of the spans, whose firsts and lasts rise.
+void keep_within(const std::vector<Span>& spans, const uint32_t* from, const uint32_t* to, uint8_t* kept) {
     size_t span = 0;
     for (; from < to; ++from, ++kept) {
         while (span < spans.size() && spans[span].last < *from) ++span;
@@ -195,25 +206,42 @@ void keep_within(const std::vector<Span>& spans, const uint64_t* from, const uin
     }
 }
 
-// Where terms are near each other. The first `wanted` lists are the terms, the others those that must not be near; lengths are those of
-// each key's element. distance: from the first to the last of a window; exclusion: from a window to what is excluded; gap: see Window.
-// Returns, for each term, which of its places stand in a window (u8[values]).
-nb::list near(const nb::list& offsets, const nb::list& keys, const nb::list& lengths, uint32_t wanted, bool ordered, uint32_t distance, uint32_t exclusion,
-              int64_t gap) {
-    const Lists<uint64_t> in = lists_of<uint64_t>(offsets, keys);
-    if (wanted == 0 || wanted > in.lists.size() || lengths.size() != keys.size()) throw nb::value_error("near needs terms, with lengths each");
-    if (gap > 0xFFFFFFFFll) throw nb::value_error("a gap beyond all positions");
-    std::vector<const uint32_t*> element_lengths;
-    std::vector<std::unique_ptr<std::vector<uint8_t>>> kept;
-    for (size_t i = 0; i < keys.size(); ++i) {
-        const auto l = nb::cast<In<uint32_t>>(lengths[i]);
-        if (l.size() != nb::cast<In<uint64_t>>(keys[i]).size()) throw nb::value_error("a length for each key");
-        element_lengths.push_back(l.data());
-        if (i < wanted) kept.push_back(std::make_unique<std::vector<uint8_t>>(l.size(), 0));
+// Of each list, where the elements of its positions are. places: none, or (numbers, starts, ends) of each list.
+std::vector<Elements> elements_of(const nb::list& positions, const nb::list& places) {
+    std::vector<Elements> found(positions.size());
+    if (places.size() == 0) return found;
+    if (places.size() != positions.size()) throw nb::value_error("elements of every list, or of none");
+    for (size_t i = 0; i < places.size(); ++i) {
+        const auto described = nb::cast<nb::tuple>(places[i]);
+        const size_t size = nb::cast<In<uint32_t>>(positions[i]).size();
+        const uint32_t* arrays[3];
+        if (described.size() != 3) throw nb::value_error("elements are numbers, starts and ends");
+        for (size_t k = 0; k < 3; ++k) {
+            const auto array = nb::cast<In<uint32_t>>(described[k]);
+            if (array.size() != size) throw nb::value_error("an element for each position");
+            arrays[k] = array.data();
+        }
+        found[i] = {arrays[0], arrays[1], arrays[2]};
     }
+    return found;
+}
+
+// Where terms are near each other. The first `wanted` lists are the terms, the others those that must not be near. distance: from the first
+// to the last of a window; exclusion: from a window to what is excluded; gap: see Window. `places`: see elements_of.
+// Returns (for each term, which of its positions stand in a window (u8), and where the windows begin: offsets[rows + 1], positions).
+nb::tuple near(const nb::list& offsets, const nb::list& positions, const nb::list& places, uint32_t wanted, bool ordered, uint32_t distance,
+               uint32_t exclusion, int64_t gap) {
+    const Lists<uint32_t> in = lists_of<uint32_t>(offsets, positions);
+    const std::vector<Elements> elements = elements_of(positions, places);
+    if (wanted == 0 || wanted > in.lists.size()) throw nb::value_error("near needs terms");
+    if (gap > 0xFFFFFFFFll) throw nb::value_error("a gap beyond all positions");
+    const Window window{places.size() == 0 ? -1 : gap};
+    std::vector<std::unique_ptr<std::vector<uint8_t>>> kept;
+    for (size_t i = 0; i < wanted; ++i) kept.push_back(std::make_unique<std::vector<uint8_t>>(nb::cast<In<uint32_t>>(positions[i]).size(), 0));
+    auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
+    auto firsts = std::make_unique<std::vector<uint32_t>>();
     {
         const GilRelease unlocked(in.values > MANY_VALUES);
-        const Window window{gap};
         std::vector<Places> terms, excluded;
         std::vector<Span> spans;
         for (size_t row = 0; row < in.rows; ++row) {
@@ -221,18 +249,24 @@ nb::list near(const nb::list& offsets, const nb::list& keys, const nb::list& len
             excluded.clear();
             spans.clear();
             for (size_t i = 0; i < in.lists.size(); ++i) {
-                const List<uint64_t>& list = in.lists[i];
-                (i < wanted ? terms : excluded).push_back({list.begin(row), list.begin(row), list.end(row), element_lengths[i] + list.offsets[row]});
+                const List<uint32_t>& list = in.lists[i];
+                const uint32_t at = list.offsets[row];
+                Elements here = elements[i];
+                if (here.numbers != nullptr) here = {here.numbers + at, here.starts + at, here.ends + at};
+                (i < wanted ? terms : excluded).push_back({list.begin(row), list.begin(row), list.end(row), here});
             }
             NearInRow in_row(terms, excluded, window, distance, exclusion);
             ordered ? in_row.in_order(spans) : in_row.any_order(spans);
             for (size_t i = 0; i < wanted && !spans.empty(); ++i)
                 keep_within(spans, in.lists[i].begin(row), in.lists[i].end(row), kept[i]->data() + in.lists[i].offsets[row]);
+            for (const Span& span : spans)
+                if (firsts->size() == (*to)[row] || firsts->back() != span.first) firsts->push_back(span.first);
+            (*to)[row + 1] = static_cast<uint32_t>(firsts->size());
         }
     }
-    nb::list result;
-    for (auto& marks : kept) result.append(own(std::move(marks)));
-    return result;
+    nb::list marks;
+    for (auto& of_term : kept) marks.append(own(std::move(of_term)));
+    return nb::make_tuple(marks, own(std::move(to)), own(std::move(firsts)));
 }
 
 }  // namespace
@@ -240,7 +274,7 @@ nb::list near(const nb::list& offsets, const nb::list& keys, const nb::list& len
 void bind_positions(nb::module_& m) {
     m.def("merge_positions", &merge_positions, nb::arg("offsets"), nb::arg("positions"));
     m.def("follow", &follow, nb::arg("offsets"), nb::arg("positions"));
-    m.def("near", &near, nb::arg("offsets"), nb::arg("keys"), nb::arg("lengths"), nb::arg("wanted"), nb::arg("ordered"), nb::arg("distance"),
+    m.def("near", &near, nb::arg("offsets"), nb::arg("positions"), nb::arg("places"), nb::arg("wanted"), nb::arg("ordered"), nb::arg("distance"),
           nb::arg("exclusion"), nb::arg("gap"));
 }
 
