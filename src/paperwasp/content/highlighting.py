@@ -13,9 +13,9 @@ from typing import Any, Final
 import regex
 
 from paperwasp.content.teaser import DEFAULT_SETTINGS, HI_TAGS, Occurrence, Span, Tags, TeaserSettings, marked, teaser
-from paperwasp.linguistics import TextProfile
+from paperwasp.linguistics import TextProfile, document_language, index_terms, query_terms
 from paperwasp.operators import SearchSpace
-from paperwasp.operators.word import fields_of, text_profile
+from paperwasp.operators.word import fields_of
 from paperwasp.query import (
     EquivItem,
     Item,
@@ -28,11 +28,16 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema.model import Field
+from paperwasp.schema.text_profiles import text_profile
 
 _ASCII: Final = "A-Za-z0-9"
 _UNICODE: Final = r"\p{L}\p{N}\p{M}"
 _ASCII_WORDS: Final = re.compile(f"[{_ASCII}]+")
 _UNICODE_WORDS: Final = regex.compile(f"[{_UNICODE}]+")
+
+
+Forms = tuple[str, ...]
+"""What one word of a text is indexed as: its term, and with some stemming itself too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,10 @@ class QueryWord:
     terms: frozenset[str]
     prefix: bool = False
 
-    def is_met_by(self, term: str) -> bool:
-        return any(map(term.startswith, self.terms)) if self.prefix else term in self.terms
+    def is_met_by(self, forms: Forms) -> bool:
+        if self.prefix:
+            return any(form.startswith(term) for form in forms for term in self.terms)
+        return not self.terms.isdisjoint(forms)
 
 
 Way = tuple[QueryWord, ...]
@@ -52,9 +59,9 @@ QueryPart = tuple[Way, ...]
 """What counts as one thing in the query: a word or phrase, or several of which any will do."""
 
 
-def query_parts(item: Item, field: Field, space: SearchSpace) -> tuple[QueryPart, ...]:
-    """The words and phrases that the query looks for in a field, but those that only filter."""
-    return tuple(part for part in _parts(item, _Target(field, space)) if part)
+def query_parts(item: Item, field: Field, space: SearchSpace, language: str = "") -> tuple[QueryPart, ...]:
+    """The words and phrases that the query, of some language, looks for in a field, but those that only filter."""
+    return tuple(part for part in _parts(item, _Target(field, space, language)) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +70,23 @@ class _Target:
 
     field: Field
     space: SearchSpace
+    language: str
 
     def is_named_by(self, index: str) -> bool:
         return any(field.name == self.field.name for field in fields_of(index, self.space))
 
     def words(self, item: TermItem, text: str) -> Way:
-        terms = text_profile(self.field).terms(text, item.annotations.stem)
-        return tuple(QueryWord(frozenset([term])) for term in terms)
+        notes = item.annotations
+        tokens = query_terms(
+            text_profile(self.field),
+            text,
+            notes.language or self.language,
+            stem=notes.stem,
+            normalize_case=notes.normalize_case,
+            accent_drop=notes.accent_drop,
+            implicit_transforms=notes.implicit_transforms,
+        )
+        return tuple(QueryWord(frozenset(form for form, _ in token.forms)) for token in tokens)
 
 
 def _parts(item: Item, target: _Target) -> Iterator[QueryPart]:
@@ -119,7 +136,7 @@ class Highlighter:
         self._parts = parts
         self._profile = profile
         self._tags = tags
-        self._known: dict[str, str | None] = {}
+        self._known: dict[str, _Meanings] = {}
         words = [word for part in parts for way in part for word in way]
         self._single = all(len(way) == 1 for part in parts for way in part)
         self._singles = frozenset().union(*(word.terms for word in words if not word.prefix))
@@ -128,13 +145,16 @@ class Highlighter:
 
     def bold(self, text: str) -> str:
         """The text with its words of the query marked."""
+        meanings = self._meanings(text)
         if self._profile.whole:
-            return self._marked_if_met(text)
+            return self._marked_if_met(text, meanings)
         if not self._single:
             spans, found = self._look(text)
             places = sorted({number for occurrence in found for number in occurrence.words})
             return marked(text, [spans[place] for place in places], self._tags)
-        bolded: str = self._candidates.pattern(text).sub(lambda match: self._marked_if_met(match.group()), text)
+        bolded: str = self._candidates.pattern(text).sub(
+            lambda match: self._marked_if_met(match.group(), meanings), text
+        )
         return bolded
 
     def teaser(self, text: str, settings: TeaserSettings = DEFAULT_SETTINGS) -> str:
@@ -142,17 +162,13 @@ class Highlighter:
         spans, found = self._look(text)
         return teaser(text, spans, found, settings, self._tags)
 
-    def _marked_if_met(self, word: str) -> str:
-        term = self._term(word)
-        met = term is not None and self._begins(term)
-        return f"{self._tags.open}{word}{self._tags.close}" if met else word
+    def _marked_if_met(self, word: str, meanings: _Meanings) -> str:
+        return f"{self._tags.open}{word}{self._tags.close}" if self._begins(meanings[word]) else word
 
-    def _term(self, word: str) -> str | None:
-        """What a word of a text is indexed as."""
-        if word not in self._known:
-            terms = self._profile.terms(word)
-            self._known[word] = terms[0] if len(terms) == 1 else None
-        return self._known[word]
+    def _meanings(self, text: str) -> _Meanings:
+        """What the words of a text are indexed as: by its language, where that matters."""
+        language = document_language(text) if self._profile.is_stemmed else ""
+        return self._known.setdefault(language, _Meanings(self._profile, language))
 
     def _look(self, text: str) -> tuple[list[Span], list[Occurrence]]:
         """Where the words of the text stand, and which of them the parts of the query are."""
@@ -160,26 +176,38 @@ class Highlighter:
             spans = [(0, len(text))] if text else []
         else:
             spans = [match.span() for match in (_ASCII_WORDS if text.isascii() else _UNICODE_WORDS).finditer(text)]
-        terms = [self._term(text[start:end]) for start, end in spans]
-        begun = (at for at, term in enumerate(terms) if term is not None and self._begins(term))
-        return spans, [found for at in begun for found in self._at(terms, at)]
+        meanings = self._meanings(text)
+        forms = [meanings[text[start:end]] for start, end in spans]
+        begun = (at for at, found in enumerate(forms) if self._begins(found))
+        return spans, [found for at in begun for found in self._at(forms, at)]
 
-    def _begins(self, term: str) -> bool:
-        """Whether a word of the query is met by the term."""
-        return term in self._singles or (bool(self._prefixes) and term.startswith(self._prefixes))
+    def _begins(self, forms: Forms) -> bool:
+        """Whether some word of the query is met."""
+        return any(
+            form in self._singles or (bool(self._prefixes) and form.startswith(self._prefixes)) for form in forms
+        )
 
-    def _at(self, terms: Sequence[str | None], at: int) -> Iterator[Occurrence]:
+    def _at(self, forms: Sequence[Forms], at: int) -> Iterator[Occurrence]:
         """The parts of the query that begin at a word."""
         for number, part in enumerate(self._parts):
             for way in part:
-                following = terms[at : at + len(way)]
-                if len(following) == len(way) and all(map(_is_met, way, following)):
+                following = forms[at : at + len(way)]
+                if len(following) == len(way) and all(map(QueryWord.is_met_by, way, following)):
                     yield Occurrence(number, range(at, at + len(way)))
                     break
 
 
-def _is_met(word: QueryWord, term: str | None) -> bool:
-    return term is not None and word.is_met_by(term)
+class _Meanings(dict[str, Forms]):
+    """Word → what it is indexed as; nothing where it is cut in pieces."""
+
+    def __init__(self, profile: TextProfile, language: str) -> None:
+        self._profile = profile
+        self._language = language
+
+    def __missing__(self, word: str) -> Forms:
+        terms = index_terms(self._profile, word, self._language)
+        self[word] = forms = terms[0] if len(terms) == 1 else ()
+        return forms
 
 
 class _Candidates:

@@ -22,9 +22,9 @@ from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import MapType
 from paperwasp.operators import SearchSpace
-from paperwasp.operators.word import text_profile
 from paperwasp.schema.model import DocumentSummary, Field, Schema, SummaryField
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
+from paperwasp.schema.text_profiles import text_profile
 
 Elements = Callable[[str, int], Sequence[int]]
 """Field, lid → the numbers of the elements that the query matches, rising."""
@@ -155,7 +155,7 @@ def _highlight(
     """What makes a text its teaser, or marks the words of the query; None: it is shown as it is."""
     if source.index is None or not (request.bolding or field.dynamic):
         return None
-    parts = query_parts(request.tree, source, space)
+    parts = query_parts(request.tree, source, space, request.language)
     if not (parts or field.dynamic):
         return None
     highlighter = Highlighter(parts, text_profile(source), HI_TAGS if request.bolding else NO_TAGS)

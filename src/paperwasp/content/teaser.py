@@ -147,6 +147,8 @@ class _Teaser:
         if self.settings.length + 4 * MIN_GAP > len(self.encoded):
             return self._written([(0, len(self.encoded))])
         chosen, length = self._chosen(sorted(self._matches(occurrences), key=_Match.rank))
+        if not chosen:
+            return _beginning(self.encoded, self.words, self.settings, self.tags)
         keys = sorted({number for match in chosen for number in match.words})
         return self._written(self._completed(self._segments(keys, self._around(chosen, keys, length))))
 
