@@ -32,12 +32,12 @@ from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp,
 from paperwasp.container.server import HttpServer
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.service import address_of
-from paperwasp.features import check_profiles
 from paperwasp.service.applications import Applications
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.data_directory import DataDirectory
 from paperwasp.service.ports import PortRecord
+from paperwasp.service.schema_check import check_schema
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -129,7 +129,7 @@ def _shown(host: str) -> str:
 
 def _model_of(package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
     properties = DeployProperties(instance=application.instance)
-    return build_model(package, check_profiles, datetime.now(UTC).date(), properties)
+    return build_model(package, check_schema, datetime.now(UTC).date(), properties)
 
 
 def _reindex(

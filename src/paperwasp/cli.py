@@ -129,9 +129,9 @@ def check(
     The exit status is 1 if there is an error or a change that is not allowed.
     """
     from paperwasp.client.check import check_application
-    from paperwasp.features.compile import check_profiles
+    from paperwasp.service.schema_check import check_schema
 
-    if not check_application(application, check_profiles, against):
+    if not check_application(application, check_schema, against):
         raise typer.Exit(1)
 
 

@@ -142,7 +142,8 @@ def _read_update(request: Request, context: BulkContext) -> Bulk:
     selection, size_bytes = visit.documents.selection, len(request.body)
 
     def change(document: VisitedDocument) -> ApplyRequest:
-        return ApplyRequest(Update(DocumentId.parse(document.id), updates, create, selection), size_bytes)
+        document_id = DocumentId.parse(document.id)
+        return ApplyRequest(Update(document_id, route.processed(document_id, updates), create, selection), size_bytes)
 
     return Bulk(visit, change, visit.cluster.address, ignored)
 
@@ -166,8 +167,8 @@ def _read_copy(request: Request, context: BulkContext) -> Bulk:
     def change(document: VisitedDocument) -> ApplyRequest:
         document_id, data = DocumentId.parse(document.id), document.fields or b"{}"
         destination.types_of(document_id.document_type)
-        reader = context.routes.route(document_id.document_type, destination.id).reader
-        operation: Operation = Put(document_id, reader.read_put(orjson.loads(data), document.id))
+        route = context.routes.route(document_id.document_type, destination.id)
+        operation: Operation = Put(document_id, route.read_put(document_id, orjson.loads(data)))
         return ApplyRequest(operation, len(data))
 
     return Bulk(visit, change, destination.address)

@@ -47,7 +47,8 @@ def _get(request: Request, document_id: DocumentId, options: Options, routes: Ro
     if options.dry_run:
         raise InvalidInput(f"May not specify 'dryRun' at '{request.raw_path}'")
     route = routes.route(document_id.document_type, options.cluster)
-    fields = read_field_set(options.field_set, {route.type.name: route.type})
+    name = route.type.name
+    fields = read_field_set(options.field_set, {name: route.type}, {name: route.derived})
     return Call(document_id, route.targets, GetRequest(document_id, fields, options.tensor_form), options)
 
 
@@ -55,7 +56,7 @@ def _put(request: Request, document_id: DocumentId, options: Options, routes: Ro
     route = _route_of_change(document_id, options, routes)
     body, condition, create = _read_body(request, options, routes)
     fields, ignored = routes.defined(body.fields, route)
-    put = Put(document_id, route.reader.read_put(fields, document_id.text), condition, create)
+    put = Put(document_id, route.read_put(document_id, fields), condition, create)
     return Call(document_id, route.accepting(put), ApplyRequest(put, len(request.body)), options, ignored)
 
 
@@ -63,7 +64,7 @@ def _update(request: Request, document_id: DocumentId, options: Options, routes:
     route = _route_of_change(document_id, options, routes)
     body, condition, create = _read_body(request, options, routes)
     fields, ignored = routes.defined(body.fields, route)
-    update = Update(document_id, route.reader.read_update(fields, document_id.text), create, condition)
+    update = Update(document_id, route.read_update(document_id, fields), create, condition)
     return Call(document_id, route.accepting(update), ApplyRequest(update, len(request.body)), options, ignored)
 
 

@@ -20,11 +20,14 @@ from typing import Final, NamedTuple
 from paperwasp.application import ApplicationModel, Container
 from paperwasp.container.document_conditions import ConditionCheck
 from paperwasp.container.document_selections import Acceptance, acceptance_of
+from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
-from paperwasp.document.operations import Operation
+from paperwasp.document.operations import Operation, Value
 from paperwasp.document.types import DocumentType
+from paperwasp.document.updates import FieldUpdate
 from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
+from paperwasp.indexing import Processor, processor_of
 
 _FIELD_PATH: Final = re.compile(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")
@@ -43,7 +46,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the documents of one type are, and how their JSON is read."""
+    """Where the documents of one type are, and how their JSON is read and processed."""
 
     type: DocumentType
     reader: DocumentReader
@@ -51,6 +54,26 @@ class Route:
     """None: the type is in no cluster."""
     is_selective: bool = False
     """Whether there is one that does not take all operations."""
+    processor: Processor | None = None
+    """What makes fields outside the document; None: there are none."""
+
+    @property
+    def derived(self) -> frozenset[str]:
+        """The fields that indexing makes of the document's."""
+        return frozenset() if self.processor is None else self.processor.fields
+
+    def read_put(self, id: DocumentId, fields: Mapping[str, object]) -> dict[str, Value]:
+        """The values of a put, with what indexing makes of them. Errors: InvalidInput that names document and field."""
+        values = self.reader.read_put(fields, id.text)
+        return values if self.processor is None else self.processor.put(id, values)
+
+    def read_update(self, id: DocumentId, fields: Mapping[str, object]) -> tuple[FieldUpdate, ...]:
+        """The updates of an update, with what indexing makes of them. Errors: as `read_put`."""
+        return self.processed(id, self.reader.read_update(fields, id.text))
+
+    def processed(self, id: DocumentId, updates: tuple[FieldUpdate, ...]) -> tuple[FieldUpdate, ...]:
+        """Updates that were read, with what indexing makes of them. Errors: InvalidInput."""
+        return updates if self.processor is None else self.processor.update(id, updates)
 
     def accepting(self, operation: Operation) -> tuple[Target, ...]:
         """The clusters that take the operation."""
@@ -77,13 +100,15 @@ class Routes:
         self.check_condition = ConditionCheck(model.schemas.values())
         self._routes: dict[str, Route] = {}
         self._to_one: dict[tuple[str, str], Route] = {}
-        for document in (schema.document for schema in model.schemas.values()):
+        for schema in model.schemas.values():
+            document = schema.document
             targets = tuple(
                 Target(cluster.id, address_of(cluster.id), acceptance_of(cluster, document))
                 for cluster in model.content_clusters
                 if document.name in cluster.document_types
             )
-            route = Route(document, DocumentReader(document), targets, any(target.accepts for target in targets))
+            is_selective = any(target.accepts for target in targets)
+            route = Route(document, DocumentReader(document), targets, is_selective, processor_of(schema))
             self._routes[document.name] = route
             for target in targets:
                 named = replace(route, targets=(target._replace(accepts=None),), is_selective=False)

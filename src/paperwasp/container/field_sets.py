@@ -1,6 +1,8 @@
 """Field sets: which fields of the documents an answer shows.
 
-    [document]  [all]  [none]  [id]  [docid]     of any type
+    [document]                                   all fields of the documents as they were fed
+    [all]                                        those, and what indexing makes of them
+    [none]  [id]  [docid]                        none
     type:[document]   type:f1,f2                 of one type
     f1,f2                                        of any of the types; Vespa wants the type before them
 
@@ -15,16 +17,21 @@ from typing import Final
 from paperwasp.document.types import DocumentType
 from paperwasp.errors import InvalidInput
 
-_WHOLE: Final = frozenset(("[document]", "[all]"))
+_DOCUMENT: Final = "[document]"
+_ALL: Final = "[all]"
 _NOTHING: Final = frozenset(("[none]", "[id]", "[docid]"))
+_NONE: Final = frozenset[str]()
 
 
 def read_field_set(
-    text: str | None, types: Mapping[str, DocumentType], shown: Collection[str] | None = None
+    text: str | None,
+    types: Mapping[str, DocumentType],
+    derived: Mapping[str, frozenset[str]],
+    shown: Collection[str] | None = None,
 ) -> frozenset[str] | None:
-    """The fields that are shown of documents of the types `shown` (None: all of `types`); None: all of their fields.
+    """The fields that are shown of documents of the types `shown` (None: all of `types`); None: all that were fed.
 
-    Errors: InvalidInput for what is not in any of `types`.
+    `derived`: by type, the fields that indexing makes. Errors: InvalidInput for what is not in any of `types`.
     """
     if text is None:
         return None
@@ -32,15 +39,17 @@ def read_field_set(
     if colon and name not in types:
         known = ", ".join(f"'{known}'" for known in types)
         raise InvalidInput(f"The fieldSet '{text}' is of document type '{name}', which is none of {known}")
-    fields = (
-        frozenset(types[name].fields) if colon else frozenset[str]().union(*(type.fields for type in types.values()))
-    )
-    if members in _WHOLE:
-        return None if not colon or {name} >= set(types if shown is None else shown) else fields
+    asked = (name,) if colon else tuple(types)
+    fed = _NONE.union(*(types[each].fields for each in asked))
+    made = _NONE.union(*(derived.get(each, _NONE) for each in asked))
+    if members == _DOCUMENT or (members == _ALL and not made):
+        return None if not colon or {name} >= set(types if shown is None else shown) else fed
+    if members == _ALL:
+        return fed | made
     if members in _NOTHING:
-        return frozenset()
+        return _NONE
     chosen = frozenset(member.strip() for member in members.split(","))
-    if unknown := sorted(chosen - fields):
+    if unknown := sorted(chosen - fed - made):
         of = f"document type '{name}'" if colon else "document type " + ", ".join(f"'{known}'" for known in types)
         raise InvalidInput(f"No such field '{unknown[0]}' in {of} (fieldSet '{text}')")
     return chosen

@@ -9,6 +9,7 @@ from functools import cached_property
 from paperwasp.application import ApplicationModel, ContentCluster
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.errors import InvalidInput
+from paperwasp.schema.pending import is_derived
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,14 @@ class VisitCluster:
     def types(self) -> Mapping[str, DocumentType]:
         """Its document types by name."""
         return {name: schema.document for name, schema in self.cluster.schemas.items()}
+
+    @cached_property
+    def derived(self) -> Mapping[str, frozenset[str]]:
+        """Document type → the fields that indexing makes of its documents."""
+        return {
+            name: frozenset(field.name for field in schema.fields.values() if is_derived(field))
+            for name, schema in self.cluster.schemas.items()
+        }
 
     @cached_property
     def imported(self) -> Mapping[str, Mapping[str, DataType]]:

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from paperwasp import limits
 from paperwasp.container.document_request import ROOT
 from paperwasp.container.field_sets import read_field_set
-from paperwasp.container.search_parameters import timeout_ms
+from paperwasp.container.search_values import timeout_ms
 from paperwasp.container.visit_clusters import VisitCluster, VisitClusters
 from paperwasp.container.visit_token import Continuation, fingerprint
 from paperwasp.content.messages import VisitRequest
@@ -137,7 +137,9 @@ def read_visit(request: Request, clusters: VisitClusters, now_us: int) -> Visit:
     visit = _read_common(parameters, place, clusters, now_us, timeout)
     shown = replace(
         visit.documents,
-        fields=read_field_set(parameters.text("fieldSet"), visit.cluster.types, visit.documents.document_types),
+        fields=read_field_set(
+            parameters.text("fieldSet"), visit.cluster.types, visit.cluster.derived, visit.documents.document_types
+        ),
         removes=bool(parameters.get("includeRemoves", _boolean)),
         tensor_form=_tensor_form(parameters),
     )

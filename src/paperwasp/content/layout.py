@@ -35,7 +35,7 @@ from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
 from paperwasp.linguistics import TextProfile
 from paperwasp.schema.model import Field, Schema
-from paperwasp.schema.pending import is_attribute_now, is_indexed_now
+from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
 from paperwasp.schema.text_profiles import text_profile
 
 INDEX_MODE: Final = "index"
@@ -62,6 +62,8 @@ class FieldLayout:
     column: ColumnSettings | None = None
     parts: tuple[FieldLayout, ...] = ()
     """Those of its parts that have columns (`persons.name`): arrays, an element for each of the field's."""
+    is_derived: bool = False
+    """Whether indexing makes it of fields of the document: it is stored with them, and shown where it is asked for."""
 
     def indexed_field(self, document_type: str) -> IndexedField:
         return IndexedField(document_type, self.name, self.text or TextProfile())
@@ -134,6 +136,13 @@ class TypeLayout:
         return {name: field.type for name, field in self.fields.items()}
 
     @cached_property
+    def fed(self) -> frozenset[str] | None:
+        """The fields of the document as it was fed; None: there are no others."""
+        if not any(field.is_derived for field in self.fields.values()):
+            return None
+        return frozenset(name for name, field in self.fields.items() if not field.is_derived)
+
+    @cached_property
     def _checks(self) -> dict[str, Callable[[Any], bool]]:
         return {name: _check_of(field) for name, field in self.fields.items()}
 
@@ -198,11 +207,14 @@ def _ancestors(name: str, schemas: Mapping[str, Schema]) -> tuple[str, ...]:
 
 
 def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
-    """What is stored of a document. What is derived from it in fields of its own is not executed yet."""
+    """What is stored of a document: its fields, and those that indexing makes of them."""
     fields = {name: FieldLayout(name, data_type) for name, data_type in schema.document.fields.items()}
     for field in schema.fields.values():
+        derived = is_derived(field)
+        if derived:
+            fields[field.name] = FieldLayout(field.name, field.type, is_derived=True)
         if is_searched and field.name in fields:
-            fields[field.name] = replace(_field_layout(field), parts=_parts_of(schema, field))
+            fields[field.name] = replace(_field_layout(field), parts=_parts_of(schema, field), is_derived=derived)
     return fields
 
 
@@ -235,6 +247,8 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
         said["column"] = asdict(field.column)
     if field.parts:
         said["parts"] = [_describe(part) for part in field.parts]
+    if field.is_derived:
+        said["derived"] = True
     return said
 
 
@@ -251,6 +265,7 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
         TextProfile(**found["text"]) if "text" in found else None,
         ColumnSettings(**found["column"]) if "column" in found else None,
         tuple(map(_read_field, found.get("parts", ()))),
+        found.get("derived", False),
     )
 
 

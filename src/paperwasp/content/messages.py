@@ -29,7 +29,7 @@ class GetRequest:
 
     id: DocumentId
     fields: frozenset[str] | None = None
-    """Only these; None: all."""
+    """Only these; None: all that were fed, but not what indexing has made of them."""
     tensor_form: str = "short"
     """One of `tensor.json_output.FORMS`."""
 

@@ -130,11 +130,11 @@ class ContentNode:
     def get(
         self, id: DocumentId, fields: Container[str] | None = None, tensor_form: str = DEFAULT_FORM
     ) -> bytes | None:
-        """The JSON object of a document's fields, or of some, or None where there is no such document."""
+        """The JSON object of a document's fields as they were fed, or of some; None: there is no such document."""
         document = self._state.store.get(id.gid)
         if document is None or id.document_type not in self._state.layout.types:
             return None
-        return self._view.fields_of(document, fields, tensor_form)
+        return self._view.shown_fields_of(document, fields, tensor_form)
 
     def sizes_bytes(self) -> dict[str, int]:
         """Of what is kept, by kind; about."""

@@ -23,6 +23,7 @@ from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import MapType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.model import DocumentSummary, Field, Schema, SummaryField
+from paperwasp.schema.pending import is_filled_now
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.text_profiles import text_profile
 
@@ -114,7 +115,7 @@ def shows_document_id(summary: DocumentSummary, schema: Schema) -> bool:
 
 
 def _is_as_stored(shown: Mapping[str, _Shown], schema: Schema) -> bool:
-    stored = {field.name for field in schema.fields.values() if field.in_document}
+    stored = {field.name for field in schema.fields.values() if is_filled_now(field)}
     unchanged = all(field.path == (name,) and not field.steps for name, field in shown.items())
     return unchanged and stored == set(shown)
 

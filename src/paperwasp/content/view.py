@@ -102,3 +102,11 @@ class View:
             if lid < self.conform_below.get(name, 0):
                 fields = codec.conform(fields)
         return fields if names is None and tensor_form == DEFAULT_FORM else codec.shown(fields, names, tensor_form)
+
+    def shown_fields_of(
+        self, document: StoredDocument, names: Container[str] | None = None, tensor_form: str = DEFAULT_FORM
+    ) -> bytes:
+        """As `fields_of`; without `names`, only what was fed, and nothing that indexing has made of it."""
+        if names is None and (kind := self.layout.types.get(type_of_id(document.id))) is not None:
+            names = kind.fed
+        return self.fields_of(document, names, tensor_form)

@@ -88,7 +88,7 @@ def _is_over(scan: Iterator[tuple[bytes, StoredDocument]], accepts: Filter) -> b
 
 def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], bytes | None]:
     """What is given of a document; None: it was removed."""
-    fields_of, fields, tensor_form = view.fields_of, request.fields, request.tensor_form
+    fields_of, fields, tensor_form = view.shown_fields_of, request.fields, request.tensor_form
     if fields is not None and not fields:
         return lambda document: None if document.lid == NO_LID else _NO_FIELDS
     return lambda document: None if document.lid == NO_LID else fields_of(document, fields, tensor_form)

@@ -64,6 +64,11 @@ def is_filled_now(field: Field) -> bool:
     return field.in_document or (bool(field.indexing) and not _components(field))
 
 
+def is_derived(field: Field) -> bool:
+    """Whether the field is outside the document and made by indexing."""
+    return not field.in_document and is_filled_now(field)
+
+
 def _components(field: Field) -> list[str]:
     """What the script of a field calls that is not executed yet."""
     tree = field.script.tree if field.script is not None else None
@@ -118,7 +123,7 @@ def _element(type_: DataType) -> DataType | None:
 def pending(schema: Schema) -> Iterator[Finding]:
     """All that the schema says and that is not executed yet, or has no effect."""
     for field in schema.fields.values():
-        if not _is_derived(field, schema):
+        if not _is_z_curve(field, schema):
             yield from _field(field)
     for fieldset in schema.fieldsets.values():
         yield from _fieldset(fieldset)
@@ -136,7 +141,7 @@ def pending(schema: Schema) -> Iterator[Finding]:
         yield from _profile(profile, schema)
 
 
-def _is_derived(field: Field, schema: Schema) -> bool:
+def _is_z_curve(field: Field, schema: Schema) -> bool:
     """Whether it is the z-curve of a position, which nobody wrote."""
     position = field.name.removesuffix(Z_CURVE_SUFFIX)
     return position != field.name and position in schema.fields and not field.in_document and not field.imported
