@@ -191,8 +191,8 @@ def check_matches(column: ColumnView, rows: np.ndarray, values: list[Any]) -> No
                 lambda each, low=low, high=high: (low is None or each >= low) and (high is None or each <= high)
             )
             assert is_in(column.range_bitmap(low, high)) == expected
-    assert 0 <= column.estimate_equal("a") <= column.limit
-    assert 0 <= column.estimate_range(0, 1) <= column.limit
+    assert 0 <= column.estimate(column.any_of("a")) <= column.limit
+    assert 0 <= column.estimate(column.in_range(0, 1)) <= column.limit
 
 
 @pytest.fixture(autouse=True, scope="module")

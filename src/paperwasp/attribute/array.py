@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import bounds_of
-from paperwasp.attribute.column import Arrays, Bitmap, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
+from paperwasp.attribute.column import Arrays, Bitmap, ColumnView, Elements, Frozen, Lids, Number, empty_bitmap
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
-from paperwasp.attribute.numeric import dtype_of, estimate_rows, number_in
+from paperwasp.attribute.numeric import dtype_of, numbers_wanted
+from paperwasp.attribute.patterns import TextPattern
 from paperwasp.attribute.row_column import RowColumn
-from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, split
-from paperwasp.attribute.string import checked_codes, codes_equal_to, table_of, used_codes
-from paperwasp.core import _core
+from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, places_of, split
+from paperwasp.attribute.string import checked_codes, strings_like, strings_wanted, used_codes
+from paperwasp.attribute.wanted import NOTHING, InRange, Wanted
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, NumericType
 from paperwasp.errors import InvalidQuery
@@ -45,51 +46,68 @@ class ArrayView(ColumnView):
         self.limit = len(rows)
 
     @property
+    def element_type(self) -> NumericType | None:
+        return self._type
+
+    @property
     def is_string(self) -> bool:  # type: ignore[override]
         return self.dictionary is not None
 
-    def range_bitmap(
-        self,
-        low: Number | None,
-        high: Number | None,
-        low_inclusive: bool = True,
-        high_inclusive: bool = True,
-        limit: int | None = None,
-    ) -> Bitmap:
-        limit = self.limit if limit is None else limit
-        bitmap = empty_bitmap(limit)
-        if self._type is None:
-            return bitmap
-        bounds = bounds_of(self._type, low, high, low_inclusive, high_inclusive, skip_unset=False)
-        if bounds is not None:
-            _core.array_range_bitmap(self.values, self.rows[:limit], bounds.low, bounds.high, bitmap)
-        return bitmap
-
-    def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
-        limit = self.limit if limit is None else limit
-        bitmap = empty_bitmap(limit)
-        if self.dictionary is not None:
-            if codes := codes_equal_to(self.dictionary, values):
-                _core.array_member_bitmap(self.values, self.rows[:limit], table_of(codes), bitmap)
-            return bitmap
-        for number in self._numbers(values):
-            bitmap |= self.range_bitmap(number, number, limit=limit)
-        return bitmap
-
-    def estimate_range(
+    def in_range(
         self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
-    ) -> int:
-        bounds = self._type and bounds_of(self._type, low, high, low_inclusive, high_inclusive, skip_unset=False)
-        return estimate_rows(self.values, self.limit, bounds) if bounds else 0
+    ) -> Wanted:
+        if self._type is None:
+            return NOTHING
+        bounds = bounds_of(self._type, low, high, low_inclusive, high_inclusive, skip_unset=False)
+        return NOTHING if bounds is None else InRange(bounds)
 
-    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
+    def any_of(self, values: Value | Sequence[Value]) -> Wanted:
+        if self.dictionary is not None:
+            return strings_wanted(self.dictionary, values)
+        assert self._type is not None
+        return numbers_wanted(values, self._type, self.values.dtype, skip_unset=False)
+
+    def like(self, pattern: TextPattern) -> Wanted:
+        return NOTHING if self.dictionary is None else strings_like(self.dictionary, pattern)
+
+    def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
+        limit = self.limit if limit is None else limit
+        bitmap = empty_bitmap(limit)
+        if wanted is not NOTHING:
+            wanted.fill_rows(self.values, self.rows[:limit], bitmap)
+        return bitmap
+
+    def estimate(self, wanted: Wanted) -> int:
         """From the rows of a sample."""
-        if self.limit == 0:
+        if self.limit == 0 or wanted is NOTHING:
             return 0
         step = max(1, self.limit // _SAMPLE_ROWS)
-        sample = ArrayView(self._type, np.ascontiguousarray(self.rows[::step]), self.values, self.dictionary)
-        found = sum(int(word).bit_count() for word in sample.equal_bitmap(values))
-        return min(self.limit, found * step)
+        rows = np.ascontiguousarray(self.rows[::step])
+        bitmap = empty_bitmap(len(rows))
+        wanted.fill_rows(self.values, rows, bitmap)
+        return min(self.limit, sum(int(word).bit_count() for word in bitmap) * step)
+
+    def elements(self, lids: Lids, wanted: Wanted) -> Elements:
+        places, lengths = places_of(self.rows[lids])
+        found = np.zeros(len(places), np.bool_) if wanted is NOTHING else wanted.among(self.values[places])
+        ends = np.cumsum(lengths)
+        owners = np.repeat(np.arange(len(lids)), lengths)[found]
+        numbers = (np.arange(len(places)) - np.repeat(ends - lengths, lengths))[found]
+        return Elements(np.bincount(owners, minlength=len(lids)), numbers, self._weights_at(places[found]))
+
+    def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
+        places, lengths = places_of(self.rows[lids])
+        values, owners = self.values[places], np.repeat(np.arange(len(lids)), lengths)
+        found = wanted.among(values)
+        order = np.lexsort((values[found], owners[found]))
+        values, owners = values[found][order], owners[found][order]
+        is_first = np.ones(len(values), np.bool_)
+        is_first[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
+        first: NDArray[Any] = values[is_first]
+        return first
+
+    def _weights_at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
+        return np.ones(len(places), np.int32)
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
         return np.full(len(lids), np.nan)
@@ -121,11 +139,6 @@ class ArrayView(ColumnView):
         if self.dictionary is not None:
             return list(self.dictionary.decode(elements.tolist()))
         return list((elements > 0).tolist() if self._type == BOOL else elements.tolist())
-
-    def _numbers(self, values: Value | Sequence[Value]) -> list[Number]:
-        assert self._type is not None
-        numbers = (number_in(value, self._type) for value in as_list(values))
-        return [number for number in numbers if number is not None]
 
 
 class ArrayColumn(RowColumn):

@@ -6,7 +6,8 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#range and numeric te
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,15 +25,20 @@ class Bounds(NamedTuple):
 
 def number_of(text: str) -> Number | None:
     """The number a query term stands for, or None."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return None if math.isnan(number) else number
+    if _WHOLE.fullmatch(text):
+        return int(text) if len(text) <= _MOST_DIGITS else float(text)
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    return float.fromhex(text) if _HEXADECIMAL.fullmatch(text) else None
+
+
+_MOST_DIGITS: Final = 400
+"""More than any number has that is not infinite."""
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+_DECIMAL: Final = re.compile(
+    r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)", re.ASCII | re.IGNORECASE
+)
+_HEXADECIMAL: Final = re.compile(r"\s*[+-]?0x[0-9a-f]{1,200}", re.ASCII | re.IGNORECASE)
 
 
 def bounds_of(
@@ -46,13 +52,16 @@ def bounds_of(
 ) -> Bounds | None:
     """The closed range, or None when no value can be in it. Open ends are None.
 
-    `skip_unset` leaves out the integer that stands for "no value", as Vespa does for single values.
+    `skip_unset` leaves out the integer that stands for "no value", as Vespa does for single values. A single number is
+    rounded, half away from zero, in a column of integers; the ends of a range are not.
     """
     if (low is not None and math.isnan(low)) or (high is not None and math.isnan(high)):
         return None
     if data_type.low is None or data_type.high is None:
         bounds = _float_bounds(data_type.dtype, low, high, low_inclusive, high_inclusive)
     else:
+        if low is not None and low == high and low_inclusive and high_inclusive and math.isfinite(low):
+            low = high = low if isinstance(low, int) else int(math.copysign(math.floor(abs(low) + 0.5), low))
         least = data_type.low + (skip_unset and data_type != BOOL)
         bounds = Bounds(
             max(least, _integer_low(low, low_inclusive)), min(data_type.high, _integer_high(high, high_inclusive))

@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.wanted import NOTHING, Wanted
 from paperwasp.document.operations import Value
 from paperwasp.errors import InternalError
+
+if TYPE_CHECKING:
+    from paperwasp.attribute.patterns import TextPattern
 
 Bitmap = NDArray[np.uint64]
 Lids = NDArray[np.uint32]
@@ -26,6 +30,17 @@ Number = int | float
 Arrays = Mapping[str, NDArray[Any]]
 Frozen = Callable[[], Arrays]
 """Gives the arrays that are saved; nothing done to the column since shows in them."""
+
+
+class Elements(NamedTuple):
+    """Elements of some rows, one row after another."""
+
+    counts: NDArray[np.int64]
+    """How many there are of each row."""
+    numbers: NDArray[np.int64]
+    """Which ones, from 0, rising within a row; 0 of a single value."""
+    weights: NDArray[np.int32]
+    """Of the keys of a weighted set; 1 elsewhere."""
 
 
 class ColumnView(ABC):
@@ -41,6 +56,36 @@ class ColumnView(ABC):
     """Whether terms and ranges are matched against the values."""
 
     @abstractmethod
+    def in_range(
+        self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
+    ) -> Wanted:
+        """The values of a range. Unset values are in no range, and strings neither. None leaves a side open."""
+
+    @abstractmethod
+    def any_of(self, values: Value | Sequence[Value]) -> Wanted:
+        """One of these values. Text stands for a number in a numeric column, if it is one; strings are compared
+        without case unless the field is cased."""
+
+    def like(self, pattern: TextPattern) -> Wanted:
+        """The strings that fit a pattern; nothing in a column of numbers."""
+        return NOTHING
+
+    @abstractmethod
+    def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
+        """The rows below `limit` (default: the view's) with a value that is wanted."""
+
+    @abstractmethod
+    def estimate(self, wanted: Wanted) -> int:
+        """About how many rows those are: for planning only."""
+
+    def elements(self, lids: Lids, wanted: Wanted) -> Elements:
+        """Which elements of the rows are wanted."""
+        raise InternalError(f"{type(self).__name__} is not matched by terms")
+
+    def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
+        """The numbers in the column that are wanted of these rows: in each row each once, in no order."""
+        raise InternalError(f"{type(self).__name__} is not matched by terms")
+
     def range_bitmap(
         self,
         low: Number | None,
@@ -49,25 +94,12 @@ class ColumnView(ABC):
         high_inclusive: bool = True,
         limit: int | None = None,
     ) -> Bitmap:
-        """The rows below `limit` (default: the view's) with a value in the range. Unset values are in no range.
+        """The rows with a value in the range."""
+        return self.bitmap(self.in_range(low, high, low_inclusive, high_inclusive), limit)
 
-        Strings are in no range either. None leaves a side open.
-        """
-
-    @abstractmethod
     def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
-        """The rows with one of these values. Text stands for a number in a numeric column, if it is one; strings are
-        compared without case unless the field is cased."""
-
-    @abstractmethod
-    def estimate_range(
-        self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
-    ) -> int:
-        """About how many rows the range has: for planning only."""
-
-    @abstractmethod
-    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
-        """About how many rows have one of these values."""
+        """The rows with one of these values."""
+        return self.bitmap(self.any_of(values), limit)
 
     @abstractmethod
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
@@ -144,6 +176,12 @@ class Column(ABC):
 
     @abstractmethod
     def size_bytes(self) -> int: ...
+
+
+def single_elements(found: NDArray[np.bool_]) -> Elements:
+    """The elements of single values."""
+    count = int(np.count_nonzero(found))
+    return Elements(found.astype(np.int64), np.zeros(count, np.int64), np.ones(count, np.int32))
 
 
 def empty_bitmap(limit: int) -> Bitmap:

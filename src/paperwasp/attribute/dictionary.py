@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.scanned_text import ScannedText, TextKeeper, fold
+
 
 class StringDictionary:
     """Strings to codes and back; and, unless `cased`, the codes that are equal without case."""
 
-    __slots__ = ("_cased", "_codes", "_ranks", "_strings", "_variants", "size_bytes")
+    __slots__ = ("_cased", "_codes", "_ranks", "_strings", "_text", "_variants", "orders", "size_bytes")
 
     def __init__(self, *, cased: bool = False) -> None:
         self._cased = cased
@@ -25,6 +27,9 @@ class StringDictionary:
         self._variants: dict[str, list[int]] = {}
         """Lower-cased string → the codes of its forms that are not lower case. Most strings need no entry."""
         self._ranks: NDArray[np.uint32] = np.zeros(1, np.uint32)
+        self._text = TextKeeper(cased=cased)
+        self.orders: dict[Any, Any] = {}
+        """Collation → the order of the strings in it: kept here by `attribute.string_order`."""
         self.size_bytes = 0
 
     def __len__(self) -> int:
@@ -69,6 +74,10 @@ class StringDictionary:
             self._ranks = _ranks_of([fold(value) for value in self.strings()])
         return self._ranks
 
+    def scanned(self) -> ScannedText:
+        """All strings as one text, which takes memory from when it is first asked for."""
+        return self._text.text(self._strings)
+
     def strings(self) -> list[str]:
         """All strings by code, as they are now."""
         return self._strings[:]
@@ -100,11 +109,6 @@ def freeze_strings(strings: Sequence[str]) -> Mapping[str, NDArray[Any]]:
     encoded = [value.encode("utf-8", "surrogatepass") for value in strings]
     ends = np.cumsum([len(value) for value in encoded], dtype=np.uint64)
     return {"strings": np.frombuffer(b"".join(encoded), np.uint8), "string_ends": ends}
-
-
-def fold(value: str) -> str:
-    """What two strings have in common that differ in case alone."""
-    return value.lower()
 
 
 def _ranks_of(folded: list[str]) -> NDArray[np.uint32]:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import Bitmap, ColumnView, Lids, Number, empty_bitmap
+from paperwasp.attribute.column import Bitmap, ColumnView, Elements, Lids, Number, empty_bitmap
+from paperwasp.attribute.patterns import TextPattern
 from paperwasp.attribute.string import StringView
+from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.operations import Value
@@ -46,26 +48,33 @@ class ImportedView(ColumnView):
     def is_searched(self) -> bool:  # type: ignore[override]
         return self.parent.is_searched
 
-    def range_bitmap(
-        self,
-        low: Number | None,
-        high: Number | None,
-        low_inclusive: bool = True,
-        high_inclusive: bool = True,
-        limit: int | None = None,
-    ) -> Bitmap:
-        return self._children_of(self.parent.range_bitmap(low, high, low_inclusive, high_inclusive), limit)
-
-    def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
-        return self._children_of(self.parent.equal_bitmap(values), limit)
-
-    def estimate_range(
+    def in_range(
         self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
-    ) -> int:
-        return self._estimate(self.parent.estimate_range(low, high, low_inclusive, high_inclusive))
+    ) -> Wanted:
+        return self.parent.in_range(low, high, low_inclusive, high_inclusive)
 
-    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
-        return self._estimate(self.parent.estimate_equal(values))
+    def any_of(self, values: Value | Sequence[Value]) -> Wanted:
+        return self.parent.any_of(values)
+
+    def like(self, pattern: TextPattern) -> Wanted:
+        return self.parent.like(pattern)
+
+    def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
+        return self.children_of(self.parent.bitmap(wanted), limit)
+
+    def estimate(self, wanted: Wanted) -> int:
+        return self._estimate(self.parent.estimate(wanted))
+
+    def elements(self, lids: Lids, wanted: Wanted) -> Elements:
+        parents, is_there = self.parents(lids)
+        found = self.parent.elements(parents[is_there], wanted)
+        counts = np.zeros(len(lids), np.int64)
+        counts[is_there] = found.counts
+        return found._replace(counts=counts)
+
+    def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
+        parents, is_there = self.parents(lids)
+        return self.parent.values_at(parents[is_there], wanted)
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
         return self._mapped(lids, self.parent.as_float64, np.nan)
@@ -111,7 +120,7 @@ class ImportedView(ColumnView):
         values[is_there] = found
         return values
 
-    def _children_of(self, parents: Bitmap, limit: int | None) -> Bitmap:
+    def children_of(self, parents: Bitmap, limit: int | None) -> Bitmap:
         """The children of these parents: a table by code, then each child's code is looked up in it."""
         limit = self.limit if limit is None else limit
         bitmap = empty_bitmap(limit)

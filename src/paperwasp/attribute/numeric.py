@@ -14,10 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import Bounds, bounds_of, number_of
-from paperwasp.attribute.column import Arrays, Bitmap, Column, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
+from paperwasp.attribute.column import (
+    Arrays,
+    Bitmap,
+    Column,
+    ColumnView,
+    Elements,
+    Frozen,
+    Lids,
+    Number,
+    as_list,
+    empty_bitmap,
+    single_elements,
+)
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.posting import Posting, PostingSource
-from paperwasp.core import _core
+from paperwasp.attribute.wanted import NOTHING, InRange, Wanted, wanted_numbers
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, FLOAT16, NumericType
 
@@ -48,33 +60,34 @@ class NumericView(ColumnView):
         self.limit = len(values)
         self._posting = posting
 
-    def range_bitmap(
-        self,
-        low: Number | None,
-        high: Number | None,
-        low_inclusive: bool = True,
-        high_inclusive: bool = True,
-        limit: int | None = None,
-    ) -> Bitmap:
-        bounds = self._bounds(low, high, low_inclusive, high_inclusive)
-        limit = self.limit if limit is None else limit
-        return empty_bitmap(limit) if bounds is None else self._bitmap(bounds, limit)
+    @property
+    def data_type(self) -> NumericType:
+        return self._type
 
-    def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
-        limit = self.limit if limit is None else limit
-        bitmap = empty_bitmap(limit)
-        for bounds in self._points(values):
-            bitmap |= self._bitmap(bounds, limit)
-        return bitmap
-
-    def estimate_range(
+    def in_range(
         self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
-    ) -> int:
-        bounds = self._bounds(low, high, low_inclusive, high_inclusive)
-        return 0 if bounds is None else self._estimate(bounds)
+    ) -> Wanted:
+        bounds = bounds_of(self._type, low, high, low_inclusive, high_inclusive)
+        if bounds is not None and self._type == BOOL and bounds.low == 0:
+            bounds = Bounds(-1, bounds.high)
+        return NOTHING if bounds is None else InRange(bounds)
 
-    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
-        return min(self.limit, sum(self._estimate(bounds) for bounds in self._points(values)))
+    def any_of(self, values: Value | Sequence[Value]) -> Wanted:
+        return numbers_wanted(values, self._type, self.values.dtype)
+
+    def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
+        return single_bitmap(self.values, wanted, self._posting, self.limit if limit is None else limit)
+
+    def estimate(self, wanted: Wanted) -> int:
+        return single_estimate(self.values, wanted, self._posting)
+
+    def elements(self, lids: Lids, wanted: Wanted) -> Elements:
+        return single_elements(wanted.among(self.values[lids]))
+
+    def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
+        values = self.values[lids]
+        found: NDArray[Any] = values[wanted.among(values)]
+        return found
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
         values = self.values[lids]
@@ -118,30 +131,6 @@ class NumericView(ColumnView):
     def _unset(self, values: NDArray[Any]) -> list[bool]:
         unset = np.isnan(values) if self._type.low is None else values == self._type.low
         return list(unset.tolist())
-
-    def _bounds(self, low: Number | None, high: Number | None, *inclusive: bool) -> Bounds | None:
-        bounds = bounds_of(self._type, low, high, *inclusive)
-        if bounds is not None and self._type == BOOL and bounds.low == 0:
-            return Bounds(-1, bounds.high)
-        return bounds
-
-    def _points(self, values: Value | Sequence[Value]) -> list[Bounds]:
-        """The bounds of each value that is a number of this type."""
-        found = (number_in(value, self._type) for value in as_list(values))
-        points = (self._bounds(number, number, True, True) for number in found if number is not None)
-        return [point for point in points if point is not None]
-
-    def _bitmap(self, bounds: Bounds, limit: int) -> Bitmap:
-        if self._posting is not None and (bitmap := self._posting.bitmap(self.values[:limit], bounds)) is not None:
-            return bitmap
-        bitmap = np.empty((limit + 63) // 64, np.uint64)
-        _core.range_bitmap(self.values[:limit], bounds.low, bounds.high, bitmap)
-        return bitmap
-
-    def _estimate(self, bounds: Bounds) -> int:
-        if self._posting is not None and (count := self._posting.estimate(self.values, bounds)) is not None:
-            return count
-        return estimate_rows(self.values, self.limit, bounds)
 
 
 class NumericColumn(Column):
@@ -204,11 +193,60 @@ def number_in(value: Value, data_type: NumericType) -> Number | None:
     return int(value) if isinstance(value, bool) else value
 
 
-def estimate_rows(values: NDArray[Any], rows: int, bounds: Bounds) -> int:
-    """From a sample: how many of `rows` are in the range. `values` may have more or fewer elements than there are
+def numbers_wanted(
+    values: Value | Sequence[Value], data_type: NumericType, dtype: np.dtype[Any], *, skip_unset: bool = True
+) -> Wanted:
+    """Those of some values that are numbers of this type, in a column of `dtype`."""
+    listed = as_list(values)
+    if len(listed) > 1 and data_type.low is not None and all(type(value) is int for value in listed):
+        return wanted_numbers(_integers(listed, data_type, dtype, skip_unset))
+    found = (number_in(value, data_type) for value in listed)
+    points = (bounds_of(data_type, number, number, skip_unset=skip_unset) for number in found if number is not None)
+    numbers = {point.low for point in points if point is not None}
+    if data_type == BOOL and 0 in numbers:
+        numbers.add(unset_of(data_type))
+    return wanted_numbers(np.array(list(numbers), dtype))
+
+
+def _integers(listed: list[Any], data_type: NumericType, dtype: np.dtype[Any], skip_unset: bool) -> NDArray[Any]:
+    """Many integers at once: those that the type has."""
+    assert data_type.low is not None and data_type.high is not None
+    least = data_type.low + (skip_unset and data_type != BOOL)
+    try:
+        numbers = np.array(listed, np.int64)
+    except OverflowError:
+        numbers = np.array([number for number in listed if least <= number <= data_type.high], np.int64)
+    numbers = np.unique(numbers[(numbers >= least) & (numbers <= data_type.high)])
+    if data_type == BOOL and 0 in numbers:
+        numbers = np.append(numbers, unset_of(data_type))
+    return numbers.astype(dtype)
+
+
+def single_bitmap(values: NDArray[Any], wanted: Wanted, posting: Posting | None, limit: int) -> Bitmap:
+    """The rows below `limit` of a column with one value a row."""
+    if wanted is NOTHING:
+        return empty_bitmap(limit)
+    if posting is not None and (found := posting.bitmap(values[:limit], wanted)) is not None:
+        return found
+    bitmap = np.empty((limit + 63) // 64, np.uint64)
+    wanted.fill(values[:limit], bitmap)
+    return bitmap
+
+
+def single_estimate(values: NDArray[Any], wanted: Wanted, posting: Posting | None) -> int:
+    """About how many rows are wanted."""
+    if wanted is NOTHING:
+        return 0
+    if posting is not None and (count := posting.estimate(values, wanted)) is not None:
+        return count
+    return estimate_rows(values, len(values), wanted)
+
+
+def estimate_rows(values: NDArray[Any], rows: int, wanted: Wanted) -> int:
+    """From a sample: how many of `rows` have what is wanted. `values` may have more or fewer elements than there are
     rows."""
-    if len(values) == 0:
+    if len(values) == 0 or wanted is NOTHING:
         return 0
     sample = values[:: max(1, len(values) // _SAMPLE_ROWS)]
-    found = np.count_nonzero((sample >= bounds.low) & (sample <= bounds.high))
+    found = np.count_nonzero(wanted.among(sample))
     return min(rows, int(np.ceil(found * len(values) / len(sample))))

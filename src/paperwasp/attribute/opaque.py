@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import Bitmap, ColumnView, Lids, Number
+from paperwasp.attribute.column import Bitmap, ColumnView, Lids, Number, empty_bitmap
+from paperwasp.attribute.patterns import TextPattern
+from paperwasp.attribute.wanted import Wanted
 from paperwasp.document.operations import Value
 from paperwasp.errors import InvalidQuery
 
@@ -23,25 +25,21 @@ class OpaqueView(ColumnView):
 
     is_searched = False
 
-    def range_bitmap(
-        self,
-        low: Number | None,
-        high: Number | None,
-        low_inclusive: bool = True,
-        high_inclusive: bool = True,
-        limit: int | None = None,
-    ) -> Bitmap:
+    def in_range(
+        self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
+    ) -> Wanted:
         raise InvalidQuery("An attribute of this type has no ranges")
 
-    def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
+    def any_of(self, values: Value | Sequence[Value]) -> Wanted:
         raise InvalidQuery("An attribute of this type is not matched by terms")
 
-    def estimate_range(
-        self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
-    ) -> int:
-        return 0
+    def like(self, pattern: TextPattern) -> Wanted:
+        raise InvalidQuery("An attribute of this type is not matched by terms")
 
-    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
+    def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
+        return empty_bitmap(self.limit if limit is None else limit)
+
+    def estimate(self, wanted: Wanted) -> int:
         return 0
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.bounds import Bounds
 from paperwasp.attribute.column import Bitmap, bitmap_of
+from paperwasp.attribute.rows import spread
+from paperwasp.attribute.wanted import Wanted
 
 _SMALLEST_COLUMN = 4096
 """Rows below which reading the whole column is faster than any posting."""
@@ -70,29 +71,28 @@ class Posting:
         self._changes = source.changes
         self._changes_seen = len(source.changes)
 
-    def bitmap(self, values: NDArray[Any], bounds: Bounds) -> Bitmap | None:
-        """The rows in the range, or None where reading the column is the better way."""
+    def bitmap(self, values: NDArray[Any], wanted: Wanted) -> Bitmap | None:
+        """The rows that are wanted, or None where reading the column is the better way."""
         picture = self._picture(values)
         if picture is None:
             return None
-        start, end = _span(picture, bounds)
-        if end - start > len(values) * _SELECTIVE_SHARE:
+        starts, lengths = _spans(picture, wanted)
+        if int(lengths.sum()) > len(values) * _SELECTIVE_SHARE:
             return None
         changed = np.array(picture.changes[picture.changes_from :], np.uint32)
-        tail = picture.length + np.flatnonzero(_inside(values[picture.length :], bounds))
-        candidates = np.concatenate((picture.lids[start:end], changed))
+        tail = picture.length + np.flatnonzero(wanted.among(values[picture.length :]))
+        candidates = np.concatenate((picture.lids[spread(starts, lengths)], changed))
         candidates = candidates[candidates < len(values)]
-        found = candidates[_inside(values[candidates], bounds)]
+        found = candidates[wanted.among(values[candidates])]
         return bitmap_of(np.concatenate((found, tail)), len(values))
 
-    def estimate(self, values: NDArray[Any], bounds: Bounds) -> int | None:
+    def estimate(self, values: NDArray[Any], wanted: Wanted) -> int | None:
         picture = self._picture(values)
         if picture is None:
             return None
-        start, end = _span(picture, bounds)
+        found = int(_spans(picture, wanted)[1].sum())
         tail = len(values) - min(picture.length, len(values))
-        share = (end - start) / max(1, picture.length)
-        return min(len(values), int(end - start + share * tail))
+        return min(len(values), int(found + found / max(1, picture.length) * tail))
 
     def _picture(self, values: NDArray[Any]) -> _Picture | None:
         if len(values) < _SMALLEST_COLUMN:
@@ -111,14 +111,9 @@ class Posting:
         return _Picture(copy[order], order, len(copy), self._changes, self._changes_seen)
 
 
-def _span(picture: _Picture, bounds: Bounds) -> tuple[int, int]:
-    """Where the range stands among the sorted values (NaN is sorted last, beyond any range)."""
-    kind = picture.values.dtype.type
-    start = int(np.searchsorted(picture.values, kind(bounds.low), "left"))
-    end = int(np.searchsorted(picture.values, kind(bounds.high), "right"))
-    return start, max(start, end)
-
-
-def _inside(values: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (values >= bounds.low) & (values <= bounds.high)
-    return inside
+def _spans(picture: _Picture, wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where what is wanted stands among the sorted values: starts, lengths (NaN is sorted last, beyond any range)."""
+    lows, highs = wanted.ranges(picture.values.dtype)
+    starts = np.searchsorted(picture.values, lows, "left")
+    ends = np.searchsorted(picture.values, highs, "right")
+    return starts, np.maximum(ends - starts, 0)

@@ -107,9 +107,15 @@ def split(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def places_of(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the elements of these rows stand, one row after another; and the lengths of the rows."""
     starts, lengths = split(rows)
+    return spread(starts, lengths), lengths
+
+
+def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of runs, one run after another."""
     ends = np.cumsum(lengths)
-    places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
-    return places, lengths
+    numbers: NDArray[np.int64] = np.arange(int(ends[-1]) if len(ends) else 0)
+    numbers += np.repeat(starts - (ends - lengths), lengths)
+    return numbers
 
 
 def used_elements(rows: Rows, *parts: NDArray[Any]) -> tuple[NDArray[Any], ...]:

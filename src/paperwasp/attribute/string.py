@@ -8,13 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.bounds import Bounds
-from paperwasp.attribute.column import Arrays, Bitmap, Column, ColumnView, Frozen, Lids, Number, as_list, empty_bitmap
+from paperwasp.attribute.column import (
+    Arrays,
+    Bitmap,
+    Column,
+    ColumnView,
+    Elements,
+    Frozen,
+    Lids,
+    Number,
+    as_list,
+    single_elements,
+)
 from paperwasp.attribute.dictionary import StringDictionary, freeze_strings
 from paperwasp.attribute.growable import GrowableArray
-from paperwasp.attribute.numeric import estimate_rows
+from paperwasp.attribute.numeric import single_bitmap, single_estimate
+from paperwasp.attribute.patterns import TextPattern
 from paperwasp.attribute.posting import Posting, PostingSource
-from paperwasp.core import _core
+from paperwasp.attribute.wanted import NOTHING, Wanted, wanted_codes
 from paperwasp.document.operations import Value
 
 
@@ -31,35 +42,25 @@ class StringView(ColumnView):
         self.dictionary = dictionary
         self._posting = posting
 
-    def range_bitmap(
-        self,
-        low: Number | None,
-        high: Number | None,
-        low_inclusive: bool = True,
-        high_inclusive: bool = True,
-        limit: int | None = None,
-    ) -> Bitmap:
-        return empty_bitmap(self.limit if limit is None else limit)
-
-    def equal_bitmap(self, values: Value | Sequence[Value], limit: int | None = None) -> Bitmap:
-        limit = self.limit if limit is None else limit
-        codes = codes_equal_to(self.dictionary, values)
-        if not codes:
-            return empty_bitmap(limit)
-        if len(codes) == 1:
-            return self._one_code(codes[0], limit)
-        bitmap = np.empty((limit + 63) // 64, np.uint64)
-        _core.member_bitmap(self.values[:limit], table_of(codes), bitmap)
-        return bitmap
-
-    def estimate_range(
+    def in_range(
         self, low: Number | None, high: Number | None, low_inclusive: bool = True, high_inclusive: bool = True
-    ) -> int:
-        return 0
+    ) -> Wanted:
+        return NOTHING
 
-    def estimate_equal(self, values: Value | Sequence[Value]) -> int:
-        codes = codes_equal_to(self.dictionary, values)
-        return min(self.limit, sum(self._estimate(Bounds(code, code)) for code in codes))
+    def any_of(self, values: Value | Sequence[Value]) -> Wanted:
+        return strings_wanted(self.dictionary, values)
+
+    def like(self, pattern: TextPattern) -> Wanted:
+        return strings_like(self.dictionary, pattern)
+
+    def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
+        return single_bitmap(self.values, wanted, self._posting, self.limit if limit is None else limit)
+
+    def estimate(self, wanted: Wanted) -> int:
+        return single_estimate(self.values, wanted, self._posting)
+
+    def elements(self, lids: Lids, wanted: Wanted) -> Elements:
+        return single_elements(wanted.among(self.values[lids]))
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
         return np.full(len(lids), np.nan)
@@ -80,19 +81,6 @@ class StringView(ColumnView):
 
     def gather(self, lids: Lids) -> list[Value | None]:
         return [text or None for text in self.dictionary.decode(self.values[lids].tolist())]
-
-    def _one_code(self, code: int, limit: int) -> Bitmap:
-        codes = self.values[:limit]
-        if self._posting is not None and (found := self._posting.bitmap(codes, Bounds(code, code))) is not None:
-            return found
-        bitmap = np.empty((limit + 63) // 64, np.uint64)
-        _core.range_bitmap(codes, code, code, bitmap)
-        return bitmap
-
-    def _estimate(self, bounds: Bounds) -> int:
-        if self._posting is not None and (count := self._posting.estimate(self.values, bounds)) is not None:
-            return count
-        return estimate_rows(self.values, self.limit, bounds)
 
 
 class StringColumn(Column):
@@ -142,17 +130,18 @@ class StringColumn(Column):
         return self._codes.array.nbytes + self.dictionary.size_bytes
 
 
-def codes_equal_to(dictionary: StringDictionary, values: Value | Sequence[Value]) -> list[int]:
-    """The codes of all strings equal to one of the values. A number stands for its text."""
+def strings_wanted(dictionary: StringDictionary, values: Value | Sequence[Value]) -> Wanted:
+    """All strings equal to one of the values. A number stands for its text."""
     texts = (value if isinstance(value, str) else str(value) for value in as_list(values))
-    return sorted({code for text in texts for code in dictionary.codes_equal_to(text)})
+    codes = {code for text in texts for code in dictionary.codes_equal_to(text)}
+    return wanted_codes(np.fromiter(codes, np.uint32, len(codes)))
 
 
-def table_of(codes: Sequence[int]) -> NDArray[np.uint8]:
-    """One byte per code up to the highest: 1 for those given."""
-    table = np.zeros(max(codes) + 1, np.uint8)
-    table[codes] = 1
-    return table
+def strings_like(dictionary: StringDictionary, pattern: TextPattern) -> Wanted:
+    """All strings that fit the pattern, but not the empty one: that is no value."""
+    table = pattern.fitting(dictionary.scanned())
+    table[:1] = 0
+    return wanted_codes(np.flatnonzero(table).astype(np.uint32))
 
 
 def used_codes(codes: NDArray[np.uint32], strings: list[str]) -> tuple[NDArray[np.uint32], Arrays]:

@@ -40,6 +40,9 @@ class WeightedSetView(ArrayView):
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
         return np.zeros(len(lids))
 
+    def _weights_at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
+        return self.key_weights[places]
+
     def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
         places, lengths = places_of(self.rows[lids])
         wanted = self.dictionary.find(key) if self.dictionary is not None else key

@@ -1,4 +1,4 @@
-"""The plain NumPy twins of attribute.cpp: its oracle and its documentation. Same arguments, same results."""
+"""The plain NumPy twins of attribute.cpp and value_sets.cpp: their oracle and their documentation. Same arguments, same results."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ def range_bitmap(values: NDArray[Any], low: float, high: float, bitmap: NDArray[
 def member_bitmap(codes: NDArray[np.uint32], table: NDArray[np.uint8], bitmap: NDArray[np.uint64]) -> None:
     """Rows whose code has a one in `table`."""
     _pack(_members(codes, table), bitmap)
+
+
+def set_bitmap(values: NDArray[Any], numbers: NDArray[Any], bitmap: NDArray[np.uint64]) -> None:
+    """Rows whose value is one of `numbers`, which rise."""
+    _pack(np.isin(values, numbers), bitmap)
+
+
+def array_set_bitmap(
+    values: NDArray[Any], rows: NDArray[np.uint64], numbers: NDArray[Any], bitmap: NDArray[np.uint64]
+) -> None:
+    """Rows of which at least one element is one of `numbers`."""
+    _pack(_any_of(np.isin(values, numbers), rows), bitmap)
 
 
 def array_range_bitmap(

@@ -13,6 +13,7 @@ void bind_text_scan(nb::module_& m);
 void bind_gid_map(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
+void bind_predicate(nb::module_& m);
 void bind_sorting(nb::module_& m);
 }  // namespace paperwasp
 
@@ -31,5 +32,6 @@ NB_MODULE(_core, m) {
     paperwasp::bind_gid_map(m);
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);
+    paperwasp::bind_predicate(m);
     paperwasp::bind_sorting(m);
 }

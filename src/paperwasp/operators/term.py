@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute import ColumnView
+from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace
 from paperwasp.query.items import Annotations
@@ -44,6 +46,10 @@ class FieldMatch(ABC):
         counts = (self.occurrences(lids) > 0).astype(np.uint32)
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32), np.zeros(int(counts.sum()), np.uint32)
 
+    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
+        """The weight of each of these elements: of a weighted set's key; 1 elsewhere."""
+        return np.ones(int(self.elements(lids)[0][-1]), np.int32)
+
     def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
         """What the operator itself scores: a dot product, a closeness; 0 where it has no score of its own."""
         return np.zeros(len(lids))
@@ -53,14 +59,44 @@ class FieldMatch(ABC):
         return self.frequency()
 
 
-class IndexMatch(FieldMatch):
+class PositionalMatch(FieldMatch):
+    """A match in an indexed field: it stands somewhere."""
+
+    def __init__(self, space: SearchSpace, field: str) -> None:
+        self.field = field
+        self.number = space.index.number_of((space.schema.document.name, field))
+        self._space = space
+
+    @abstractmethod
+    def positions(self, lids: Lids) -> Occurrences: ...
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        return np.diff(self.positions(lids)[0].astype(np.int32))
+
+    def elements(self, lids: Lids) -> Occurrences:
+        offsets, elements, _ = self._elements(lids)
+        return offsets, elements
+
+    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
+        return self._elements(lids)[2]
+
+    def _elements(self, lids: Lids) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32]]:
+        """(offsets[lids + 1], numbers, weights), each element of a document once."""
+        offsets, positions = self.positions(lids)
+        places = self._space.index.locate(self.number, lids, offsets, positions)
+        first = np.ones(len(positions), np.bool_)
+        first[1:] = places.elements[1:] != places.elements[:-1]
+        first[offsets[:-1][np.diff(offsets) > 0]] = True
+        before = np.concatenate([[0], np.cumsum(first)]).astype(np.uint32)
+        return before[offsets], places.elements[first], places.weights[first]
+
+
+class IndexMatch(PositionalMatch):
     """One term in an indexed field."""
 
     def __init__(self, space: SearchSpace, field: str, term: int) -> None:
-        self.field = field
+        super().__init__(space, field)
         self.term = term
-        self.number = space.index.number_of((space.schema.document.name, field))
-        self._space = space
 
     def add_to(self, bitmap: Bitmap) -> None:
         _core.match(self._space.index.reader, self.number, self.term, bitmap)
@@ -80,19 +116,13 @@ class IndexMatch(FieldMatch):
         return self._space.index.positions(self.number, self.term, lids)
 
 
-class PhraseMatch(FieldMatch):
-    """Terms next to each other in an indexed field; an occurrence stands where its first term does."""
+class FoundMatch(PositionalMatch):
+    """A match whose documents have all to be looked at to know which they are."""
 
-    def __init__(self, space: SearchSpace, field: str, terms: Sequence[int]) -> None:
-        self.field = field
-        self.terms = tuple(terms)
-        self.number = space.index.number_of((space.schema.document.name, field))
-        self._space = space
-
-    @cached_property
+    @property
+    @abstractmethod
     def found(self) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
         """(live lids, offsets[lids + 1], positions)."""
-        return self._space.index.phrase(self.number, self.terms, self._space.accept)
 
     def add_to(self, bitmap: Bitmap) -> None:
         lids = self.found[0]
@@ -126,13 +156,31 @@ class PhraseMatch(FieldMatch):
         return np.concatenate([[0], ends]).astype(np.uint32), positions[picked]
 
 
-class AttributeMatch(FieldMatch):
-    """Values of an attribute. `bitmap` is of the whole column."""
+class PhraseMatch(FoundMatch):
+    """Terms next to each other in an indexed field; an occurrence stands where its first term does."""
 
-    def __init__(self, space: SearchSpace, field: str, bitmap: Bitmap) -> None:
+    def __init__(self, space: SearchSpace, field: str, terms: Sequence[int]) -> None:
+        super().__init__(space, field)
+        self.terms = tuple(terms)
+
+    @cached_property
+    def found(self) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
+        return self._space.index.phrase(self.number, self.terms, self._space.accept)
+
+
+class AttributeMatch(FieldMatch):
+    """Values of an attribute."""
+
+    def __init__(self, space: SearchSpace, field: str, column: ColumnView, wanted: Wanted) -> None:
         self.field = field
+        self.column = column
+        self.wanted = wanted
         self._space = space
-        self._bitmap = bitmap
+
+    @cached_property
+    def _bitmap(self) -> Bitmap:
+        """Of the whole column: what is asked of it is asked again."""
+        return self.column.bitmap(self.wanted, self._space.limit)
 
     def add_to(self, bitmap: Bitmap) -> None:
         bitmap |= self._bitmap
@@ -140,9 +188,24 @@ class AttributeMatch(FieldMatch):
     def frequency(self) -> int:
         return _core.bitmap_count(self._bitmap, self._space.accept)
 
+    def estimate(self) -> int:
+        return min(self._space.documents, self.column.estimate(self.wanted))
+
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
-        bits: NDArray[np.uint64] = self._bitmap[lids >> 6] >> (lids & 63).astype(np.uint64)
-        return (bits & np.uint64(1)).astype(np.int32)
+        return bits_of(self._bitmap, lids).astype(np.int32)
+
+    def elements(self, lids: Lids) -> Occurrences:
+        found = self.column.elements(lids, self.wanted)
+        return np.concatenate([[0], np.cumsum(found.counts)]).astype(np.uint32), found.numbers.astype(np.uint32)
+
+    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
+        return self.column.elements(lids, self.wanted).weights
+
+
+def bits_of(bitmap: Bitmap, lids: Lids) -> NDArray[np.bool_]:
+    """Whether a bitmap has each of some lids."""
+    bits: NDArray[np.uint64] = bitmap[lids >> 6] >> (lids & 63).astype(np.uint64)
+    return (bits & np.uint64(1)).astype(np.bool_)
 
 
 class TermOperator(Operator):

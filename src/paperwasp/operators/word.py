@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics import TextProfile, query_terms
+from paperwasp.operators.attribute_terms import word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.constants import FalseOperator, TrueOperator
-from paperwasp.operators.term import AttributeMatch, FieldMatch, IndexMatch, PhraseMatch, TermOperator
+from paperwasp.operators.term import FieldMatch, IndexMatch, PhraseMatch, TermOperator
 from paperwasp.query import Annotations, PhraseItem, TermItem, WordItem
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
@@ -43,7 +44,7 @@ def _plan_text(item: TermItem, words: tuple[str, ...], space: SearchSpace) -> Op
             length = max(length, len(terms))
             matches.extend(match_terms(space, field, terms))
         elif (column := space.column(field)) is not None and len(words) == 1:
-            matches.append(AttributeMatch(space, field.name, column.equal_bitmap(words[0], space.limit)))
+            matches.append(word_match(space, field, column, words[0]))
     return TermOperator(space, matches, item.annotations, length)
 
 

@@ -1,0 +1,133 @@
+"""Patterns that strings of a column fit: beginnings, ends, parts, regular expressions, misspellings.
+
+A pattern looks once at each distinct string (`attribute.scanned_text`), however many rows have it. Strings are compared
+without case unless the column is cased: both the strings and the pattern are in lower case then.
+
+Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains and #matches
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import re2
+from numpy.typing import NDArray
+
+from paperwasp import limits
+from paperwasp.attribute.scanned_text import SEPARATOR, ScannedText, fold
+from paperwasp.core import _core
+from paperwasp.errors import InvalidQuery
+
+Table = NDArray[np.uint8]
+"""A byte for each code: 1 where the string fits."""
+
+
+class TextPattern(ABC):
+    """What is asked of a string."""
+
+    @abstractmethod
+    def fitting(self, text: ScannedText) -> Table:
+        """Which strings fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartPattern(TextPattern):
+    """Strings that begin with, end with, or have in them a text."""
+
+    place: Literal["prefix", "suffix", "substring"]
+    part: str
+
+    def fitting(self, text: ScannedText) -> Table:
+        table = np.zeros(len(text.ends), np.uint8)
+        part = self.part if text.cased else fold(self.part)
+        kernel = {"prefix": _core.texts_beginning, "suffix": _core.texts_ending, "substring": _core.texts_having}
+        kernel[self.place](text.content, text.ends, encoded(part), table)
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyPattern(TextPattern):
+    """Strings at most `max_edits` insertions, deletions and substitutions of characters away from a word.
+
+    `prefix`: strings some beginning of which is. The first `prefix_length` characters must be the same.
+    """
+
+    word: str
+    max_edits: int
+    prefix_length: int
+    prefix: bool
+
+    def fitting(self, text: ScannedText) -> Table:
+        word = self.word if text.cased else fold(self.word)
+        if len(word) > limits.FUZZY_CHARACTERS:
+            raise InvalidQuery(f"A fuzzy term has at most {limits.FUZZY_CHARACTERS} characters, not {len(word)}")
+        table = np.zeros(len(text.ends), np.uint8)
+        characters = np.array([ord(character) for character in word], np.uint32)
+        most = min(max(self.max_edits, 0), _MOST_EDITS)
+        same = min(max(self.prefix_length, 0), _MOST_EDITS)
+        _core.texts_near(text.content, text.ends, characters, most, same, self.prefix, table)
+        return table
+
+
+_MOST_EDITS: Final = 2**30
+"""More than any string has characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegexPattern(TextPattern):
+    """Strings in which an expression of RE2's syntax is found.
+
+    All strings are looked through as one text, between them a byte that nothing in an expression matches, so that RE2
+    finds those that fit without being called for those that do not. `^` and `$` mean the ends of lines there, and a
+    separator has a line's end on either side: what touches one, or a string of several lines, is looked at by itself.
+    """
+
+    expression: str
+
+    def fitting(self, text: ScannedText) -> Table:
+        one = compiled(self.expression, text.cased)
+        table = np.zeros(len(text.ends), np.uint8)
+        if _ALONE.search(self.expression):
+            for code in range(len(text.ends)):
+                table[code] = one.search(text.one(code)) is not None
+            return table
+        every = compiled(f"(?m)(?:{self.expression})[^\\n]*", text.cased)
+        spans = np.array([match.span() for match in every.finditer(text.content)], np.int64).reshape(-1, 2)
+        codes = np.searchsorted(text.ends, np.maximum(spans[:, 0], len(SEPARATOR)), "left")
+        codes = np.minimum(codes, len(text.ends) - 1)
+        table[codes] = 1
+        inside = (spans[:, 0] >= text.starts[codes]) & (spans[:, 1] <= text.ends[codes].astype(np.int64))
+        doubtful = np.union1d(codes[~inside], np.minimum(codes[~inside] + 1, len(text.ends) - 1))
+        for code in np.union1d(doubtful, codes[text.has_lines[codes]]).tolist():
+            table[code] = one.search(text.one(code)) is not None
+        return table
+
+
+_ALONE: Final = re.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
+"""What in an expression may mean something else within a longer text."""
+
+
+def compiled(expression: str, cased: bool) -> Any:
+    """The expression, ready to search bytes. Errors: InvalidQuery."""
+    options = re2.Options()
+    options.max_mem = limits.QUERY_PATTERN_BYTES
+    options.log_errors = False
+    options.case_sensitive = cased
+    try:
+        return re2.compile(encoded(expression), options)
+    except re2.error as error:
+        raise InvalidQuery(f"{expression!r} is no regular expression: {_message(error)}") from None
+
+
+def _message(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+
+
+def encoded(text: str) -> bytes:
+    """As a dictionary's text is kept."""
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,64 @@
+// Filling bitmaps from a test of each row. Bitmap: bit (row & 63) of word (row >> 6), (rows + 63) / 64 words, written whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "clones.hpp"
+
+namespace paperwasp {
+
+// Sixty-four bytes that are 0 or 1 to the bits of a word, the first byte lowest.
+PAPERWASP_INLINE uint64_t pack64(const uint8_t* flags) {
+    uint64_t word = 0;
+#ifdef __SSE2__
+    for (int i = 0; i < 4; ++i) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(flags + 16 * i));
+        word |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(_mm_slli_epi64(bytes, 7)))) << (16 * i);
+    }
+#else
+    for (int i = 0; i < 64; ++i) word |= static_cast<uint64_t>(flags[i]) << i;
+#endif
+    return word;
+}
+
+inline void check_bitmap(size_t words, size_t rows) {
+    if (words != (rows + 63) / 64) throw std::invalid_argument("bitmap has " + std::to_string(words) + " words for " + std::to_string(rows) + " rows");
+}
+
+// The test is inlined into a loop over 64 rows that vectorizes where it can.
+template <typename Test>
+PAPERWASP_INLINE void fill(uint64_t* words, size_t rows, Test test) {
+    uint8_t flags[64];
+    size_t row = 0;
+    for (; row + 64 <= rows; row += 64) {
+        for (size_t i = 0; i < 64; ++i) flags[i] = test(row + i);
+        *words++ = pack64(flags);
+    }
+    if (row < rows) {
+        uint64_t last = 0;
+        for (size_t i = 0; row + i < rows; ++i) last |= static_cast<uint64_t>(test(row + i)) << i;
+        *words = last;
+    }
+}
+
+// `rows[lid]` says where the row's elements stand: offset << 24 | length. A row that points outside of `elements` has none.
+constexpr int ROW_LENGTH_BITS = 24;
+constexpr uint64_t ROW_LENGTH_MASK = (uint64_t{1} << ROW_LENGTH_BITS) - 1;
+
+// Calls each(place) for the places of a row's elements until it returns true; whether it did.
+template <typename Each>
+PAPERWASP_INLINE bool any_element(uint64_t row, size_t elements, Each each) {
+    const uint64_t start = row >> ROW_LENGTH_BITS, end = start + (row & ROW_LENGTH_MASK);
+    if (end > elements) return false;
+    for (uint64_t i = start; i < end; ++i)
+        if (each(i)) return true;
+    return false;
+}
+
+}  // namespace paperwasp
