@@ -47,6 +47,8 @@ class PrunedHits:
 
     lids: NDArray[np.uint32]
     scores: NDArray[np.float64]
+    lists: int
+    """How many lists of postings the kernel read."""
     exact: bool
     """Whether the scores are the rank program's own."""
     total_count: int
@@ -67,6 +69,8 @@ def shape_of(operator: Operator, weights: Mapping[str, float]) -> Shape | None:
 
 
 def _and_shape(operator: AndOperator, weights: Mapping[str, float]) -> Shape | None:
+    if operator.targets_hits:  # it must look for them among what all others match, words too
+        return None
     scoring = [child for child in operator.children if _scores(child, weights)]
     filters = tuple(child for child in operator.children if not _scores(child, weights))
     if len(scoring) == 1:
@@ -135,24 +139,24 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         return None
     # Two summands give the same sum in any order; more might not.
     exact = len(weights) <= 2 and set(weights.values()) == {1.0}
-    return PrunedHits(lids, scores, exact, found)
+    return PrunedHits(lids, scores, len(lists.terms), exact, found)
 
 
 def _count_any(shape: Shape, space: SearchSpace, accept: Bitmap) -> int:
     matches = [match for term in shape.terms for match in term.matches]
     words = [match for match in matches if isinstance(match, IndexMatch)]
     if len(words) < len(matches):  # attributes, in fields that do not count for the score
-        return _core.bitmap_count(OrOperator(shape.terms).bitmap(), accept)
+        return _core.bitmap_count(OrOperator(space, shape.terms).bitmap(), accept)
     numbers = np.array([match.number for match in words], np.uint32)
     return _core.count_any(space.index.reader, numbers, np.array([match.term for match in words], np.uint32), accept)
 
 
 def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:
     accept = space.accept
-    for operator in shape.filters:
-        accept = accept & operator.bitmap()
+    for operator in sorted(shape.filters, key=lambda operator: operator.estimate()):
+        accept = accept & operator.bitmap(accept)
     for operator in shape.excluded:
-        accept = accept & ~operator.bitmap()
+        accept = accept & ~operator.bitmap(accept)
     return accept
 
 

@@ -7,18 +7,23 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.column import bitmap_of
+from paperwasp.content.diversity import Diversifier
 from paperwasp.content.match_context import BlockContext, QuerySetting
-from paperwasp.content.messages import SortKey
+from paperwasp.content.match_phase import Limiter
 from paperwasp.content.pruning import pruned_hits
+from paperwasp.content.sorting import RELEVANCE, Level, first_hits
+from paperwasp.content.trace import QueryTrace
 from paperwasp.core import _core
 from paperwasp.features.execution import BlockEvaluator
 from paperwasp.operators import Operator
+from paperwasp.operators.base import Bitmap
 from paperwasp.ranking import CompiledProfile, Program
 
 BLOCK_LIDS: Final = 16_384
@@ -38,7 +43,9 @@ class RankedHits:
     scores: Scores
     first_phase: Scores
     coverage: float = 1.0
-    """The share of the matches that was scored before the deadline."""
+    """The share of the documents that was searched."""
+    degraded: frozenset[str] = frozenset()
+    """Why not all: "timeout", "match-phase"."""
 
     def features(self, programs: Mapping[str, Program], places: Sequence[int]) -> list[dict[str, float]]:
         """name → value of rank features, for the hits at these places."""
@@ -64,22 +71,38 @@ class Ranker:
     profile: CompiledProfile
     setting: QuerySetting
     out_of_time: Callable[[], bool]
+    limiter: Limiter | None = None
+    """match-phase, where the profile or the query asks for it."""
+    diversifier: Diversifier | None = None
+    """Of what the second phase ranks."""
+    trace: QueryTrace | None = None
 
     def best(self, wanted: int) -> RankedHits:
         """The best `wanted` by relevance; ties: the lower lid first."""
         kept = max(wanted, self.profile.rerank_count) if self.profile.second_phase is not None else wanted
-        pruned = pruned_hits(self.operator, self.profile, self.setting, kept)
-        if pruned is not None:
-            lids, scores = pruned.lids, pruned.scores
-            if not pruned.exact:
-                lids, scores = self._rescored(lids)
-            ranked = self._ranked(pruned.total_count, lids[:kept], scores[:kept])
-        else:
-            ranked = self._exhaustive(kept)
+        ranked = self._pruned(kept) or self._exhaustive(self.matches(), kept)
         return self._second_phase(ranked, wanted) if self.profile.second_phase is not None else ranked
 
-    def _ranked(self, total_count: int, lids: Lids, scores: Scores, coverage: float = 1.0) -> RankedHits:
-        return RankedHits(self.setting, self.profile, total_count, lids, scores, scores, coverage)
+    def _pruned(self, kept: int) -> RankedHits | None:
+        if self.limiter is not None:
+            return None
+        pruned = pruned_hits(self.operator, self.profile, self.setting, kept)
+        if pruned is None:
+            return None
+        lids, scores = pruned.lids, pruned.scores
+        if not pruned.exact:
+            lids, scores = self._rescored(lids)
+        if self.trace is not None:
+            least = float(scores[kept - 1]) if 0 < kept <= len(scores) else None
+            self.trace.tag("top_k", lists=pruned.lists, wanted=kept, found=pruned.total_count, threshold=least)
+        return self._ranked(Matches(None, pruned.total_count), lids[:kept], scores[:kept])
+
+    def _ranked(self, matches: Matches, lids: Lids, scores: Scores, scored: float = 1.0) -> RankedHits:
+        """`scored`: the share of the matches that were ranked in time."""
+        degraded = matches.degraded | ({"timeout"} if scored < 1 else frozenset())
+        return RankedHits(
+            self.setting, self.profile, matches.count, lids, scores, scores, matches.coverage * scored, degraded
+        )
 
     def _rescored(self, lids: Lids) -> tuple[Lids, Scores]:
         rising = np.sort(lids)
@@ -92,25 +115,37 @@ class Ranker:
         scores = BlockEvaluator(BlockContext(self.setting, lids)).evaluate(self.profile.first_phase)
         return np.where(np.isfinite(scores), scores, -np.inf)
 
-    def matches(self) -> Lids:
-        """All documents that match, rising."""
+    def matches(self) -> Matches:
+        """All documents that match; with a match-phase, those of them that it leaves."""
         space = self.setting.space
-        return _core.bitmap_lids(self.operator.bitmap() & space.accept, space.limit)
+        bitmap = self.operator.bitmap() & space.accept
+        limited = None if self.limiter is None else self.limiter.limited(bitmap)
+        count = _core.bitmap_count(bitmap if limited is None else limited.matches, space.accept)
+        self._tell("matching", matches=count, limited=limited is not None)
+        if limited is None:
+            return Matches(bitmap, count)
+        return Matches(limited.matches, count, limited.documents / space.documents, frozenset({"match-phase"}))
 
-    def _exhaustive(self, kept: int) -> RankedHits:
-        matches = self.matches()
+    def _tell(self, phase: str, **told: object) -> None:
+        if self.trace is not None:
+            self.trace.tag(phase, **told)
+
+    def _exhaustive(self, matches: Matches, kept: int) -> RankedHits:
+        lids = matches.lids(self.setting.space.limit) if kept > 0 else np.zeros(0, np.uint32)
         best_lids, best_scores = np.zeros(0, np.uint32), np.zeros(0)
         scored = 0
-        for start in range(0, len(matches) if kept > 0 else 0, BLOCK_LIDS):
+        for start in range(0, len(lids), BLOCK_LIDS):
             if start > 0 and self.out_of_time():
-                return self._ranked(scored, best_lids, best_scores, scored / len(matches))
-            block = matches[start : start + BLOCK_LIDS]
+                counted = replace(matches, count=scored)
+                return self._ranked(counted, best_lids, best_scores, scored / len(lids))
+            block = lids[start : start + BLOCK_LIDS]
             scored += len(block)
-            lids, scores = self._above_drop_limit(block, self._first_phase(block))
+            near, scores = self._above_drop_limit(block, self._first_phase(block))
             best_lids, best_scores = _best_of(
-                np.concatenate([best_lids, lids]), np.concatenate([best_scores, scores]), kept
+                np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
             )
-        return self._ranked(len(matches), best_lids, best_scores)
+        self._tell("first_phase", scored=scored, kept=len(best_lids))
+        return self._ranked(matches, best_lids, best_scores)
 
     def _above_drop_limit(self, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
         limit = self.profile.rank_score_drop_limit
@@ -120,54 +155,100 @@ class Ranker:
         return lids[kept], scores[kept]
 
     def _second_phase(self, ranked: RankedHits, wanted: int) -> RankedHits:
-        """Ranks the best `rerank_count` anew; the others follow, below them."""
+        """Ranks the best `rerank_count` anew, or those of them that diversity leaves; the others follow, below them.
+
+        Without time for it, the hits stay as the first phase ranked them.
+        """
         assert self.profile.second_phase is not None
-        count = min(self.profile.rerank_count, len(ranked.lids))
+        if self.out_of_time():
+            hits = (ranked.lids[:wanted], ranked.scores[:wanted], ranked.first_phase[:wanted])
+            return replace(
+                ranked, lids=hits[0], scores=hits[1], first_phase=hits[2], degraded=ranked.degraded | {"timeout"}
+            )
+        ranked, count = self._diverse(ranked)
         order = np.argsort(ranked.lids[:count])
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
         context = BlockContext(self.setting, lids, {"firstPhase": first})
         scores = BlockEvaluator(context).evaluate(self.profile.second_phase)
         by_score = np.lexsort((lids, -scores))
         rest = _moved_below(ranked.first_phase[count:], first, scores)
+        if self.diversifier is not None and count > 0:
+            rest = np.minimum(rest, scores.min())
         all_lids = np.concatenate([lids[by_score], ranked.lids[count:]])
         all_scores = np.concatenate([scores[by_score], rest])
         all_first = np.concatenate([first[by_score], ranked.first_phase[count:]])
         if (limit := self.profile.second_phase_rank_score_drop_limit) is not None:
             kept = all_scores > limit
             all_lids, all_scores, all_first = all_lids[kept], all_scores[kept], all_first[kept]
-        return RankedHits(
-            self.setting, self.profile, ranked.total_count,
-            all_lids[:wanted], all_scores[:wanted], all_first[:wanted], ranked.coverage,
-        )  # fmt: skip
+        self._tell("second_phase", reranked=count)
+        return replace(ranked, lids=all_lids[:wanted], scores=all_scores[:wanted], first_phase=all_first[:wanted])
 
-    def sorted_by(self, keys: Sequence[SortKey], wanted: int) -> RankedHits:
-        """The first `wanted` in the order of the keys; ties: the lower lid first.
+    def _diverse(self, ranked: RankedHits) -> tuple[RankedHits, int]:
+        """The hits with those first that the second phase ranks, and how many these are."""
+        count = min(self.profile.rerank_count, len(ranked.lids))
+        if self.diversifier is None or count == 0:
+            return ranked, count
+        chosen = np.zeros(len(ranked.lids), np.bool_)
+        chosen[:count] = self.diversifier.chosen(
+            ranked.lids[:count], self.profile.rerank_count, self.diversifier.min_groups
+        )
+        order = np.argsort(~chosen, kind="stable")
+        turned = replace(
+            ranked, lids=ranked.lids[order], scores=ranked.scores[order], first_phase=ranked.first_phase[order]
+        )
+        return turned, int(np.count_nonzero(chosen))
 
-        An attribute that this document type does not have is unset in all its documents.
+    def sorted_by(self, levels: Sequence[Level], wanted: int) -> RankedHits:
+        """The first `wanted` in the order of the levels; ties: the lower lid first.
+
+        Documents are only ranked where `[relevance]` is among them; else the relevance of all is 0.
         """
-        lids = self.matches()
-        by_relevance = any(key.field == "[relevance]" for key in keys)
-        scores = self._all_scores(lids) if by_relevance else np.zeros(len(lids))
-        order = np.arange(len(lids))
-        for key in reversed(keys):
-            column = self.setting.sorting_column(key.field)
-            if key.field == "[relevance]":
-                order = order[stable_order(scores[order], bool(key.descending))]
-            elif column is not None:
-                order = order[stable_order(column.sort_keys(lids)[order], bool(key.descending))]
-        order = order[:wanted]
-        return self._ranked(len(lids), lids[order], scores[order])
+        matches = self.matches()
+        limit = self.setting.space.limit
+        if not any(level.field == RELEVANCE for level in levels):
+            lids = first_hits(levels, matches.needed, limit, wanted, lambda lids: np.zeros(len(lids)))
+            self._tell("sorting", levels=len(levels))
+            zeros = np.zeros(len(lids))
+            first = (
+                self._first_phase_of(lids) if self.profile.match_features or self.profile.summary_features else zeros
+            )
+            return replace(self._ranked(matches, lids, zeros), first_phase=first)
+        ranked = self._exhaustive(matches, matches.count)
+        if self.profile.second_phase is not None:
+            ranked = self._second_phase(ranked, matches.count)
+        rising = np.argsort(ranked.lids)
+        known, scores = ranked.lids[rising], ranked.scores[rising]
+        bitmap = bitmap_of(known, limit)
+        lids = first_hits(levels, bitmap, limit, wanted, lambda lids: scores[np.searchsorted(known, lids)])
+        self._tell("sorting", levels=len(levels))
+        places = rising[np.searchsorted(known, lids)]
+        return replace(ranked, lids=lids, scores=ranked.scores[places], first_phase=ranked.first_phase[places])
 
-    def _all_scores(self, lids: Lids) -> Scores:
-        blocks = [self._first_phase(lids[i : i + BLOCK_LIDS]) for i in range(0, len(lids), BLOCK_LIDS)]
-        return np.concatenate(blocks) if blocks else np.zeros(0)
+    def _first_phase_of(self, lids: Lids) -> Scores:
+        """The first phase's scores of lids in any order."""
+        order = np.argsort(lids)
+        scores = np.empty(len(lids))
+        scores[order] = self._first_phase(lids[order])
+        return scores
 
 
-def stable_order(values: NDArray[Any], descending: bool) -> NDArray[np.intp]:
-    """The order that sorts `values`, equal ones as they were."""
-    if not descending:
-        return np.argsort(values, kind="stable")
-    return len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
+@dataclass(frozen=True, eq=False, slots=True)
+class Matches:
+    """What matched. `bitmap` None: it was not made, since the best hits were found without it."""
+
+    bitmap: Bitmap | None
+    count: int
+    coverage: float = 1.0
+    degraded: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def needed(self) -> Bitmap:
+        assert self.bitmap is not None
+        return self.bitmap
+
+    def lids(self, limit: int) -> Lids:
+        """Rising."""
+        return _core.bitmap_lids(self.needed, limit)
 
 
 def _best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:

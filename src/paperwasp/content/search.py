@@ -6,27 +6,32 @@ May run in any thread, beside the writer: a view never changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cmp_to_key
+from dataclasses import replace
 from itertools import starmap
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from paperwasp.attribute.sort_order import PortableKey
+from paperwasp.content.diversity import diversifier_of
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.match_context import QuerySetting, QueryTerms
-from paperwasp.content.messages import Hit, SearchRequest, SearchResponse, SortKey
+from paperwasp.content.match_phase import limiter_of
+from paperwasp.content.messages import Hit, RankingOverride, SearchRequest, SearchResponse
+from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
+from paperwasp.content.sorting import levels_of
 from paperwasp.content.summary import SummaryWriter, summary_writer
+from paperwasp.content.trace import QueryTrace
 from paperwasp.content.view import View
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.features.compile import compile_profile
 from paperwasp.operators import SearchSpace, plan
+from paperwasp.operators.base import OutOfTime
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import StoredDocument
-
-UNRANKED: Final = "unranked"
 
 
 class Profiles:
@@ -54,12 +59,21 @@ class Profiles:
         self._compiled = {key: value for key, value in list(self._compiled.items()) if key in kept}
 
 
+def overridden(profile: CompiledProfile, said: RankingOverride) -> CompiledProfile:
+    """The profile with what the query says instead."""
+    changes = {name: value for name in _OVERRIDES if (value := getattr(said, name)) is not None}
+    return replace(profile, **changes) if changes else profile
+
+
+_OVERRIDES = ("keep_rank_count", "rank_score_drop_limit", "rerank_count", "second_phase_rank_score_drop_limit")
+
+
 class _Place(NamedTuple):
     """One hit before it is written: hit number `number` of `ranked`."""
 
     ranked: RankedHits
     number: int
-    keys: tuple[Any, ...]
+    keys: tuple[PortableKey, ...]
 
     @property
     def lid(self) -> int:
@@ -67,21 +81,30 @@ class _Place(NamedTuple):
 
 
 def search(view: View, request: SearchRequest, profiles: Profiles, env: Environment = SYSTEM) -> SearchResponse:
-    """The hits of `request`; raises InvalidQuery where it cannot be executed."""
+    """The hits of `request`.
+
+    Errors: InvalidQuery where it cannot be executed; Timeout where there was no time for it, and none for a part.
+    """
+    trace = QueryTrace(env, request.trace_level, request.explain_level) if request.trace_level > 0 else None
+    clock = QueryClock(request, env)
     wanted = request.offset + request.hits
-    if 0 < request.deadline_ns <= env.monotonic_ns():
-        raise Timeout("no time was left to search")
-    ranked = [_rank(space, request, profiles, env, wanted) for space in spaces_of(view, request)]
-    places = [place for hits in ranked for place in _places(hits, request.order_by)]
+    ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces_of(view, request)]
+    places = [place for hits in ranked for place in _places(hits, request)]
     if len(ranked) > 1:
-        places.sort(key=_sort_key(request.order_by))
-    coverage = _coverage(ranked)
+        places.sort(key=_by_keys if request.order_by else _by_relevance)
+    hits = tuple(_write(view, request, places[request.offset : wanted]))
+    degraded = frozenset[str]().union(*(hits.degraded for hits in ranked))
+    if "timeout" in degraded and not request.soft_timeout:
+        raise Timeout("the time was over before all documents were searched, and there is no soft timeout")
+    if trace is not None:
+        trace.event("Complete query execution: hits are written")
     return SearchResponse(
         total_count=sum(hits.total_count for hits in ranked),
         documents=sum(hits.setting.space.documents for hits in ranked),
-        hits=tuple(_write(view, request, places[request.offset : wanted])),
-        coverage=coverage,
-        degraded=frozenset({"timeout"} if coverage < 1 else ()),
+        hits=hits,
+        coverage=_coverage(ranked),
+        trace=None if trace is None else trace.finished(),
+        degraded=degraded,
     )
 
 
@@ -98,7 +121,7 @@ def spaces_of(view: View, request: SearchRequest) -> Iterator[SearchSpace]:
         if mode == "streaming":
             raise InvalidQuery(f"Document type '{name}' has mode streaming, which is not searched yet")
         if name in view.schemas and mode == INDEX_MODE:
-            yield replace(space_of(view, name), language=request.language)
+            yield space_of(view, name)
 
 
 def space_of(view: View, name: str) -> SearchSpace:
@@ -115,64 +138,66 @@ def space_of(view: View, name: str) -> SearchSpace:
     return SearchSpace(view.schemas[name], view.limit, accept, documents, dead, view.index, columns)
 
 
-def _rank(space: SearchSpace, request: SearchRequest, profiles: Profiles, env: Environment, wanted: int) -> RankedHits:
+def _rank(
+    space: SearchSpace,
+    request: SearchRequest,
+    profiles: Profiles,
+    clock: QueryClock,
+    trace: QueryTrace | None,
+    wanted: int,
+) -> RankedHits:
+    now = clock.now_seconds if request.now_seconds is None else request.now_seconds
+    space = replace(space, inputs=request.inputs, now_seconds=now, language=request.language, check_time=clock.check)
     operator = plan(request.tree, space)
-    profile = profiles.of(space.schema, UNRANKED if _is_unranked(request.order_by) else request.rank_profile)
+    schema = space.schema
+    profile = overridden(profiles.of(schema, request.rank_profile), request.ranking)
     setting = QuerySetting(
         space,
         QueryTerms.of(operator, space),
         {**profile.inputs, **_numbers(request.inputs)},
         {**profile.properties, **request.rank_properties},
-        env.now_seconds(),
+        space.now_seconds,
     )
-    deadline = request.deadline_ns
-    ranker = Ranker(operator, profile, setting, lambda: deadline > 0 and env.monotonic_ns() > deadline)
-    return ranker.sorted_by(request.order_by, wanted) if request.order_by else ranker.best(wanted)
+    declared = schema.rank_profiles[profile.name]
+    ranker = Ranker(
+        operator,
+        profile,
+        setting,
+        clock.is_over,
+        limiter_of(declared, request.match_phase, request.tree, space),
+        diversifier_of(declared.diversity, request.match_phase.diversity, space) if profile.second_phase else None,
+        trace,
+    )
+    if trace is not None:
+        trace.tag("query_setup", document_type=schema.document.name, documents=space.documents, profile=profile.name)
+        if trace.tells_plan:
+            trace.tag("query_execution_plan", optimized=trace.explain(operator, space))
+    levels = levels_of(request.order_by, space, request.language)
+    try:
+        return ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
+    except OutOfTime:
+        nothing = np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)
+        return RankedHits(setting, profile, 0, *nothing, coverage=0.0, degraded=frozenset({"timeout"}))
 
 
 def _numbers(inputs: Mapping[str, object]) -> dict[str, float]:
     return {name: float(value) for name, value in inputs.items() if isinstance(value, int | float)}
 
 
-def _is_unranked(keys: tuple[SortKey, ...]) -> bool:
-    return bool(keys) and not any(key.field == "[relevance]" for key in keys)
-
-
-def _places(hits: RankedHits, keys: tuple[SortKey, ...]) -> Iterator[_Place]:
-    columns: list[list[Any]] = []
-    for key in keys:
-        column = hits.setting.sorting_column(key.field)
-        if key.field == "[relevance]":
-            columns.append(hits.scores.tolist())
-        else:
-            columns.append(column.gather(hits.lids) if column is not None else [None] * len(hits.lids))
-    rows = list(zip(*columns, strict=True)) if keys else [()] * len(hits.lids)
+def _places(hits: RankedHits, request: SearchRequest) -> Iterator[_Place]:
+    """The hits of one type; with what sorts them among others, if the query sorts."""
+    levels = levels_of(request.order_by, hits.setting.space, request.language)
+    columns = [level.portable_keys(hits.lids, hits.scores) for level in levels]
+    rows = list(zip(*columns, strict=True)) if columns else [()] * len(hits.lids)
     return starmap(_Place, ((hits, number, row) for number, row in enumerate(rows)))
 
 
-def _sort_key(keys: tuple[SortKey, ...]) -> Any:
-    """Orders hits of several document types: by the keys, or by falling relevance; ties by lid."""
-
-    def compare(a: _Place, b: _Place) -> int:
-        for key, left, right in zip(keys, a.keys, b.keys, strict=True):
-            if order := _compare(left, right):
-                return -order if key.descending else order
-        return a.lid - b.lid
-
-    if keys:
-        return cmp_to_key(compare)
-    return lambda place: (-float(np.nan_to_num(place.ranked.scores[place.number], nan=-np.inf)), place.lid)
+def _by_keys(place: _Place) -> tuple[object, int]:
+    return place.keys, place.lid
 
 
-def _compare(left: Any, right: Any) -> int:
-    """Unset first, then numbers, then strings without case: two document types may differ in an attribute's type."""
-    if left is None or right is None:
-        return (left is not None) - (right is not None)
-    if isinstance(left, str) != isinstance(right, str):
-        return 1 if isinstance(left, str) else -1
-    if isinstance(left, str):
-        left, right = left.lower(), right.lower()
-    return int(left > right) - int(left < right)
+def _by_relevance(place: _Place) -> tuple[float, int]:
+    return -float(np.nan_to_num(place.ranked.scores[place.number], nan=-np.inf)), place.lid
 
 
 def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator[Hit]:
@@ -190,6 +215,9 @@ def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator
             document_type=place.ranked.setting.space.schema.document.name,
             document_id=document.id if document else "",
             relevance=float(place.ranked.scores[place.number]),
+            sort_keys=place.keys or None,
+            attributes=_attributes(request, place) if request.prefetch else None,
+            lid=place.lid,
             fields=_fields(writer, view, document, place.lid),
             match_features=matched or None,
             summary_features=summarized or None,
@@ -213,6 +241,11 @@ def _fields(writer: SummaryWriter, view: View, document: StoredDocument | None, 
 
 def _no_elements(field: str, lid: int) -> Sequence[int]:
     return ()
+
+
+def _attributes(request: SearchRequest, place: _Place) -> dict[str, object]:
+    columns = place.ranked.setting.space.columns
+    return {name: columns[name].get(place.lid) if name in columns else None for name in request.prefetch}
 
 
 _Features = tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]

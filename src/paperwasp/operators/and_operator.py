@@ -1,4 +1,8 @@
-"""and: documents that all children match."""
+"""and: documents that all children match.
+
+The child that matches the fewest goes first, the others look only at what is left; what looks for a number of hits
+goes last, to find them among the documents that all others match.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,24 @@ from paperwasp.query import AndItem
 class AndOperator(Operator):
     """What all of the operators below match."""
 
+    space: SearchSpace
     children: tuple[Operator, ...]
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
-        result = self.children[0].bitmap(within)
-        for child in self.children[1:]:
+        first, *others = self.order()
+        result = first.bitmap(within)
+        result &= self.space.accept if within is None else within
+        for child in others:
             if not result.any():
                 break
-            result &= child.bitmap(result if within is None else result & within)
+            self.space.check_time()
+            result &= child.bitmap(result)
         return result
+
+    def order(self) -> tuple[Operator, ...]:
+        if len(self.children) < 2:
+            return self.children
+        return tuple(sorted(self.children, key=lambda child: (child.targets_hits, child.estimate())))
 
     def estimate(self) -> int:
         return min(child.estimate() for child in self.children)
@@ -38,6 +51,7 @@ class AndOperator(Operator):
 
 @planner(AndItem)
 def plan_and(item: AndItem, space: SearchSpace) -> Operator:
-    if not item.children:
+    children = tuple(plan(child, space) for child in item.children)
+    if not children:
         return TrueOperator(space)
-    return AndOperator(tuple(plan(child, space) for child in item.children))
+    return children[0] if len(children) == 1 else AndOperator(space, children)

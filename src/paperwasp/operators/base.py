@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
-from paperwasp.errors import InvalidQuery
+from paperwasp.document.types import PREDICATE
+from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
 from paperwasp.query import Item
 from paperwasp.schema.model import Field, Schema
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
 Bitmap = NDArray[np.uint64]
 """Bit (lid & 63) of word (lid >> 6); (limit + 63) // 64 words."""
+
+
+class OutOfTime(Exception):
+    """Matching is given up: the deadline has passed."""
+
+
+def _no_clock() -> None:
+    """There is always time."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,6 +60,8 @@ class SearchSpace:
     now_seconds: float = 0.0
     language: str = ""
     """Of the query's text, as a tag; empty: English."""
+    check_time: Callable[[], None] = _no_clock
+    """Raises OutOfTime when matching must end: called between operators, and by those that take long."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)
@@ -70,7 +81,12 @@ class SearchSpace:
             raise self._not_searched(field)
         return found
 
-    def _not_searched(self, field: Field) -> InvalidQuery:
+    def _not_searched(self, field: Field) -> InvalidInput:
+        if field.type == PREDICATE:
+            return IllegalQuery(
+                f"Index '{field.name}' is predicate attribute and can only be used in conjunction with a predicate"
+                " query operator."
+            )
         return InvalidQuery(
             f"Field '{field.name}' of type '{field.type}' in schema '{self.schema.name}' is not searched yet"
         )
@@ -94,6 +110,15 @@ class Operator(ABC):
     def children_of(self) -> tuple[Operator, ...]:
         """The operators below."""
         return ()
+
+    def order(self) -> tuple[Operator, ...]:
+        """Those of the operators below that are run, in the order in which they are."""
+        return self.children_of()
+
+    @property
+    def targets_hits(self) -> bool:
+        """Whether it looks for a number of hits, so that what it finds hangs on what it looks within."""
+        return any(child.targets_hits for child in self.order())
 
     def terms(self) -> Iterator[TermOperator]:
         """The terms below that count for ranking, in the order of the query."""

@@ -20,6 +20,8 @@ class NotOperator(Operator):
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         result = self.positive.bitmap(within)
         for negative in self.negatives:
+            if not result.any():
+                break
             result &= ~negative.bitmap(within)
         return result
 

@@ -19,13 +19,18 @@ from paperwasp.query import Item, OrItem, WeakAndItem
 class OrOperator(Operator):
     """What any of the operators below matches."""
 
+    space: SearchSpace
     children: tuple[Operator, ...]
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         result = self.children[0].bitmap(within)
         for child in self.children[1:]:
+            self.space.check_time()
             result |= child.bitmap(within)
         return result
+
+    def estimate(self) -> int:
+        return min(self.space.documents, sum(child.estimate() for child in self.children))
 
     def children_of(self) -> tuple[Operator, ...]:
         return self.children
@@ -46,6 +51,7 @@ def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
 
 
 def _any_of(children: tuple[Item, ...], space: SearchSpace) -> Operator:
-    if not children:
+    planned = tuple(plan(child, space) for child in children)
+    if not planned:
         return FalseOperator(space)
-    return OrOperator(tuple(plan(child, space) for child in children))
+    return planned[0] if len(planned) == 1 else OrOperator(space, planned)

@@ -19,6 +19,9 @@ class RankOperator(Operator):
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         return self.children[0].bitmap(within)
 
+    def order(self) -> tuple[Operator, ...]:
+        return self.children[:1]
+
     def estimate(self) -> int:
         return self.children[0].estimate()
 

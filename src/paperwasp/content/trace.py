@@ -1,0 +1,106 @@
+"""What a content node tells of one query: when its phases ended, and the plan with what each operator found.
+
+It has the shape of the traces of Vespa's content nodes: `[{start_time, distribution-key, duration_ms, traces: […]}]`,
+each of `traces` with a `timestamp_ms` and an `event`, or with a `tag` and more below it. A query that asks for no trace
+has no `QueryTrace` at all.
+
+Vespa: https://docs.vespa.ai/en/querying/query-api.html#query-tracing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from paperwasp.core import _core
+from paperwasp.env import Environment
+from paperwasp.operators import Operator, SearchSpace, TermOperator
+
+SETUP_LEVEL: Final = 4
+PLAN_LEVEL: Final = 6
+"""Of the trace: from here on the plan is told, without an explain level too."""
+PHASES_LEVEL: Final = 1
+_MOST_OPERATORS: Final = 500
+"""Told of in a plan."""
+
+
+class QueryTrace:
+    """Collects what one query did, on one thread."""
+
+    def __init__(self, env: Environment, level: int, explain_level: int) -> None:
+        self._env = env
+        self.level = level
+        self.explain_level = explain_level
+        self._start_ns = env.monotonic_ns()
+        self._start_seconds = env.now_seconds()
+        self._traces: list[Any] = []
+
+    @property
+    def tells_plan(self) -> bool:
+        return self.explain_level > 0 or self.level >= PLAN_LEVEL
+
+    def event(self, text: str, level: int = PHASES_LEVEL) -> None:
+        """Notes that something is done."""
+        if level <= self.level:
+            self._traces.append({"timestamp_ms": self._elapsed_ms(), "event": text})
+
+    def tag(self, name: str, **told: Any) -> None:
+        self._traces.append({"tag": name, "timestamp_ms": self._elapsed_ms(), **told})
+
+    def finished(self) -> list[object]:
+        """The trace as JSON can say it."""
+        start = (
+            datetime.fromtimestamp(self._start_seconds, UTC).isoformat(" ", "milliseconds").replace("+00:00", " UTC")
+        )
+        return [
+            {
+                "start_time": start,
+                "distribution-key": 0,
+                "duration_ms": self._elapsed_ms(),
+                "traces": self._traces,
+            }
+        ]
+
+    def _elapsed_ms(self) -> float:
+        return round((self._env.monotonic_ns() - self._start_ns) / 1e6, 3)
+
+    def explain(self, operator: Operator, space: SearchSpace) -> dict[str, Any]:
+        """The plan. From explain level 2 on each operator is run once more, alone, and told how long that took."""
+        left = [_MOST_OPERATORS]
+
+        def told(operator: Operator) -> dict[str, Any]:
+            left[0] -= 1
+            shown: dict[str, Any] = {"operator": _name(operator), **_said(operator), "estimate": operator.estimate()}
+            started = self._env.monotonic_ns()
+            shown["hits"] = _core.bitmap_count(operator.bitmap(space.accept), space.accept)
+            if self.explain_level > 1:
+                shown["time_us"] = (self._env.monotonic_ns() - started) // 1000
+            below = operator.children_of()
+            order = {id(child): place for place, child in enumerate(operator.order())}
+            children = [_placed(told(child), order.get(id(child))) for child in below if left[0] > 0]
+            return shown | ({"children": children} if children else {})
+
+        return told(operator)
+
+
+def _placed(shown: dict[str, Any], place: int | None) -> dict[str, Any]:
+    """With the place at which its parent looks at it; None: that never does."""
+    return shown if place is None else {"order": place, **shown}
+
+
+def _name(operator: Operator) -> str:
+    return _NAMES.get(type(operator).__name__, type(operator).__name__.removesuffix("Operator").lower())
+
+
+_NAMES: Final[Mapping[str, str]] = {"TermOperator": "contains", "NotOperator": "andNot", "OrOperator": "or"}
+
+
+def _said(operator: Operator) -> dict[str, Any]:
+    """What a leaf looks for."""
+    if not isinstance(operator, TermOperator):
+        return {}
+    fields = [
+        {"field": match.field, "by": type(match).__name__.removesuffix("Match").lower()} for match in operator.matches
+    ]
+    return {"fields": fields, **({"weight": operator.annotations.weight} if operator.annotations.weight != 100 else {})}
