@@ -1,0 +1,199 @@
+"""Summary classes over a real node: https://docs.vespa.ai/en/querying/document-summaries.html"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+import orjson
+import pytest
+from nodes import TestNode, started
+
+from paperwasp.content.messages import Hit, SearchRequest
+from paperwasp.content.search import Profiles, search
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Put, Update
+from paperwasp.document.updates import Assign, FieldUpdate
+from paperwasp.query import AndItem, EquivItem, Item, NotItem, OrItem, PhraseItem, PrefixItem, TrueItem, WordItem
+from paperwasp.schema import parse_schemas
+from paperwasp.store.document_store import DocumentStore
+from paperwasp.tensor.json_format import tensor_of
+from paperwasp.tensor.types import TensorType
+
+ALBUM = """
+schema album {
+  document album {
+    struct track { field name type string {}
+      field seconds type int {} }
+    field title type string { indexing: index | summary
+      bolding: on }
+    field review type string { indexing: index | summary }
+    field quotes type array<string> { indexing: index | summary }
+    field year type int { indexing: attribute | summary }
+    field genre type string { indexing: attribute | summary }
+    field labels type array<string> { indexing: attribute | summary }
+    field tracks type array<track> { indexing: summary }
+    field best type track { indexing: summary }
+    field prices type map<string, track> { indexing: summary }
+    field vector type tensor<float>(x[2]) { indexing: attribute | summary }
+  }
+  document-summary memory { summary year {}
+    summary genre {}
+    summary labels {}
+    summary vector {} }
+  document-summary with-id inherits memory { summary documentid {} }
+  document-summary heir inherits default { summary teaser { source: review
+      dynamic } }
+  document-summary teasers { summary teaser { source: review
+      dynamic }
+    summary teasers { source: quotes
+      dynamic } }
+  document-summary bold { summary bolded { source: review
+      bolding: on } }
+  document-summary words { summary title_words { source: title
+      tokens }
+    summary quote_words { source: quotes
+      tokens }
+    summary genre_words { source: genre
+      tokens } }
+  document-summary parts { summary names { source: tracks
+      struct-field: name }
+    summary best_name { source: best.name }
+    summary price_seconds { source: prices
+      struct-field: value.seconds } }
+}
+"""
+SCHEMAS = parse_schemas({"schemas/album.sd": ALBUM.strip()}).schemas
+PROFILES = Profiles()
+FILL = "lorem ipsum " * 40
+DOCUMENT = Put(
+    DocumentId("n", "album", "1"),
+    {
+        "title": "Kind of Blue trains",
+        "review": f"A train. {FILL} A blue train it is. {FILL}",
+        "quotes": ["Blue train", "nothing"],
+        "year": 1959,
+        "genre": "Modal Jazz",
+        "labels": ["Columbia", "CBS"],
+        "tracks": [{"name": "So What", "seconds": 562}, {"seconds": 1}],
+        "best": {"name": "Blue in Green", "seconds": 327},
+        "prices": {"us": {"name": "a", "seconds": 1}, "no": {"name": "b"}},
+        "vector": tensor_of([1, 2], TensorType.parse("tensor<float>(x[2])")),
+    },
+)
+
+
+@contextmanager
+def node() -> Iterator[TestNode]:
+    with TemporaryDirectory() as directory, started(Path(directory), dict(SCHEMAS)) as started_node:
+        started_node.apply(DOCUMENT)
+        yield started_node
+
+
+def hit_of(node: TestNode, tree: Item = TrueItem(), **parameters: object) -> Hit:  # noqa: B008
+    request = SearchRequest(tree, rank_profile="unranked", **parameters)  # type: ignore[arg-type]
+    [hit] = search(node.node.view(), request, PROFILES).hits
+    return hit
+
+
+def shown(node: TestNode, tree: Item = TrueItem(), **parameters: object) -> dict[str, object]:  # noqa: B008
+    fields: dict[str, object] = orjson.loads(hit_of(node, tree, **parameters).fields)
+    return fields
+
+
+def test_attributes_alone_are_shown_without_reading_documents():
+    with node() as album:
+        album.apply(Update(DOCUMENT.id, (FieldUpdate("year", Assign(1960)),)))
+        with patch.object(DocumentStore, "multi_get", side_effect=AssertionError):
+            hit = hit_of(album, summary="memory")
+            some = hit_of(album, summary="memory", summary_fields=("year", "title"))
+            with pytest.raises(AssertionError):
+                hit_of(album)
+    fields = orjson.loads(hit.fields)
+    assert fields | {"vector": 0} == {
+        "year": 1960, "genre": "Modal Jazz", "labels": ["Columbia", "CBS"], "vector": 0,
+    }  # fmt: skip
+    assert not hit.show_document_id
+    assert hit.document_id == ""
+    assert orjson.loads(some.fields) == {"year": 1960}  # fields are chosen from the class
+
+
+def test_the_id_is_shown_by_classes_that_have_it():
+    with node() as album:
+        for summary, is_shown in (("default", True), ("memory", False), ("with-id", True), ("heir", True)):
+            assert hit_of(album, summary=summary).show_document_id == is_shown
+        assert not hit_of(album, summary="default", summary_fields=("title",)).show_document_id
+        assert hit_of(album, summary_fields=("documentid",)).document_id == "id:n:album::1"
+
+
+def test_words_of_phrases_are_bold_where_the_phrase_is():
+    with node() as album:
+        bold = {
+            tree: shown(album, tree)["title"]
+            for tree in (
+                PhraseItem("title", ("of", "blue")),
+                AndItem((WordItem("title", "kind"), PrefixItem("title", "tr"))),
+                NotItem((WordItem("title", "blue"), WordItem("title", "kindly"))),
+                OrItem((WordItem("review", "kind"), WordItem("title", "train"))),
+                EquivItem((WordItem("title", "zappa"), WordItem("title", "blue"))),
+            )
+        }
+        assert list(bold.values()) == [
+            "Kind <hi>of</hi> <hi>Blue</hi> trains",
+            "<hi>Kind</hi> of Blue <hi>trains</hi>",
+            "Kind of <hi>Blue</hi> trains",
+            "Kind of Blue <hi>trains</hi>",
+            "Kind of <hi>Blue</hi> trains",
+        ]
+
+
+def test_teasers_show_what_is_around_the_words():
+    with node() as album:
+        fields = shown(album, PhraseItem("review", ("blue", "train")), summary="teasers")
+        teaser = fields["teaser"]
+        assert isinstance(teaser, str)
+        assert teaser.startswith("<sep />")
+        assert " A <hi>blue</hi> <hi>train</hi> it is. " in teaser
+        assert 150 < len(teaser) < 350
+        assert fields["teasers"] == ["Blue train", "nothing"]
+        plain = shown(album, WordItem("review", "blue"), summary="teasers", bolding=False)["teaser"]
+        assert isinstance(plain, str)
+        assert plain.startswith("...")
+        assert "<" not in plain
+        bolded = shown(album, WordItem("review", "blue"), summary="bold")["bolded"]
+        assert bolded == f"A train. {FILL} A <hi>blue</hi> train it is. {FILL}"
+
+
+def test_tokens_are_what_a_field_is_searched_by():
+    with node() as album:
+        assert shown(album, summary="words") == {
+            "title_words": ["kind", "of", "blue", "train"],
+            "quote_words": [["blue", "train"], ["nothing"]],
+            "genre_words": ["modal jazz"],
+        }
+
+
+def test_parts_of_structs():
+    with node() as album:
+        assert shown(album, summary="parts") == {
+            "names": [{"name": "So What"}, {}],
+            "best_name": "Blue in Green",
+            "price_seconds": {"us": {"seconds": 1}, "no": {}},
+        }
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("short", {"type": "tensor<float>(x[2])", "values": [1.0, 2.0]}),
+        ("short-value", [1.0, 2.0]),
+        ("long-value", [{"address": {"x": "0"}, "value": 1.0}, {"address": {"x": "1"}, "value": 2.0}]),
+    ],
+)
+@pytest.mark.parametrize("summary", ["default", "memory"])
+def test_tensors_in_the_form_asked_for(form, expected, summary):
+    with node() as album:
+        assert shown(album, summary=summary, tensor_form=form)["vector"] == expected
