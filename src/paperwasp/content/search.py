@@ -220,7 +220,7 @@ def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator
             lid=place.lid,
             fields=_fields(writer, view, document, place.lid),
             match_features=matched or None,
-            summary_features=summarized or None,
+            summary_features=None if writer.omits_features else summarized or None,
             rank_features=listed or None,
             show_document_id=writer.shows_id,
         )

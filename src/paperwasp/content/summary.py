@@ -74,6 +74,8 @@ class SummaryWriter:
     shows_id: bool
     """Whether the class shows the document's id, which only the store has."""
     needs_document: bool
+    omits_features: bool = False
+    """Whether summary-features are left out."""
 
     def write(self, stored: bytes, document_id: str, lid: int) -> bytes:
         """The summary of a document whose fields are the JSON object `stored`: an empty one where it is not needed."""
@@ -103,6 +105,7 @@ def summary_writer(request: SearchRequest, space: SearchSpace, elements: Element
         as_stored=_is_as_stored(shown, schema),
         shows_id=shows_id,
         needs_document=shows_id or any(field.column is None for field in shown.values()),
+        omits_features=summary is not None and summary.omit_summary_features,
     )
 
 

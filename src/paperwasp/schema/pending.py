@@ -35,20 +35,11 @@ from paperwasp.schema.model import (
     MatchSettings,
     RankProfile,
     Schema,
-    SummaryField,
 )
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased"})
 _COMPONENTS: Final = ("embed", "generate")
 _PHRASE_SEGMENTING: Final = "phrase-segmenting"
-_SHOWN_LATER: Final = {
-    "dynamic": "dynamic",
-    "tokens": "tokens",
-    "matched_elements_only": "matched-elements-only",
-    "select_elements_by": "select-elements-by",
-    "struct_fields": "struct-field",
-}
-"""Setting of a summary field that is not executed yet → its keyword."""
 Z_CURVE_SUFFIX: Final = "_zcurve"
 """Of the attribute that is made of a position."""
 
@@ -103,11 +94,6 @@ def is_matched_now(field: Field) -> bool:
 _ROW_ELEMENTS: Final = frozenset({*PRIMITIVES.values(), FLOAT16, URI})
 """What the elements of an array, and the keys of a weighted set, may be in a column."""
 _SINGLES: Final = _ROW_ELEMENTS | {RAW, POSITION, PREDICATE}
-
-
-def _is_part(shown: SummaryField) -> bool:
-    """Whether it shows a part of a struct."""
-    return "." in shown.sources[0]
 
 
 def _element(type_: DataType) -> DataType | None:
@@ -263,26 +249,11 @@ def _fieldset(fieldset: FieldSet) -> Iterator[Finding]:
 
 
 def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[Finding]:
-    if summary.omit_summary_features:
-        yield _later(f"document-summary {summary.name}: omit-summary-features", summary.position)
     for shown in summary.fields.values():
-        source = fields.get(shown.sources[0])
-        is_own = source is not None and source.imported is None
-        if is_own or len(shown.sources) > 1 or _is_part(shown):
-            for what in _shown_later(shown, source):
-                yield _later(f"summary {shown.name}: {what}", shown.position or summary.position)
-
-
-def _shown_later(shown: SummaryField, source: Field | None) -> Iterator[str]:
-    if len(shown.sources) > 1:
-        yield "more than one source"
-    elif _is_part(shown):
-        yield "a source within a struct"
-    if shown.bolding and not (source and source.bolding):
-        yield "bolding"
-    for name, keyword in _SHOWN_LATER.items():
-        if getattr(shown, name):
-            yield keyword
+        if len(shown.sources) > 1:
+            yield _later(f"summary {shown.name}: more than one source", shown.position or summary.position)
+        if shown.select_elements_by and shown.sources[0] in fields:
+            yield _later(f"summary {shown.name}: select-elements-by", shown.position or summary.position)
 
 
 # Rank profiles
