@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,8 +20,8 @@ import orjson
 
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
-from paperwasp.content.messages import Hit, SearchRequest, SearchResponse
-from paperwasp.document.types import BOOL, INT, STRING, DocumentType, array_of, struct_of, tensor_field
+from paperwasp.content.messages import Hit, SearchRequest, SearchResponse, StampRequest
+from paperwasp.document.types import BOOL, INT, POSITION, STRING, DocumentType, array_of, struct_of, tensor_field
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
@@ -31,24 +31,42 @@ from paperwasp.schema.model import (
     Field,
     FieldSet,
     IndexSettings,
+    Input,
     RankProfile,
     Schema,
+    Sorting,
     SubField,
+    SummaryField,
 )
+from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
 from paperwasp.yql import to_yql
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PLAIN = SearchRequest(tree=None)  # type: ignore[arg-type]
 START_NS = 1_000_000_000
+NOW_SECONDS = 1_700_000_000
 PERSON = struct_of("person", {"name": STRING})
 
 
+INPUTS = {
+    "number": Input(TensorType()),
+    "text": Input(None),
+    "dense": Input(TensorType.parse("tensor<float>(x[2])")),
+    "mapped": Input(TensorType.parse("tensor(category{})")),
+    "mixed": Input(TensorType.parse("tensor<int8>(category{},x[2])")),
+}
+
+
 def schema(name: str, *profiles: str) -> Schema:
-    """title, body (index), year, alive, tags, vector (attributes), note (summary only), person; fieldset default."""
+    """title, body (index), year, artist (sorted as in Norway), alive, tags, vector, place (attributes), note (summary
+    only), person; fieldset default. A rank profile `typed` has INPUTS, `timely` asks for the time."""
     found = [
         *(Field(field, STRING, index=IndexSettings(), summary=True) for field in ("title", "body")),
         Field("year", INT, attribute=AttributeSettings(), summary=True),
+        Field("artist", STRING, attribute=AttributeSettings(sorting=Sorting(locale="nb_NO")), aliases={"by": "artist"}),
+        Field("place", POSITION, attribute=AttributeSettings()),
         Field("alive", BOOL, attribute=AttributeSettings()),
         Field("note", STRING, summary=True),
         Field("tags", array_of(STRING), attribute=AttributeSettings(), aliases={"labels": "tags"}),
@@ -61,8 +79,12 @@ def schema(name: str, *profiles: str) -> Schema:
         DocumentType(name, {field.name: field.type for field in found}),
         by_name,
         MappingProxyType({"default": FieldSet("default", ("title", "body"))}),
-        {profile: RankProfile(profile) for profile in ("default", "unranked", *profiles)},
-        {summary: DocumentSummary(summary, {}) for summary in ("default", "short")},
+        {profile: RankProfile(profile) for profile in ("default", "unranked", *profiles)}
+        | {"typed": RankProfile("typed", inputs=INPUTS), "timely": RankProfile("timely", first_phase="now - 1")},
+        {
+            "default": DocumentSummary("default", {}),
+            "short": DocumentSummary("short", {"note": SummaryField("note", ("note",))}),
+        },
     )
 
 
@@ -97,35 +119,67 @@ def hit(number: int, document_type: str = "music", relevance: float = 1.0, **mor
 
 
 class FakeClusters:
-    """Answers by what `query` or YQL search for: the word after `title` decides. Keeps what it was asked."""
+    """Answers by what `query` or YQL search for: the word after `title` decides. Keeps what it was asked.
+
+    `stamp` is that of the view that all clusters have.
+    """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, SearchRequest]] = []
+        self.stamp = 0
 
     async def request(self, address: str, message: object) -> object:
+        if isinstance(message, StampRequest):
+            return self.stamp
         assert isinstance(message, SearchRequest)
         self.asked.append((address, message))
         text = to_yql(message.tree)
         for word, answer in ANSWERS.items():
             if f'"{word}"' in text:
-                return answer(address)
-        return SearchResponse(0, 10, ())
+                return replace(answer(address, message), stamp=self.stamp)
+        return SearchResponse(0, 10, (), stamp=self.stamp)
 
 
 def _fail(error: Exception) -> SearchResponse:
     raise error
 
 
-def _two(address: str) -> SearchResponse:
+def _two(address: str, message: SearchRequest) -> SearchResponse:
     if address == "content/other":
         return SearchResponse(1, 5, (hit(7, "things", 0.75),))
     return SearchResponse(2, 10, (hit(1, relevance=1.5), hit(2, "books", 0.5)))
 
 
-FEATURES = {"bm25(title)": 1.25, "nan": float("nan"), "low": float("-inf")}
+def _many(address: str, message: SearchRequest) -> SearchResponse:
+    """Twenty hits of each cluster, their years 2000 to 2002 in turn; hit 3 has none. Sorted, they rise by number."""
+    first, type_ = (100, "things") if address == "content/other" else (0, "music")
+    hits = []
+    for number in range(20):
+        year = None if number == 3 else 2000 + number % 3
+        fields_json = orjson.dumps({"year": year, "note": f"n{number % 2}"} if year else {"note": "n"})
+        attributes = {name: year if name == "year" else None for name in message.prefetch} or None
+        keys = tuple(number for _ in message.order_by) or None
+        one = hit(first + number, type_, 20.0 - number, sort_keys=keys, attributes=attributes, lid=number)
+        hits.append(one._replace(fields=fields_json))
+    if message.search_after is not None:
+        hits = [
+            hit
+            for hit in hits
+            if (-hit.relevance, hit.lid) > (-message.search_after.relevance, message.search_after.lid)
+        ]
+    return SearchResponse(20, 20, tuple(hits[message.offset : message.offset + message.hits]))
+
+
+FEATURES = {
+    "bm25(title)": 1.25,
+    "nan": float("nan"),
+    "low": float("-inf"),
+    "tensor": parse_tensor("tensor(x[2]):[1,2]"),
+}
 ANSWERS = {
     "two": _two,
-    "features": lambda address: SearchResponse(
+    "many": _many,
+    "features": lambda address, message: SearchResponse(
         1,
         10,
         (
@@ -138,11 +192,21 @@ ANSWERS = {
             ),
         ),
     ),
-    "noid": lambda address: SearchResponse(1, 10, (hit(4, show_document_id=False),)),
-    "partial": lambda address: SearchResponse(1, 4, (hit(5),), coverage=0.75, degraded=frozenset({"timeout"})),
-    "refused": lambda address: _fail(InvalidInput("this cannot be searched")),
-    "broken": lambda address: _fail(RuntimeError("secret")),
-    "halfbroken": lambda address: _two(address) if address == "content/media" else _fail(PaperwaspError("down")),
+    "noid": lambda address, message: SearchResponse(1, 10, (hit(4, show_document_id=False),)),
+    "partial": lambda address, message: SearchResponse(
+        1, 4, (hit(5),), coverage=0.75, degraded=frozenset(("timeout",))
+    ),
+    "limited": lambda address, message: SearchResponse(
+        1, 4, (hit(5),), coverage=0.5, degraded=frozenset(("match-phase",))
+    ),
+    "traced": lambda address, message: SearchResponse(
+        1, 4, (hit(5),), trace=[{"tag": "query_setup", "duration_ms": 1}]
+    ),
+    "refused": lambda address, message: _fail(InvalidInput("this cannot be searched")),
+    "broken": lambda address, message: _fail(RuntimeError("secret")),
+    "halfbroken": lambda address, message: (
+        _two(address, message) if address == "content/media" else _fail(PaperwaspError("down"))
+    ),
 }
 
 
@@ -159,11 +223,20 @@ def request_of(text: str) -> Request:
 def ask(text: str, query_profiles: QueryProfiles) -> str:
     """The answer to a case, as the script shows it."""
     clusters = FakeClusters()
-    handler = SearchHandler(clusters, config(query_profiles), Environment(monotonic_ns=lambda: START_NS))
+    environment = Environment(monotonic_ns=lambda: START_NS, time_ns=lambda: NOW_SECONDS * 10**9)
+    handler = SearchHandler(clusters, config(query_profiles), environment)
     response = asyncio.run(handler.handle(request_of(text)))
     shown = [f"{response.status} {response.content_type}"]
     shown += [f"asked: {describe(address, message)}" for address, message in clusters.asked]
-    return "\n".join([*shown, orjson.dumps(content_of(response), option=orjson.OPT_INDENT_2).decode()])
+    return "\n".join([*shown, *shown_body(response)])
+
+
+def shown_body(response: Response) -> list[str]:
+    """The JSON, indented; within the call of a function where the answer is one."""
+    if response.body.endswith(b");"):
+        name, _, content = response.body[:-2].partition(b"(")
+        return [f"{name.decode()}(…);", orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2).decode()]
+    return [orjson.dumps(content_of(response), option=orjson.OPT_INDENT_2).decode()]
 
 
 def content_of(response: Response) -> object:
@@ -185,6 +258,10 @@ def describe(address: str, message: SearchRequest) -> str:
 
 def plainly(value: object) -> str:
     """As repr, but a message's fields only where they are not the default."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name!r}: {plainly(each)}' for name, each in value.items())}}}"
+    if isinstance(value, Tensor):
+        return str(value)
     if isinstance(value, tuple):
         return f"({', '.join(map(plainly, value))}{',' if len(value) == 1 else ''})"
     if not is_dataclass(value):

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from paperwasp.application.query_profiles.declarations import declared_at
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.container.search import SearchConfig, SearchHandler
-from paperwasp.container.search_parameters import PARAMETERS, timeout_ms
+from paperwasp.container.search_parameter_table import PARAMETERS
+from paperwasp.container.search_values import timeout_ms
 from paperwasp.content.messages import SearchRequest, SearchResponse
 from paperwasp.http.messages import Request, Response
 

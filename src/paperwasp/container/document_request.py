@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.container.search_parameters import timeout_ms
+from paperwasp.container.search_values import timeout_ms
 from paperwasp.document.converters import check_text
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput, NotFound

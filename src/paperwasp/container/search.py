@@ -10,26 +10,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from heapq import merge
-from itertools import islice
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol
 
-from paperwasp.container.search_parameters import SearchParameters, read_parameters
-from paperwasp.container.search_plan import ClusterConfig, SearchConfig, SearchPlan, plan_search
-from paperwasp.container.search_rendering import Coverage, SearchError, SearchResult, accepted_format, respond
+from paperwasp.container.search_cache import Key, SearchCache, key_of
+from paperwasp.container.search_collapse import Entry, batches, collapsed
+from paperwasp.container.search_config import ClusterConfig, SearchConfig
+from paperwasp.container.search_merge import TIMED_OUT, Answer, merged
+from paperwasp.container.search_parameters import read_parameters
+from paperwasp.container.search_plan import SearchPlan, plan_search
+from paperwasp.container.search_rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.search_request import parameter_pairs
-from paperwasp.content.messages import Hit, SearchRequest, SearchResponse
+from paperwasp.container.search_settings import SearchParameters
+from paperwasp.container.search_trace import trace_of
+from paperwasp.content.messages import SearchRequest, SearchResponse, StampRequest
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Request, Response
-from paperwasp.yql import to_yql
 
-__all__ = ["ClusterConfig", "SearchConfig", "SearchHandler"]
+__all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
 
 _LOG: Final = logging.getLogger("paperwasp.search")
 _UNSPECIFIED: Final = 5
-_TIMED_OUT: Final = 12
+_STAMP: Final = StampRequest()
 GRACE_SECONDS: Final = 0.25
 """How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
 
@@ -55,6 +58,7 @@ class SearchHandler:
         self._address_of = address_of
         self._config = config or SearchConfig()
         self._environment = environment
+        self.cache = SearchCache()
 
     def configure(self, config: SearchConfig) -> None:
         self._config = config
@@ -63,42 +67,106 @@ class SearchHandler:
         """The answer to a GET or POST. Never raises but for cancellation."""
         started_ns = self._environment.monotonic_ns()
         format_ = accepted_format(request)
+        callback = ""
         try:
             config = self._config
-            parameters = read_parameters(parameter_pairs(request), config.query_profiles)
-            format_ = parameters.format or format_
-            plan = plan_search(config, parameters, started_ns)
-            result = await self._search(plan, parameters, started_ns)
+            pairs = parameter_pairs(request)
+            key = key_of(pairs, format_)
+            kept = await self._kept(key, pairs, config)
+            if kept is not None:
+                return kept
+            parameters = read_parameters(pairs, config.query_profiles)
+            format_ = parameters.presentation.format or format_
+            callback = parameters.presentation.callback
+            plan = plan_search(config, parameters, started_ns, self._environment.now_seconds())
+            result, answers = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
-            result = SearchResult(errors=[SearchError.of(error)])
+            return respond(SearchResult(errors=[SearchError.of(error)]), format_, callback)
         except Exception as error:
             _LOG.exception("a search request failed")
-            result = SearchResult(errors=[SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}")])
-        return respond(result, format_)
+            failed = SearchResult(errors=[SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}")])
+            return respond(failed, format_, callback)
+        response = respond(result, format_, callback)
+        if _may_be_kept(plan, parameters, result):
+            self._keep(key, response, config, answers)
+        return response
 
-    async def _search(self, plan: SearchPlan, parameters: SearchParameters, started_ns: int) -> SearchResult:
+    async def _kept(self, key: Key, pairs: Sequence[tuple[str, str]], config: SearchConfig) -> Response | None:
+        """The answer that is kept for such a request, if it still holds."""
+        found = self.cache.get(key, config)
+        if found is None or any(name.lower() == "nocache" and value.lower() != "false" for name, value in pairs):
+            return None
+        try:
+            for cluster, stamp in found.stamps.items():
+                if await self._messenger.request(self._address_of(cluster), _STAMP) != stamp:
+                    self.cache.drop(key)
+                    return None
+        except Exception:
+            return None  # the query itself will tell what is wrong
+        return found.response
+
+    def _keep(self, key: Key, response: Response, config: SearchConfig, answers: Sequence[Answer]) -> None:
+        stamps = {cluster: answer.stamp for cluster, answer in answers if isinstance(answer, SearchResponse)}
+        if stamps and 0 not in stamps.values():
+            self.cache.put(key, response, config, stamps)
+
+    async def _search(
+        self, plan: SearchPlan, parameters: SearchParameters, started_ns: int
+    ) -> tuple[SearchResult, Sequence[Answer]]:
         if plan.timeout_ms <= 0:
-            return SearchResult(errors=[SearchError(_TIMED_OUT, "No time left for searching")])
-        asked = [(query.cluster, query.request) for query in plan.queries if query.request is not None]
-        if len(asked) == 1:
-            answers = [await self._ask(*asked[0], plan.timeout_ms)]
+            return SearchResult(errors=[SearchError(TIMED_OUT, "No time left for searching")]), ()
+        if parameters.collapse.fields:
+            result, answers = await self._collapsed(plan, parameters)
         else:
-            answers = await asyncio.gather(*(self._ask(*query, plan.timeout_ms) for query in asked))
-        result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
-        if parameters.timing or parameters.trace_level:
+            answers = await self._ask_all(plan)
+            result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
+        result.tensor_form = parameters.presentation.tensor_form
+        if parameters.presentation.timing or parameters.trace.level:
             elapsed_ms = (self._environment.monotonic_ns() - started_ns) // 1_000_000
-            if parameters.timing:
+            if parameters.presentation.timing:
                 seconds = elapsed_ms / 1000
                 result.timing = {"querytime": seconds, "summaryfetchtime": 0.0, "searchtime": seconds}
-            result.trace = _trace(plan, parameters, result, elapsed_ms)
-        return result
+            if parameters.trace.level:
+                result.trace = trace_of(plan, parameters, answers, result, elapsed_ms)
+        return result, answers
+
+    async def _collapsed(self, plan: SearchPlan, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
+        """The page that is left when hits are collapsed. Totals are of all hits."""
+        collapse, shown = parameters.collapse, parameters.presentation
+        hidden = any(query.request and set(collapse.fields) - set(query.request.prefetch) for query in plan.queries)
+        by_other = hidden and bool(plan.summary_fields or collapse.summary not in ("", shown.summary))
+        entries: list[Entry] = []
+        end = plan.offset + plan.hits
+        for start, count in batches(plan.offset, plan.hits):
+            batch = plan.window(start, count)
+            asked = batch.showing(collapse.summary or shown.summary) if by_other else batch
+            answers = await self._ask_all(asked)
+            result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
+            entries.extend(result.hits)
+            left = collapsed(entries, collapse)
+            if result.errors or len(left) >= end or result.total_count < start + count or not count:
+                break
+        left = left[plan.offset : end]
+        if by_other:
+            again = merged(plan, await self._ask_all(plan.window(0, start + count)))
+            by_gid = {hit.gid: (cluster, hit) for cluster, hit in again.hits}
+            left = [by_gid[hit.gid] for _, hit in left if hit.gid in by_gid]
+        result.hits = left
+        result.summary_fields = plan.summary_fields
+        return result, answers
+
+    async def _ask_all(self, plan: SearchPlan) -> list[Answer]:
+        asked = [(query.cluster, query.request) for query in plan.queries if query.request is not None]
+        if len(asked) == 1:
+            return [await self._ask(*asked[0], plan.timeout_ms)]
+        return await asyncio.gather(*(self._ask(*query, plan.timeout_ms) for query in asked))
 
     async def _ask(self, cluster: str, request: SearchRequest, timeout_ms: float) -> Answer:
         try:
             async with asyncio.timeout(timeout_ms / 1000 + GRACE_SECONDS):
                 answer = await self._messenger.request(self._address_of(cluster), request)
         except TimeoutError:
-            return cluster, SearchError(_TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
+            return cluster, SearchError(TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
         except PaperwaspError as error:
             return cluster, SearchError.of(error, cluster)
         except Exception as error:
@@ -108,73 +176,13 @@ class SearchHandler:
         return cluster, answer
 
 
-Answer = tuple[str, SearchResponse | SearchError]
-"""A cluster, and what it said or the error to show for it."""
-
-
-def merged(plan: SearchPlan, answers: list[Answer], *, soft_timeout: bool = True) -> SearchResult:
-    """The answers of the clusters as one result; without `soft_timeout`, a cluster out of time gives no hits."""
-    errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
-    found: list[tuple[str, SearchResponse]] = []
-    for cluster, answer in answers:
-        if isinstance(answer, SearchError):
-            errors.append(answer)
-        elif answer.timed_out and not soft_timeout:
-            errors.append(SearchError(_TIMED_OUT, f"Timed out after {plan.timeout_ms:g} ms", cluster))
-        else:
-            found.append((cluster, answer))
-    return SearchResult(
-        hits=_merged_hits(plan, found),
-        total_count=sum(answer.total_count for _, answer in found),
-        coverage=_coverage(found) if found else None,
-        errors=errors,
-        summary_fields=plan.summary_fields,
-    )
-
-
-def _merged_hits(plan: SearchPlan, found: list[tuple[str, SearchResponse]]) -> list[tuple[str, Hit]]:
-    lists = [[(cluster, hit) for hit in answer.hits] for cluster, answer in found]
-    if len(plan.queries) == 1:
-        return lists[0] if lists else []
-    by_relevance = merge(*lists, key=lambda entry: -entry[1].relevance)
-    return list(islice(by_relevance, plan.offset, plan.offset + plan.hits))
-
-
-def _coverage(found: list[tuple[str, SearchResponse]]) -> Coverage:
-    full = sum(not answer.timed_out for _, answer in found)
-    documents = sum(answer.documents for _, answer in found)
-    searched = sum(int(answer.documents * answer.coverage) for _, answer in found)
-    percent = 100 * searched // documents if documents else 100
-    return Coverage(searched, percent, len(found), full)
-
-
-def _trace(
-    plan: SearchPlan, parameters: SearchParameters, result: SearchResult, elapsed_ms: int
-) -> list[dict[str, Any]] | None:
-    """The steps of the query, as a tree of messages; more of them at higher levels."""
-    if not parameters.trace_level:
-        return None
-    level = parameters.trace_level
-    used = f"Using {parameters.profile}" if parameters.profile else "No query profile is used"
-    steps = [_step(parameters, 0, used)]
-    if parameters.yql and level >= 2:
-        steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
-    asked = [
-        _step(parameters, 0, _asked(query.cluster, query.request, plan)) for query in plan.queries if query.request
-    ]
-    if level >= 2:
-        shown = f"{len(result.hits)} hits of {result.total_count} merged, {len(result.errors)} errors"
-        asked.append(_step(parameters, elapsed_ms, shown))
-    return [*steps, {"children": asked}]
-
-
-def _step(parameters: SearchParameters, timestamp_ms: int, message: str) -> dict[str, Any]:
-    return {"timestamp": timestamp_ms, "message": message} if parameters.trace_timestamps else {"message": message}
-
-
-def _asked(cluster: str, request: SearchRequest, plan: SearchPlan) -> str:
-    types = f" restrict=[{','.join(request.document_types)}]" if request.document_types else ""
+def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:
+    """Whether the same request has the same answer for as long as nothing is written."""
     return (
-        f"{cluster}: query=[{to_yql(plan.tree)}] timeout={plan.timeout_ms:g}ms "
-        f"offset={request.offset} hits={request.hits} rankprofile[{request.rank_profile}]{types}"
+        plan.is_repeatable
+        and not (parameters.no_cache or parameters.no_cache_write)
+        and not (parameters.trace.level or parameters.presentation.timing or parameters.list_features)
+        and not parameters.streaming
+        and not result.errors
+        and (result.coverage is None or not result.coverage.degraded)
     )

@@ -7,7 +7,8 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from paperwasp.container.search_after import After, read_after
 from paperwasp.container.search_collapse import prefetched
@@ -45,6 +46,24 @@ class SearchPlan:
     after: After | None = None
     """Where the page before ended; None: pages do not follow each other."""
     queries: tuple[ClusterQuery, ...] = ()
+    is_repeatable: bool = True
+    """Whether the answer depends on nothing but the documents: neither on the time nor on chance."""
+
+    def window(self, offset: int, hits: int) -> SearchPlan:
+        """The same query for other hits."""
+        merge = len(self.queries) > 1
+        asked = {"hits": offset + hits if merge else hits, "offset": 0 if merge else offset}
+        return replace(self, hits=hits, offset=offset, queries=self._asking(**asked))
+
+    def showing(self, summary: str) -> SearchPlan:
+        """The same query with another summary class, and all that it shows."""
+        return replace(self, summary_fields=(), queries=self._asking(summary=summary, summary_fields=()))
+
+    def _asking(self, **changes: Any) -> tuple[ClusterQuery, ...]:
+        return tuple(
+            replace(query, request=replace(query.request, **changes)) if query.request is not None else query
+            for query in self.queries
+        )
 
 
 def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int, now_seconds: float = 0) -> SearchPlan:
@@ -64,75 +83,131 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
         timeout_ms=_timeout_ms(parameters, statement),
         summary_fields=_summary_fields(parameters, statement),
         order_by=order_by,
-        after=_after(parameters, offset, len(order_by)),
+        after=_after(parameters, offset, targets, order_by),
     )
-    asked = _request(plan, targets, parameters, now_ns, now_seconds)
+    profile = parameters.rank_profile
+    plan.is_repeatable = all(config.is_repeatable(schema, profile) for target in targets for schema in target.schemas)
+    asked = _asked(plan, targets, parameters, now_ns, now_seconds)
     plan.queries = tuple(_cluster_query(asked, target, number, plan) for number, target in enumerate(targets))
     return plan
 
 
-def _request(
+def _asked(
     plan: SearchPlan, targets: tuple[Target, ...], parameters: SearchParameters, now_ns: int, now_seconds: float
-) -> SearchRequest:
-    """What every cluster is asked. Where results are merged, each gives all that could be among the best."""
+) -> dict[str, Any]:
+    """What every cluster is asked: fields of SearchRequest. Where results are merged, each gives all that could be
+    among the best."""
     merge = len(targets) > 1
+    shown, text, trace, now = parameters.presentation, parameters.text, parameters.trace, parameters.now
+    asked: dict[str, Any] = {
+        "tree": plan.tree,
+        "rank_profile": parameters.rank_profile,
+        "hits": plan.hits + plan.offset if merge else plan.hits,
+        "offset": 0 if merge else plan.offset,
+        "order_by": plan.order_by,
+        "rank_properties": parameters.rank_properties,
+        "summary": shown.summary,
+        "summary_fields": plan.summary_fields,
+        "bolding": shown.bolding,
+        "list_features": parameters.list_features,
+        "deadline_ns": now_ns + int(plan.timeout_ms * 1e6),
+        "language": language_of(text),
+        "trace_level": trace.level,
+        "explain_level": trace.explain_level,
+        "soft_timeout": parameters.soft_timeout,
+        "match_phase": parameters.match_phase_override(),
+        "ranking": parameters.ranking_override(),
+        "tensor_form": shown.tensor_form,
+        "streaming": parameters.streamed(),
+    }
     schemas = [schema for target in targets for schema in target.schemas]
-    shown, now = parameters.presentation, parameters.now
-    factor = parameters.soft_timeout_factor
-    request = SearchRequest(
-        tree=plan.tree,
-        rank_profile=parameters.rank_profile,
-        hits=plan.hits + plan.offset if merge else plan.hits,
-        offset=0 if merge else plan.offset,
-        order_by=plan.order_by,
-        inputs=typed_inputs(parameters.inputs, parameters.input_types, schemas, parameters.rank_profile),
-        rank_properties=parameters.rank_properties,
-        summary=shown.summary,
-        summary_fields=plan.summary_fields,
-        bolding=shown.bolding,
-        list_features=parameters.list_features,
-        deadline_ns=now_ns + int(plan.timeout_ms * 1e6),
-        language=language_of(parameters.text),
-        soft_timeout=parameters.soft_timeout,
-        match_phase=parameters.match_phase_override(),
-        ranking=parameters.ranking_override(),
-        tensor_form=shown.tensor_form,
-        streaming=parameters.streamed(),
-        prefetch=prefetched(parameters.collapse, targets) if parameters.collapse.fields else (),
-        trace_level=parameters.trace.level,
-        explain_level=parameters.trace.explain_level,
-    )
-    changes: dict[str, object] = {}
-    if factor is not None:
-        changes["soft_timeout_factor"] = factor
+    if parameters.inputs:
+        asked["inputs"] = typed_inputs(parameters.inputs, parameters.input_types, schemas, parameters.rank_profile)
+    if parameters.collapse.fields:
+        asked["prefetch"] = prefetched(parameters.collapse, schemas)
+    if parameters.soft_timeout_factor is not None:
+        asked["soft_timeout_factor"] = parameters.soft_timeout_factor
     if now.seconds or not now.is_relative:
-        changes["now_seconds"] = now_seconds - now.seconds if now.is_relative else now.seconds
-    return replace(request, **changes) if changes else request  # type: ignore[arg-type]
+        asked["now_seconds"] = now_seconds - now.seconds if now.is_relative else now.seconds
+    return asked
 
 
-def _cluster_query(asked: SearchRequest, target: Target, number: int, plan: SearchPlan) -> ClusterQuery:
+def _cluster_query(asked: dict[str, Any], target: Target, number: int, plan: SearchPlan) -> ClusterQuery:
     """Asks those document types that have what the query needs."""
-    problems = [_problem(schema, asked) for schema in target.schemas]
+    profile, summary = asked["rank_profile"], asked["summary"]
+    problems = [_problem(schema, profile, summary) for schema in target.schemas]
     errors = [problem for problem in problems if problem is not None]
     left = tuple(schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
     cluster = target.cluster
-    for key in asked.order_by:
+    for key in plan.order_by:
         if left and not any(sorts(schema, key) for schema in left):
             errors.append(InvalidQuery(f"The cluster {cluster.id} has no sortable attribute named: {key.field}"))
             left = ()
     if not left:
         return ClusterQuery(cluster.id, None, tuple(errors))
-    if len(left) < len(cluster.schemas):
-        asked = replace(asked, document_types=tuple(schema.name for schema in left))
-    if plan.after is not None:
-        asked = replace(asked, search_after=plan.after.within(cluster.id, number))
-    return ClusterQuery(cluster.id, asked, tuple(errors))
+    types = () if len(left) == len(cluster.schemas) else tuple(schema.name for schema in left)
+    after = plan.after.within(number) if plan.after is not None else None
+    return ClusterQuery(cluster.id, SearchRequest(**asked, document_types=types, search_after=after), tuple(errors))
 
 
-def _problem(schema: Schema, asked: SearchRequest) -> PaperwaspError | None:
+def _problem(schema: Schema, rank_profile: str, summary: str) -> PaperwaspError | None:
     """Why documents of this type cannot be searched."""
-    if asked.rank_profile not in schema.rank_profiles:
-        return InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{asked.rank_profile}'")
-    if asked.summary not in schema.summaries:
-        return InvalidQuery(f"invalid presentation.summary={asked.summary}")
+    if rank_profile not in schema.rank_profiles:
+        return InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'")
+    if summary not in schema.summaries:
+        return InvalidQuery(f"invalid presentation.summary={summary}")
     return None
+
+
+def _sources(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:
+    """Those of `from`, and of the parameter where `from` says all."""
+    if statement is None or not statement.sources:
+        return parameters.sources if statement is None else ()
+    return (*parameters.sources, *statement.sources)
+
+
+def _timeout_ms(parameters: SearchParameters, statement: YqlQuery | None) -> float:
+    if statement is None or statement.timeout_ms is None:
+        return parameters.timeout_ms
+    return statement.timeout_ms
+
+
+def _summary_fields(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:
+    own = parameters.presentation.summary_fields
+    return own if statement is None or not statement.fields else (*own, *statement.fields)
+
+
+def _window(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[int, int]:
+    """Hits and offset. Errors: InvalidQuery."""
+    if statement is None or statement.hits is None or statement.offset is None:
+        return parameters.hits, parameters.offset
+    hits, offset = statement.hits, statement.offset
+    if offset > parameters.max_offset:
+        raise InvalidQuery(f"Requested offset {offset}, but the max offset allowed is {parameters.max_offset}.")
+    if hits > parameters.max_hits:
+        raise InvalidQuery(f"Requested {hits} hits returned, but max hits allowed is {parameters.max_hits}.")
+    return hits, offset
+
+
+def _order_by(
+    parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...]
+) -> tuple[SortKey, ...]:
+    if statement is not None and statement.order_by:
+        keys = keys_of_yql(statement.order_by)
+    elif parameters.sorting:
+        keys = read_sorting(parameters.sorting)
+    else:
+        return ()
+    return completed(keys, targets, parameters.text.locale)
+
+
+def _after(
+    parameters: SearchParameters, offset: int, targets: tuple[Target, ...], order_by: tuple[SortKey, ...]
+) -> After | None:
+    if parameters.search_after is None:
+        return None
+    if offset:
+        raise IllegalQuery("'searchAfter' says where the page begins: there can be no offset beside it")
+    if parameters.collapse.fields:
+        raise IllegalQuery("'searchAfter' does not go together with 'collapsefield'")
+    return read_after(parameters.search_after, [target.cluster.id for target in targets], len(order_by))

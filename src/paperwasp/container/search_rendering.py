@@ -17,6 +17,7 @@ from paperwasp.content.messages import Hit
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
+from paperwasp.tensor.json_output import tensor_json
 
 JSON_TYPE: Final = "application/json;charset=utf-8"
 
@@ -71,10 +72,11 @@ class Coverage:
     percent: int
     clusters: int
     full_clusters: int
+    degraded: frozenset[str] = frozenset()
+    """Why not all was searched: of `_DEGRADATIONS`."""
 
-    @property
-    def timed_out(self) -> bool:
-        return self.full_clusters < self.clusters
+
+_DEGRADATIONS: Final = ("match-phase", "timeout", "adaptive-timeout", "anntimeout", "non-ideal-state")
 
 
 @dataclass(slots=True)
@@ -88,6 +90,10 @@ class SearchResult:
     summary_fields: tuple[str, ...] = ()
     timing: Mapping[str, float] | None = None
     trace: Sequence[Mapping[str, Any]] | None = None
+    continuation: str | None = None
+    """What `searchAfter` is for the page that follows; None: not asked for, or there is none."""
+    tensor_form: str = "short"
+    """Of tensors among the features: one of `tensor.json_output.FORMS`."""
 
 
 def accepted_format(request: Request) -> str:
@@ -95,9 +101,11 @@ def accepted_format(request: Request) -> str:
     return "cbor" if prefers_cbor(request.header("accept"), at_a_tie=True) else "json"
 
 
-def respond(result: SearchResult, format_: str = "json") -> Response:
-    """The whole answer in `json` or `cbor`."""
+def respond(result: SearchResult, format_: str = "json", callback: str = "") -> Response:
+    """The whole answer in `json` or `cbor`; with `callback` as a call of that JavaScript function, which is JSON."""
     body = render_json(result)
+    if callback:
+        return Response(status_of(result), b"%b(%b);" % (callback.encode(), body), JSON_TYPE)
     if format_ == "cbor":
         return Response(status_of(result), to_cbor(body), CBOR)
     return Response(status_of(result), body, JSON_TYPE)
@@ -123,10 +131,12 @@ def render_json(result: SearchResult) -> bytes:
     parts.append(b'"root":{"id":"toplevel","relevance":1.0,"fields":{"totalCount":%d}' % result.total_count)
     if result.coverage is not None:
         parts += (b',"coverage":', _coverage(result.coverage))
+    if result.continuation is not None:
+        parts += (b',"continuation":', orjson.dumps({"next": result.continuation}))
     if result.errors:
         parts += (b',"errors":', orjson.dumps([_error(error) for error in result.errors]))
     if result.hits:
-        parts += (b',"children":[', b",".join(_hits(result.hits, result.summary_fields)), b"]")
+        parts += (b',"children":[', b",".join(_hits(result)), b"]")
     parts.append(b"}}")
     return b"".join(parts)
 
@@ -135,19 +145,13 @@ def _coverage(coverage: Coverage) -> bytes:
     shown: dict[str, Any] = {
         "coverage": coverage.percent,
         "documents": coverage.documents,
-        "full": not coverage.timed_out,
+        "full": not coverage.degraded,
         "nodes": coverage.clusters,
         "results": coverage.clusters,
         "resultsFull": coverage.full_clusters,
     }
-    if coverage.timed_out:
-        shown["degraded"] = {
-            "match-phase": False,
-            "timeout": True,
-            "adaptive-timeout": False,
-            "anntimeout": False,
-            "non-ideal-state": False,
-        }
+    if coverage.degraded:
+        shown["degraded"] = {reason: reason in coverage.degraded for reason in _DEGRADATIONS}
     return orjson.dumps(shown)
 
 
@@ -158,8 +162,9 @@ def _error(error: SearchError) -> dict[str, Any]:
     return shown | {"message": error.message}
 
 
-def _hits(hits: Sequence[tuple[str, Hit]], summary_fields: tuple[str, ...]) -> Iterable[bytes]:
+def _hits(result: SearchResult) -> Iterable[bytes]:
     """Each hit as a JSON object. With `summary_fields`, only those are shown."""
+    hits, summary_fields, form = result.hits, result.summary_fields, result.tensor_form
     all_fields = not summary_fields
     type_shown = all_fields or "sddocname" in summary_fields
     id_wanted = all_fields or "documentid" in summary_fields
@@ -175,11 +180,11 @@ def _hits(hits: Sequence[tuple[str, Hit]], summary_fields: tuple[str, ...]) -> I
         if len(hit.fields) > 2:
             members.append(hit.fields[1:-1])
         if hit.match_features is not None:
-            members.append(b'"matchfeatures":' + _features(hit.match_features))
+            members.append(b'"matchfeatures":' + _features(hit.match_features, form))
         if hit.summary_features is not None:
-            members.append(b'"summaryfeatures":' + _features(hit.summary_features))
+            members.append(b'"summaryfeatures":' + _features(hit.summary_features, form))
         if hit.rank_features is not None:
-            members.append(b'"rankfeatures":' + _features(hit.rank_features))
+            members.append(b'"rankfeatures":' + _features(hit.rank_features, form))
         yield b'{"id":%b,"relevance":%b%b%b}}' % (id_json, _number(hit.relevance), heads[cluster], b",".join(members))
 
 
@@ -194,9 +199,15 @@ def _not_finite(value: float) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def _features(features: Mapping[str, float]) -> bytes:
-    shown = orjson.dumps(features, option=orjson.OPT_SERIALIZE_NUMPY)
+def _features(features: Mapping[str, Any], tensor_form: str) -> bytes:
+    def shown_tensor(value: Any) -> Any:
+        return tensor_json(value, tensor_form)
+
+    shown = orjson.dumps(features, shown_tensor, orjson.OPT_SERIALIZE_NUMPY)
     if b":null" in shown:
-        whole = {name: value if isfinite(value) else _not_finite(value) for name, value in features.items()}
-        shown = orjson.dumps(whole, option=orjson.OPT_SERIALIZE_NUMPY)
+        whole = {
+            name: _not_finite(value) if isinstance(value, float) and not isfinite(value) else value
+            for name, value in features.items()
+        }
+        shown = orjson.dumps(whole, shown_tensor, orjson.OPT_SERIALIZE_NUMPY)
     return shown

@@ -7,7 +7,6 @@ Vespa: https://docs.vespa.ai/en/querying/query-api.html
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -15,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp import limits
+from paperwasp.container.lenient_json import lenient_json
 from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
 
@@ -22,6 +22,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _REMEMBERED_CHARACTERS: Final = 4096
 _RAW_GROUPS: Final = ("select.where", "select.grouping")
 MAX_BODY_DEPTH: Final = 32
+_WORDS: Final = {True: "true", False: "false", None: "null"}
 
 
 def parameter_pairs(request: Request) -> list[tuple[str, str]]:
@@ -69,18 +70,13 @@ def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        content = _with_raw_newlines(body, error)
+        try:
+            content = lenient_json(body)
+        except ValueError:
+            raise IllegalQuery(f"The JSON of the body is broken: {error}") from None
     if not isinstance(content, dict):
         raise IllegalQuery("The body must be a JSON object")
     return content
-
-
-def _with_raw_newlines(body: bytes, error: orjson.JSONDecodeError) -> Any:
-    """JSON with line breaks within its strings, as people write long queries; or the error of strict JSON."""
-    try:
-        return json.loads(body, strict=False)
-    except (ValueError, RecursionError):
-        raise IllegalQuery(f"The JSON of the body is broken: {error}") from None
 
 
 def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -93,11 +89,12 @@ def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iter
             yield full, value
         elif isinstance(value, dict) and not (full.startswith("input.") or full in _RAW_GROUPS):
             yield from flatten(value, full + ".", depth + 1)
-        elif value is not None:
-            yield full, json.dumps(value, separators=(",", ":")) if isinstance(value, dict | list) else _scalar(value)
+        else:
+            yield full, _text(value)
 
 
-def _scalar(value: float | bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value)
+def _text(value: Any) -> str:
+    """What is no text as text: as JSON has it."""
+    if isinstance(value, dict | list):
+        return orjson.dumps(value).decode()
+    return _WORDS[value] if value is None or isinstance(value, bool) else repr(value)

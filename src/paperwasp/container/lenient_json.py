@@ -1,0 +1,41 @@
+"""JSON as people write long queries: strings may be in single quotes, and have line breaks in them.
+
+Vespa: the bodies of queries, which it reads with these two liberties and no others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+_STRING: Final = re.compile(rb"""'((?:[^'\\]|\\.)*)'|"(?:[^"\\]|\\.)*"|[^'"]+""", re.DOTALL)
+_ESCAPES: Final = re.compile(rb"""\\(.)|(")""", re.DOTALL)
+
+
+def lenient_json(text: bytes) -> Any:
+    """The value. Errors: ValueError."""
+    try:
+        return json.loads(b"".join(_in_double_quotes(text)), strict=False)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _in_double_quotes(text: bytes) -> Iterator[bytes]:
+    """The text with all its strings in double quotes, piece by piece."""
+    at = 0
+    while at < len(text):
+        match = _STRING.match(text, at)
+        if match is None:
+            raise ValueError(f"a string that begins at byte {at} has no end")
+        at = match.end()
+        own = match[1]
+        yield match[0] if own is None else b'"%b"' % _ESCAPES.sub(_requoted, own)
+
+
+def _requoted(match: re.Match[bytes]) -> bytes:
+    """What a single quote leaves as it is and a double quote does not, and the other way round."""
+    if match[2]:
+        return b'\\"'
+    return b"'" if match[1] == b"'" else match[0]

@@ -1,0 +1,82 @@
+"""Answers kept for the same request, as long as nothing was written that could change them.
+
+An answer is kept with the stamps of the views that it was made from (`content.messages.StampRequest`). A request that
+finds it asks the clusters for the stamps that are in force now: when they are the same, so is the answer. The least
+recently used make room. Runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.http.messages import Response
+
+Key = tuple[object, ...]
+ENTRY_BYTES: Final = 600
+"""About what keeping an answer takes beside its body and the texts of the request."""
+_NOT_OF_THE_KEY: Final = frozenset(("nocache", "nocachewrite"))
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """An answer and what it depends on. `config` is the SearchConfig that it was made under."""
+
+    response: Response
+    config: object
+    stamps: Mapping[str, int]
+    """Content cluster → the stamp of its view."""
+    size_bytes: int
+
+
+class SearchCache:
+    """The answers of one container, in the order of their last use."""
+
+    def __init__(self, size_bytes: int = limits.SEARCH_CACHE_BYTES) -> None:
+        self._limit_bytes = size_bytes
+        self._answers: OrderedDict[Key, CachedAnswer] = OrderedDict()
+        self.size_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def get(self, key: Key, config: object) -> CachedAnswer | None:
+        """What is kept for the request; whether it still holds is for the caller to find out."""
+        found = self._answers.get(key)
+        if found is None or found.config is not config:
+            return None
+        self._answers.move_to_end(key)
+        return found
+
+    def put(self, key: Key, response: Response, config: object, stamps: Mapping[str, int]) -> None:
+        """Keeps an answer unless it is too large."""
+        if len(response.body) > limits.SEARCH_CACHE_ANSWER_BYTES:
+            return
+        size = len(response.body) + _size_of(key) + ENTRY_BYTES
+        self.drop(key)
+        self._answers[key] = CachedAnswer(response, config, stamps, size)
+        self.size_bytes += size
+        while self.size_bytes > self._limit_bytes:
+            self.drop(next(iter(self._answers)))
+
+    def drop(self, key: Key) -> None:
+        gone = self._answers.pop(key, None)
+        self.size_bytes -= gone.size_bytes if gone is not None else 0
+
+    def clear(self) -> None:
+        self._answers.clear()
+        self.size_bytes = 0
+
+
+def key_of(pairs: Iterable[tuple[str, str]], format_: str) -> Key:
+    """What makes requests the same: the last value of each parameter, and the format of the answer."""
+    named = dict(pairs)
+    kept = sorted(item for item in named.items() if item[0].lower() not in _NOT_OF_THE_KEY)
+    return (format_, *(part for item in kept for part in item))
+
+
+def _size_of(key: Key) -> int:
+    return sum(len(part) for part in key if isinstance(part, str))

@@ -1,0 +1,88 @@
+"""`input.query(name)`: from the text of a value to a number, a text or a tensor, as the rank profile declares it.
+
+What no rank profile declares is a number if it looks like one, else a text.
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#inputs
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, TooLarge
+from paperwasp.schema.model import Input, Schema
+from paperwasp.tensor.literal import parse_tensor
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
+
+_EMBED: Final = re.compile(r"\s*embed\s*\(")
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
+_SHOWN_CHARACTERS: Final = 100
+_REMEMBERED_CHARACTERS: Final = 2048
+_TEXT: Final = Input(None)
+
+
+def typed_inputs(
+    given: Mapping[str, str], profile_types: Mapping[str, TensorType], schemas: Iterable[Schema], rank_profile: str
+) -> dict[str, object]:
+    """query(name) → number, text or Tensor. `profile_types` are what the query profile's type says.
+
+    Errors: IllegalQuery for a value that is not of its type; InvalidQuery where schemas declare different types.
+    """
+    if not given:
+        return {}
+    declared = _declared(given, schemas, rank_profile)
+    return {name: _value(name, text, declared.get(name), profile_types.get(name)) for name, text in given.items()}
+
+
+def _declared(given: Iterable[str], schemas: Iterable[Schema], rank_profile: str) -> dict[str, Input]:
+    found: dict[str, tuple[Schema, Input]] = {}
+    for schema in schemas:
+        profile = schema.rank_profiles.get(rank_profile)
+        for name in given if profile is not None else ():
+            assert profile is not None
+            own = profile.inputs.get(name)
+            if own is None:
+                continue
+            first, other = found.setdefault(name, (schema, own))
+            if other.type != own.type:
+                raise InvalidQuery(
+                    f"Conflicting input type declarations for 'query({name})': Declared as {_shown_type(other)} in "
+                    f"rank profile '{rank_profile}' of schema '{first.name}', and as {_shown_type(own)} in that of "
+                    f"schema '{schema.name}'"
+                )
+    return {name: own for name, (_, own) in found.items()}
+
+
+def _shown_type(own: Input) -> str:
+    return "string" if own.type is None else str(own.type)
+
+
+def _value(name: str, text: str, declared: Input | None, by_profile: TensorType | None) -> object:
+    type_ = declared.type if declared is not None else by_profile
+    try:
+        if declared is None and by_profile is None:
+            return float(text.strip().rstrip("fFdD")) if _NUMBER.fullmatch(text) else text
+        if type_ is None:
+            return text
+        if _EMBED.match(text):
+            raise ValueError("embedders are not supported yet: give the tensor itself")
+        return _tensor(text, type_)
+    except LanguageError as error:
+        problem = error.bare_message
+    except (TooLarge, ValueError) as error:
+        problem = str(error)
+    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    raise IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
+
+
+def _tensor(text: str, type_: TensorType) -> object:
+    tensor = (_remembered if len(text) <= _REMEMBERED_CHARACTERS else parse_tensor)(text, type_)
+    return float(tensor.cells[0]) if type_.is_number else tensor
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str, type_: TensorType) -> Tensor:
+    return parse_tensor(text, type_)

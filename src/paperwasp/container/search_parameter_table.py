@@ -1,0 +1,337 @@
+"""The parameters of a search request: names and aliases, types, and what each sets, in one table.
+
+Names are found in any case. A plain name that is not in the table is a property of the application's own and is kept
+without question; an unknown member of a reserved group (`ranking.…`) is an error. What Vespa knows and paperwasp does
+not execute is refused when it would change the answer, and accepted when it would not.
+Vespa: https://docs.vespa.ai/en/reference/api/query.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from paperwasp.container import search_values as values
+from paperwasp.container.search_settings import SearchParameters
+from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.yql import query_type
+
+Setter = Callable[[SearchParameters, str], None]
+"""Takes the text of a value. Fails with ValueError, whose text says what the value must be."""
+Convert = Callable[[str], Any]
+
+
+def _to(attribute: str, convert: Convert) -> Setter:
+    """Sets an attribute of the parameters, or `group.attribute` of one of their groups."""
+    group, _, name = attribute.rpartition(".")
+
+    def set_own(parameters: SearchParameters, value: str) -> None:
+        setattr(parameters, name, convert(value))
+
+    def set_of_group(parameters: SearchParameters, value: str) -> None:
+        setattr(getattr(parameters, group), name, convert(value))
+
+    return set_of_group if group else set_own
+
+
+def _into(attribute: str, key: str, convert: Convert) -> Setter:
+    """Puts a value into a dictionary; the empty text puts nothing there."""
+
+    def put(parameters: SearchParameters, value: str) -> None:
+        entries = getattr(parameters, attribute)
+        entries.pop(key, None)
+        if value:
+            entries[key] = convert(value)
+
+    return put
+
+
+def _part(name: str, *words: str) -> Setter:
+    """A part of the type of the user's text."""
+    convert = values.one_of(*words)
+
+    def put(parameters: SearchParameters, value: str) -> None:
+        parameters.text.parts[name] = convert(value)
+
+    return put
+
+
+def _checked(convert: Convert) -> Setter:
+    """A parameter that must be well-formed and changes nothing here."""
+
+    def check(parameters: SearchParameters, value: str) -> None:
+        convert(value)
+
+    return check
+
+
+def _only(*allowed: str) -> Setter:
+    """A parameter that is not executed: accepted with the values that ask for nothing, refused with others."""
+
+    def refuse(parameters: SearchParameters, value: str) -> None:
+        if value.lower() not in allowed:
+            raise ValueError("this is not supported yet")
+
+    return refuse
+
+
+def _type(parameters: SearchParameters, value: str) -> None:
+    parameters.text.type = query_type(value)
+
+
+def _search_chain(parameters: SearchParameters, value: str) -> None:
+    name = value.partition(":")[0]
+    if name not in SEARCH_CHAINS:
+        raise InvalidQuery(f"No search chain named '{value}' was found")
+
+
+SEARCH_CHAINS: Final = ("default", "vespa", "native", "service")
+"""All of them do the same: there are no components between which they could choose."""
+
+
+def _profile(parameters: SearchParameters, value: str) -> None:
+    """Asks for the time that operators take, which the trace tells with the plan."""
+    if values.integer(value):
+        parameters.trace.explain_level = max(parameters.trace.explain_level, TIMES_LEVEL)
+
+
+def _explain(parameters: SearchParameters, value: str) -> None:
+    parameters.trace.explain_level = max(parameters.trace.explain_level, values.count(value))
+
+
+TIMES_LEVEL: Final = 2
+"""The explain level from which on the plan is told with times."""
+
+
+def _or_default(text: str) -> str:
+    return text or "default"
+
+
+_NO_VALUE: Final = _only("")
+_NOT_TRUE: Final = _only("", "false", "0")
+_FLAG: Final = _checked(values.boolean)
+_COUNT: Final = _checked(values.count)
+_FRACTION: Final = _checked(values.fraction)
+_INTEGER: Final = _checked(values.integer)
+_TEXT: Final = _checked(str)
+
+PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
+    (("yql",), _to("yql", str)),
+    (("hits", "count"), _to("hits", values.count)),
+    (("offset", "start"), _to("offset", values.count)),
+    (("searchAfter",), _to("search_after", str)),
+    (("timeout",), _to("timeout_ms", values.timeout_ms)),
+    (("queryProfile",), _TEXT),
+    (("searchChain",), _search_chain),
+    (("maxHits",), _to("max_hits", values.count)),
+    (("maxOffset",), _to("max_offset", values.count)),
+    (("noCache",), _to("no_cache", values.boolean)),
+    (("noCacheWrite",), _to("no_cache_write", values.boolean)),
+    (("groupingSessionCache",), _FLAG),
+    (("hitcountestimate",), _to("is_estimate", values.boolean)),
+    (("recall",), _to("text.recall", str)),
+    (("weakAnd.replace",), _to("text.weak_and_replaces_or", values.boolean)),
+    (("wand.hits",), _to("text.wand_hits", values.count)),
+    (("user",), _TEXT),
+    (("metrics.ignore",), _FLAG),
+    (("jsoncallback",), _to("presentation.callback", values.callback)),
+    (("model.queryString", "query"), _to("text.query", str)),
+    (("model.type", "type"), _type),
+    (("model.type.composite",), _part("composite", "and", "near", "oNear", "or", "phrase", "weakAnd")),
+    (("model.type.tokenization",), _part("tokenization", "internal", "linguistics")),
+    (("model.type.syntax",), _part("syntax", "none", "simple", "web", "yql", "json", "programmatic")),
+    (("model.type.profile",), _to("text.profile", str)),
+    (("model.type.isYqlDefault",), _to("text.is_yql_default", values.boolean)),
+    (("model.defaultIndex", "default-index"), _to("text.default_index", _or_default)),
+    (("model.filter", "filter"), _to("text.filter", str)),
+    (("model.language", "language", "lang"), _to("text.language", values.language_tag)),
+    (("model.locale", "locale"), _to("text.locale", values.language_tag)),
+    (("model.encoding", "encoding"), _to("text.encoding", str.lower)),
+    (("model.sources", "sources", "search"), _to("sources", values.names)),
+    (("model.restrict", "restrict"), _to("restrict", values.names)),
+    (("model.searchPath", "searchpath"), _checked(values.search_path)),
+    (("model.searchGroup", "searchgroup"), _TEXT),
+    (("ranking.profile", "ranking"), _to("rank_profile", _or_default)),
+    (("ranking.sorting", "sorting", "sortspec"), _to("sorting", str)),
+    (("ranking.listFeatures", "rankfeatures"), _to("list_features", values.boolean)),
+    (("ranking.location", "location"), _to("text.location", str)),
+    (("ranking.freshness", "datetime"), _to("now", values.freshness)),
+    (("ranking.queryCache",), _FLAG),
+    (("ranking.rerankCount",), _into("ranking", "rerank_count", values.count)),
+    (("ranking.keepRankCount",), _into("ranking", "keep_rank_count", values.count)),
+    (("ranking.totalKeepRankCount",), _into("ranking", "keep_rank_count", values.count)),
+    (("ranking.rankScoreDropLimit",), _into("ranking", "rank_score_drop_limit", values.number)),
+    (("ranking.secondPhase.rerankCount",), _into("ranking", "rerank_count", values.count)),
+    (("ranking.secondPhase.totalRerankCount",), _into("ranking", "rerank_count", values.count)),
+    (
+        ("ranking.secondPhase.rankScoreDropLimit",),
+        _into("ranking", "second_phase_rank_score_drop_limit", values.number),
+    ),
+    (("ranking.globalPhase.rerankCount",), _only("", "0")),
+    (("ranking.globalPhase.rankScoreDropLimit",), _NO_VALUE),
+    (("ranking.significance.useModel",), _NOT_TRUE),
+    (("ranking.softtimeout.enable",), _to("soft_timeout", values.boolean)),
+    (("ranking.softtimeout.factor",), _to("soft_timeout_factor", values.fraction)),
+    (("ranking.softtimeout.tailcost",), _FRACTION),
+    (("ranking.matching.termwiseLimit",), _FRACTION),
+    (("ranking.matching.numThreadsPerSearch",), _COUNT),
+    (("ranking.matching.numSearchPartitions",), _COUNT),
+    (("ranking.matching.minHitsPerThread",), _COUNT),
+    (("ranking.matching.postFilterThreshold",), _FRACTION),
+    (("ranking.matching.approximateThreshold",), _FRACTION),
+    (("ranking.matching.filterFirstThreshold",), _FRACTION),
+    (("ranking.matching.filterFirstExploration",), _FRACTION),
+    (("ranking.matching.explorationSlack",), _FRACTION),
+    (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checked(values.at_least_one)),
+    (("ranking.matching.filterThreshold",), _FRACTION),
+    (("ranking.matching.weakand.stopwordLimit",), _only("", "1", "1.0")),
+    (("ranking.matching.weakand.adjustTarget",), _FRACTION),
+    (("ranking.matching.weakand.allowDropAll",), _FLAG),
+    (("ranking.matchPhase.attribute", "ranking.matchPhase", "matchPhase"), _into("match_phase", "attribute", str)),
+    (("ranking.matchPhase.maxHits",), _into("match_phase", "max_hits", values.long_count)),
+    (("ranking.matchPhase.totalMaxHits",), _into("match_phase", "max_hits", values.long_count)),
+    (("ranking.matchPhase.ascending",), _into("match_phase", "ascending", values.boolean)),
+    (("ranking.matchPhase.maxFilterCoverage",), _into("match_phase", "max_filter_coverage", values.fraction)),
+    (("ranking.matchPhase.diversity.attribute",), _into("diversity", "attribute", str)),
+    (("ranking.matchPhase.diversity.minGroups",), _into("diversity", "min_groups", values.long_count)),
+    (("ranking.matchPhase.diversity.cutoff.factor",), _into("diversity", "cutoff_factor", values.number)),
+    (
+        ("ranking.matchPhase.diversity.cutoff.strategy",),
+        _into("diversity", "cutoff_strategy", values.one_of("loose", "strict")),
+    ),
+    (("sorting.degrading",), _FLAG),
+    (("dispatch.topKProbability",), _FRACTION),
+    (("dispatch.maxHitsPerNode",), _COUNT),
+    (("presentation.summary", "summary"), _to("presentation.summary", _or_default)),
+    (("presentation.summaryFields", "summaryFields"), _to("presentation.summary_fields", values.names)),
+    (("presentation.bolding", "bolding"), _to("presentation.bolding", values.boolean)),
+    (("presentation.timing", "timing"), _to("presentation.timing", values.boolean)),
+    (
+        ("presentation.format", "format", "presentation.template", "template"),
+        _to("presentation.format", values.renderer),
+    ),
+    (("presentation.format.tensors", "format.tensors"), _to("presentation.tensor_form", values.tensor_form)),
+    (("dynteaser",), _FLAG),
+    (("trace.level", "tracelevel"), _to("trace.level", values.level)),
+    (("trace.explainLevel", "explainlevel"), _explain),
+    (("trace.profileDepth",), _profile),
+    (("trace.profiling.matching.depth",), _profile),
+    (("trace.profiling.firstPhaseRanking.depth",), _profile),
+    (("trace.profiling.secondPhaseRanking.depth",), _profile),
+    (("trace.timestamps",), _to("trace.timestamps", values.boolean)),
+    (("trace.timingDetails",), _FLAG),
+    (("trace.query",), _to("trace.query", values.boolean)),
+    (("trace.profile", "profile"), _FLAG),
+    (("rules.off",), _FLAG),
+    (("rules.rulebase",), _NO_VALUE),
+    (("tracelevel.rules",), _COUNT),
+    (("select",), _NO_VALUE),
+    (("select.where",), _to("select_where", str)),
+    (("select.grouping",), _NO_VALUE),
+    (("select.fields",), _NO_VALUE),
+    (("grouping.defaultMaxGroups",), _INTEGER),
+    (("grouping.defaultMaxHits",), _INTEGER),
+    (("grouping.globalMaxGroups",), _INTEGER),
+    (("grouping.defaultPrecisionFactor",), _checked(values.number)),
+    (("timezone",), _TEXT),
+    (("collapsefield", "collapse.field"), _to("collapse.fields", values.names)),
+    (("collapsesize", "collapse.size"), _to("collapse.size", values.positive)),
+    (("collapse.summary",), _to("collapse.summary", str)),
+    (("streaming.groupname",), _into("streaming", "group", str)),
+    (("streaming.selection",), _into("streaming", "selection", str)),
+    (("streaming.userid",), _into("streaming", "userid", lambda text: values.integer(text, 63))),
+    (("streaming.maxbucketspervisitor",), _COUNT),
+)
+"""(the name, then its aliases), and what sets or refuses it."""
+
+
+def _table() -> Mapping[str, tuple[str, Setter]]:
+    table: dict[str, tuple[str, Setter]] = {}
+    for names, setter in PARAMETERS:
+        for name in names:
+            table[name] = table[name.lower()] = (names[0], setter)
+    return table
+
+
+_TABLE: Final = _table()
+_FULL_NAMES: Final = frozenset(names[0] for names, _ in PARAMETERS)
+
+
+def _set_feature(parameters: SearchParameters, rest: str, value: str) -> None:
+    if not (rest.startswith("query(") and rest.endswith(")")):
+        raise IllegalQuery(f"Could not set '{_FEATURES}{rest}' to '{value}': only query(name) can be set")
+    parameters.inputs[rest[len("query(") : -1]] = value
+
+
+def _set_property(parameters: SearchParameters, rest: str, value: str) -> None:
+    parameters.rank_properties[rest] = value
+
+
+def _set_collapse_size(parameters: SearchParameters, rest: str, value: str) -> None:
+    parameters.collapse.sizes[rest] = values.positive(value)
+
+
+def _refuse_element_gap(parameters: SearchParameters, rest: str, value: str) -> None:
+    values.element_gap(value)
+    raise ValueError("this is not supported yet")
+
+
+_FEATURES: Final = "ranking.features."
+_OPEN_GROUPS: Final[Mapping[str, Callable[[SearchParameters, str, str], None]]] = {
+    _FEATURES: _set_feature,
+    "ranking.properties.": _set_property,
+    "ranking.elementGap.": _refuse_element_gap,
+    "collapsesize.": _set_collapse_size,
+}
+"""What the full name of a parameter begins with whose rest the user chooses → what sets it."""
+_PREFIXES: Final = (
+    *((prefix, _FEATURES) for prefix in ("input.", "rankfeature.", "ranking.features.")),
+    *((prefix, "ranking.properties.") for prefix in ("rankproperty.", "ranking.properties.")),
+    ("ranking.elementgap.", "ranking.elementGap."),
+    *((prefix, "collapsesize.") for prefix in ("collapsesize.", "collapse.size.")),
+)
+"""The same in lower case, with the aliases → in full."""
+_RESERVED: Final = ("model", "ranking", "presentation")
+
+
+def full_name(name: str) -> str:
+    """The full name of a parameter that may be given by an alias, or in another case."""
+    known = _TABLE.get(name) or _TABLE.get(name.lower())
+    if known is not None:
+        return known[0]
+    lower = name.lower()
+    for prefix, group in _PREFIXES:
+        if lower.startswith(prefix):
+            return group + name[len(prefix) :]
+    return name
+
+
+def is_full_name(name: str) -> bool:
+    return name in _FULL_NAMES or name.startswith(tuple(_OPEN_GROUPS))
+
+
+def set_parameter(parameters: SearchParameters, name: str, value: str) -> None:
+    """Sets what `name` stands for. Errors: IllegalQuery, InvalidQuery."""
+    known = _TABLE.get(name) or _TABLE.get(name.lower())
+    try:
+        if known is not None:
+            known[1](parameters, value)
+        else:
+            _set_member(parameters, name, value)
+    except ValueError as error:
+        raise IllegalQuery(f"Could not set '{known[0] if known else full_name(name)}' to '{value}': {error}") from None
+
+
+def _set_member(parameters: SearchParameters, name: str, value: str) -> None:
+    """Sets a parameter whose name has a part of the user's choice, or keeps one that is the application's own."""
+    full = full_name(name)
+    for prefix, setter in _OPEN_GROUPS.items():
+        if full.startswith(prefix):
+            setter(parameters, full[len(prefix) :], value)
+            return
+    group, _, member = name.partition(".")
+    if member and group.lower() in _RESERVED:
+        raise IllegalQuery(
+            f"'{member}' is not a valid property in '{group.lower()}'. "
+            f"See the query api for valid keys starting by '{group.lower()}'."
+        )

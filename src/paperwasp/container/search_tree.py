@@ -1,0 +1,106 @@
+"""The query tree: from YQL, JSON or simple text, with the user's text, recall terms and places in it.
+
+Vespa: https://docs.vespa.ai/en/reference/api/query.html#query-model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from paperwasp.container.search_config import Target
+from paperwasp.container.search_location import located
+from paperwasp.container.search_settings import SearchParameters, TextParameters
+from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
+from paperwasp.query.items import Item, OrItem, WeakAndItem
+from paperwasp.yql import QueryType, UserText, YqlQuery, complete, parse_recall, parse_yql
+from paperwasp.yql.canonical import canonical
+from paperwasp.yql.query_type import type_of
+from paperwasp.yql.user_text import UserQueryItem
+
+_LANGUAGES: Final = {
+    "big5": "zh-hant", "euc-tw": "zh-hant", "gb2312": "zh-hans", "gbk": "zh-hans", "gb18030": "zh-hans",
+    "euc-jp": "ja", "iso-2022-jp": "ja", "shift-jis": "ja", "shift_jis": "ja", "sjis": "ja",
+    "euc-kr": "ko", "iso-2022-kr": "ko",
+}  # fmt: skip
+"""Encoding → the language that it is used for."""
+_USER_QUERY: Final = UserQueryItem()
+"""The tree of a request without YQL."""
+
+
+def language_of(text: TextParameters) -> str:
+    """The language of the query's text: said, of its locale, or guessed from its encoding; empty: not known."""
+    return text.language or text.locale or _LANGUAGES.get(text.encoding, "")
+
+
+def read_statement(parameters: SearchParameters) -> YqlQuery | None:
+    """What `yql` says; None: there is none. Errors: IllegalQuery, InvalidQuery."""
+    if not parameters.yql:
+        return None
+    if parameters.select_where:
+        raise IllegalQuery("Both 'yql' and 'select.where' are given: a query has one of them")
+    try:
+        statement = parse_yql(parameters.yql, parameters.given)
+    except LanguageError as error:
+        raise _not_created(error.message) from None
+    if statement.grouping:
+        raise _not_created("grouping ('|') is not supported yet")
+    return statement
+
+
+def _not_created(message: str) -> InvalidQuery:
+    return InvalidQuery(f"Could not create query from YQL: {message}")
+
+
+def query_tree(
+    parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...], indexes: frozenset[str]
+) -> Item:
+    """The whole tree, canonical. Errors: IllegalQuery, InvalidQuery."""
+    text = parameters.text
+    for name, position in statement.indexes.items() if statement is not None else ():
+        if name not in indexes:
+            raise _not_created(str(LanguageError(f"Field '{name}' does not exist.", position)))
+    user_text = UserText(
+        query=text.query or None,
+        type=_type_of(text),
+        default_index=text.default_index,
+        indexes=indexes,
+        parameters=parameters.given,
+        filter=text.filter,
+        is_yql_default=text.is_yql_default,
+    )
+    try:
+        tree = complete(_USER_QUERY if statement is None else statement.tree, user_text)
+    except LanguageError as error:
+        raise _not_created(error.message) from None
+    return _rewritten(tree, text, targets, indexes)
+
+
+def _type_of(text: TextParameters) -> str | QueryType:
+    """How the user's text is read. Errors: IllegalQuery where the parts of the type do not go together."""
+    if not text.parts and not text.profile:
+        return text.type
+    return type_of(text.type).having(**text.parts, profile=text.profile)
+
+
+def _rewritten(tree: Item, text: TextParameters, targets: tuple[Target, ...], indexes: frozenset[str]) -> Item:
+    """The tree with what parameters make of it as a whole."""
+    if not (text.weak_and_replaces_or or text.location or text.recall):
+        return tree
+    if text.weak_and_replaces_or:
+        tree = _with_weak_ands(tree, text.wand_hits)
+    if text.recall:
+        tree = parse_recall(text.recall, text.default_index, indexes).applied_to(tree)
+    if text.location:
+        tree = located(tree, text.location, (schema for target in targets for schema in target.schemas))
+    return canonical(tree)
+
+
+def _with_weak_ands(tree: Item, target_hits: int) -> Item:
+    return _mapped(tree, lambda item: WeakAndItem(item.children, target_hits) if isinstance(item, OrItem) else item)
+
+
+def _mapped(item: Item, change: Callable[[Item], Item]) -> Item:
+    """The tree with every item changed, children first."""
+    children = item.children_of()
+    return change(item.with_children(tuple(_mapped(child, change) for child in children)) if children else item)

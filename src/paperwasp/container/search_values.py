@@ -1,0 +1,184 @@
+"""The values of search parameters: from text to what they say. Each fails with a ValueError that says what is wanted.
+
+Vespa: https://docs.vespa.ai/en/reference/api/query.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple
+
+from paperwasp.tensor.json_output import FORMS
+
+MAX_TIMEOUT_MS: Final = 1e9
+FORMATS: Final = ("json", "cbor")
+INTEGER_BITS: Final = 31
+
+_UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
+_BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False, "": True}
+_FRESHNESS: Final = re.compile(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII)
+_CALLBACK: Final = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
+_CALLBACK_CHARACTERS: Final = 200
+_NODES: Final = r"(?:\*|(?:\d{1,9}|\[\d{1,9},\d{1,9}>)(?:,(?:\d{1,9}|\[\d{1,9},\d{1,9}>))*)?"
+_SEARCH_PATH_ELEMENT: Final = re.compile(rf"{_NODES}(?:/(?:\*|\d{{1,9}})?)?", re.ASCII)
+
+
+class Now(NamedTuple):
+    """What the time is for a query: `seconds` since 1970, or, if `is_relative`, before the present."""
+
+    seconds: float = 0.0
+    is_relative: bool = True
+
+
+PRESENT: Final = Now()
+
+
+def timeout_ms(text: str) -> float:
+    """A number with an optional unit: ks, s (when there is none, or an unknown one), ms, µs."""
+    text = text.strip()
+    end = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµμ "))
+    unit = text[end:].strip()
+    value = number(text[:end]) * _UNITS_MS.get(unit, 1000.0)
+    if not 0 <= value <= MAX_TIMEOUT_MS:
+        raise ValueError(f"must be from 0 to {MAX_TIMEOUT_MS:.0f} ms")
+    return value
+
+
+def number(text: str) -> float:
+    try:
+        if "_" not in text:
+            return float(text)
+    except ValueError:
+        pass
+    raise ValueError("must be a number")
+
+
+def integer(text: str, bits: int = INTEGER_BITS) -> int:
+    body = text[1:] if text[:1] in ("-", "+") else text
+    if not (body.isascii() and body.isdecimal() and len(body) <= 19 and abs(int(text)) < 1 << bits):
+        raise ValueError("must be an integer")
+    return int(text)
+
+
+def count(text: str) -> int:
+    return _not_negative(integer(text))
+
+
+def long_count(text: str) -> int:
+    return _not_negative(integer(text, 63))
+
+
+def positive(text: str) -> int:
+    value = integer(text)
+    if value < 1:
+        raise ValueError("must be 1 or more")
+    return value
+
+
+def _not_negative(value: int) -> int:
+    if value < 0:
+        raise ValueError("must not be negative")
+    return value
+
+
+def boolean(text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise ValueError("must be true or false")
+    return value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas; empty ones do not count."""
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def level(text: str) -> int:
+    value = integer(text)
+    if not 0 <= value <= 9:
+        raise ValueError("must be from 0 to 9")
+    return value
+
+
+def fraction(text: str) -> float:
+    value = number(text)
+    if not 0 <= value <= 1:
+        raise ValueError("must be from 0 to 1")
+    return value
+
+
+def at_least_one(text: str) -> float:
+    value = number(text)
+    if not value >= 1:
+        raise ValueError("must be 1 or more")
+    return value
+
+
+def element_gap(text: str) -> float:
+    """Positions between the elements of a field; infinite: they are never near each other."""
+    return float("inf") if text == "infinity" else float(count(text))
+
+
+def renderer(text: str) -> str:
+    """`json` or `cbor`."""
+    if text.lower() in ("", "default"):
+        return "json"
+    if text.lower() not in FORMATS:
+        raise ValueError(f"No renderer with id or alias '{text}'. Available renderers are: [{', '.join(FORMATS)}]")
+    return text.lower()
+
+
+def callback(text: str) -> str:
+    """A name in JavaScript: nothing else may get in front of an answer."""
+    if text and (len(text) > _CALLBACK_CHARACTERS or not _CALLBACK.fullmatch(text)):
+        raise ValueError("must be the name of a function")
+    return text
+
+
+def freshness(text: str) -> Now:
+    """`now`, `now-100`, or seconds since 1970."""
+    match = _FRESHNESS.fullmatch(text.strip())
+    if match is None or (match[1] and match[3] and not match[2]):
+        raise ValueError("must be 'now', 'now-' and seconds, or seconds since 1970")
+    if match[1] or not match[3]:
+        return Now(float(match[3] or 0))
+    return Now(float(match[3]) * (-1 if match[2] else 1), is_relative=False)
+
+
+def search_path(text: str) -> str:
+    """Which nodes and groups are to answer. There is one of each here, so that it only needs to be well-formed."""
+    if text and not all(_SEARCH_PATH_ELEMENT.fullmatch(element.strip()) for element in text.split(";")):
+        raise ValueError("must be NODES/GROUP, as in '0,[2,4>/0', with ';' between several")
+    return text
+
+
+def language_tag(text: str) -> str:
+    """A language tag of RFC 5646, where `_` is as good as `-`."""
+    tag = text.replace("_", "-")
+    if tag and not re.fullmatch(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}", tag):
+        raise ValueError("must be a language tag such as 'en' or 'pt-BR'")
+    return tag
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """One of some words, in any case; the empty text is none of them and says nothing."""
+    known = {word.lower(): word for word in words}
+
+    def convert(text: str) -> str:
+        if text and text.lower() not in known:
+            raise ValueError(f"must be {_listed(words)}")
+        return known.get(text.lower(), "")
+
+    return convert
+
+
+def tensor_form(text: str) -> str:
+    if text not in FORMS:
+        raise ValueError(f"must be {_listed(FORMS)}")
+    return text
+
+
+def _listed(words: Collection[str]) -> str:
+    *rest, last = words
+    return f"{', '.join(rest)} or {last}"
