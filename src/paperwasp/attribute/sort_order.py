@@ -67,15 +67,17 @@ def order_keys(view: ColumnView, lids: Lids, order: SortOrder) -> OrderKeys:
         return keys
     if order.missing == "as":
         stands_for = _key_of(view, order.missing_value, order)
-        place = ~stands_for if order.descending else stands_for
-    else:
-        place = _FIRST if order.unset_is_first(is_array=view.is_array) else _LAST
+        keys[unset] = ~stands_for if order.descending else stands_for
+        return keys
+    place = _FIRST if order.unset_is_first(is_array=view.is_array) else _LAST
+    if (keys[~unset] == place).any():  # the last number of a long: ranks leave room beyond it
+        keys[~unset] = np.unique(keys[~unset], return_inverse=True)[1]
     keys[unset] = place
     return keys
 
 
 def portable_key(view: ColumnView | None, value: Value | None, order: SortOrder) -> PortableKey:
-    """The key of one row, from what `ColumnView.gather` gives of it. No view: its document type has no such attribute."""
+    """The key of one row, from what `ColumnView.gather` gives of it. No view: its type has no such attribute."""
     is_array = view is not None and view.is_array
     values = _set_values(value)
     if not values:
