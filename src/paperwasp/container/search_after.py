@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.attribute.sort_order import PortableKey
 from paperwasp.content.messages import Hit, SearchAfter
 from paperwasp.errors import IllegalQuery
 
@@ -45,7 +46,13 @@ class After:
 def token_of(cluster: str, hit: Hit) -> str:
     """The token of the page that ends with this hit."""
     relevance = hit.relevance if isfinite(hit.relevance) else str(hit.relevance)
-    return urlsafe_b64encode(orjson.dumps([cluster, hit.lid, relevance, *(hit.sort_keys or ())])).decode().rstrip("=")
+    keys = [[*key[:-1], _shown(key[-1])] for key in hit.sort_keys or ()]
+    return urlsafe_b64encode(orjson.dumps([cluster, hit.lid, relevance, *keys])).decode().rstrip("=")
+
+
+def _shown(value: object) -> object:
+    """A value of a sort key in JSON: bytes as the characters of those numbers."""
+    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def read_after(token: str, clusters: Sequence[str], keys: int) -> After:
@@ -59,9 +66,19 @@ def read_after(token: str, clusters: Sequence[str], keys: int) -> After:
         cluster, lid, relevance, *sort_keys = content
         if type(lid) is not int or not 0 <= lid < _AFTER_ALL or len(sort_keys) != keys:
             raise ValueError("it is of another query")
-        if not all(type(key) in (int, float, str, type(None)) for key in sort_keys):
-            raise ValueError("it is of another query")
-        return After(clusters.index(cluster), lid, float(relevance), tuple(sort_keys))
+        return After(clusters.index(cluster), lid, float(relevance), tuple(map(_key, sort_keys)))
     except (ValueError, TypeError):
         problem = "must be what the page before ended with"
         raise IllegalQuery(f"Could not set 'searchAfter' to '{token[:100]}': {problem}") from None
+
+
+def _key(shown: Any) -> PortableKey:
+    """One sort key. Errors: ValueError, TypeError."""
+    place, kind, value = shown
+    if type(place) is not int or type(kind) is not int:
+        raise TypeError
+    if kind == 1 and isinstance(value, str):
+        return place, kind, value.encode("latin-1")
+    if kind == 0 and type(value) in (int, float):
+        return place, kind, value
+    raise TypeError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
@@ -174,7 +174,7 @@ class SearchAfter:
     """
 
     relevance: float
-    sort_keys: tuple[object, ...]
+    sort_keys: tuple[Any, ...]
     """As in `Hit.sort_keys`; empty: the hits are in the order of their relevance."""
     lid: int
     """From -1, below all lids, to 2**32, above all."""
@@ -236,7 +236,7 @@ class Hit(NamedTuple):
     summary_features: Mapping[str, float] | None = None
     rank_features: Mapping[str, float] | None = None
     show_document_id: bool = True
-    sort_keys: tuple[object, ...] | None = None
+    sort_keys: tuple[Any, ...] | None = None
     """Where the query sorts: smaller is earlier, and the keys of hits of all clusters can be compared."""
     attributes: Mapping[str, object] | None = None
     """attribute → its value, None where unset: those that the request prefetches."""

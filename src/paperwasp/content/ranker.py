@@ -17,8 +17,10 @@ from paperwasp.attribute.column import bitmap_of
 from paperwasp.content.diversity import Diversifier
 from paperwasp.content.match_context import BlockContext, QuerySetting
 from paperwasp.content.match_phase import Limiter
+from paperwasp.content.messages import SearchAfter
+from paperwasp.content.paging import ranked_behind, sorted_behind
 from paperwasp.content.pruning import pruned_hits
-from paperwasp.content.sorting import RELEVANCE, Level, first_hits
+from paperwasp.content.sorting import RELEVANCE, Level, ScoresOf, first_hits
 from paperwasp.content.trace import QueryTrace
 from paperwasp.core import _core
 from paperwasp.features.execution import BlockEvaluator
@@ -76,12 +78,26 @@ class Ranker:
     diversifier: Diversifier | None = None
     """Of what the second phase ranks."""
     trace: QueryTrace | None = None
+    after: SearchAfter | None = None
+    """Only hits behind this one are wanted."""
 
     def best(self, wanted: int) -> RankedHits:
         """The best `wanted` by relevance; ties: the lower lid first."""
+        if self.after is not None:
+            return self._best_behind(self.after, wanted)
         kept = max(wanted, self.profile.rerank_count) if self.profile.second_phase is not None else wanted
         ranked = self._pruned(kept) or self._exhaustive(self.matches(), kept)
         return self._second_phase(ranked, wanted) if self.profile.second_phase is not None else ranked
+
+    def _best_behind(self, after: SearchAfter, wanted: int) -> RankedHits:
+        """The second phase must see the best of all, so that there the page is cut out of all hits."""
+        matches = self.matches()
+        if self.profile.second_phase is None:
+            return self._exhaustive(matches, wanted, after)
+        ranked = self._second_phase(self._exhaustive(matches, matches.count), matches.count)
+        places = np.flatnonzero(ranked_behind(ranked.lids, ranked.scores, after))[:wanted]
+        shown = ranked.lids[places], ranked.scores[places], ranked.first_phase[places]
+        return replace(ranked, lids=shown[0], scores=shown[1], first_phase=shown[2])
 
     def _pruned(self, kept: int) -> RankedHits | None:
         if self.limiter is not None:
@@ -130,7 +146,7 @@ class Ranker:
         if self.trace is not None:
             self.trace.tag(phase, **told)
 
-    def _exhaustive(self, matches: Matches, kept: int) -> RankedHits:
+    def _exhaustive(self, matches: Matches, kept: int, after: SearchAfter | None = None) -> RankedHits:
         lids = matches.lids(self.setting.space.limit) if kept > 0 else np.zeros(0, np.uint32)
         best_lids, best_scores = np.zeros(0, np.uint32), np.zeros(0)
         scored = 0
@@ -141,6 +157,9 @@ class Ranker:
             block = lids[start : start + BLOCK_LIDS]
             scored += len(block)
             near, scores = self._above_drop_limit(block, self._first_phase(block))
+            if after is not None:
+                behind = ranked_behind(near, scores, after)
+                near, scores = near[behind], scores[behind]
             best_lids, best_scores = _best_of(
                 np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
             )
@@ -206,7 +225,8 @@ class Ranker:
         matches = self.matches()
         limit = self.setting.space.limit
         if not any(level.field == RELEVANCE for level in levels):
-            lids = first_hits(levels, matches.needed, limit, wanted, lambda lids: np.zeros(len(lids)))
+            bitmap = self._behind(levels, matches.needed, _no_scores)
+            lids = first_hits(levels, bitmap, limit, wanted, _no_scores)
             self._tell("sorting", levels=len(levels))
             zeros = np.zeros(len(lids))
             first = (
@@ -218,11 +238,19 @@ class Ranker:
             ranked = self._second_phase(ranked, matches.count)
         rising = np.argsort(ranked.lids)
         known, scores = ranked.lids[rising], ranked.scores[rising]
-        bitmap = bitmap_of(known, limit)
+        bitmap = self._behind(levels, bitmap_of(known, limit), lambda lids: scores[np.searchsorted(known, lids)])
         lids = first_hits(levels, bitmap, limit, wanted, lambda lids: scores[np.searchsorted(known, lids)])
         self._tell("sorting", levels=len(levels))
         places = rising[np.searchsorted(known, lids)]
         return replace(ranked, lids=lids, scores=ranked.scores[places], first_phase=ranked.first_phase[places])
+
+    def _behind(self, levels: Sequence[Level], matches: Bitmap, scores_of: ScoresOf) -> Bitmap:
+        """Those of the matches that the page is about."""
+        if self.after is None:
+            return matches
+        limit = self.setting.space.limit
+        lids = _core.bitmap_lids(matches, limit)
+        return bitmap_of(lids[sorted_behind(levels, lids, scores_of, limit, self.after)], limit)
 
     def _first_phase_of(self, lids: Lids) -> Scores:
         """The first phase's scores of lids in any order."""
@@ -249,6 +277,10 @@ class Matches:
     def lids(self, limit: int) -> Lids:
         """Rising."""
         return _core.bitmap_lids(self.needed, limit)
+
+
+def _no_scores(lids: Lids) -> Scores:
+    return np.zeros(len(lids))
 
 
 def _best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:

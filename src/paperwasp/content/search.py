@@ -105,6 +105,7 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
         coverage=_coverage(ranked),
         trace=None if trace is None else trace.finished(),
         degraded=degraded,
+        stamp=view.stamp,
     )
 
 
@@ -167,6 +168,7 @@ def _rank(
         limiter_of(declared, request.match_phase, request.tree, space),
         diversifier_of(declared.diversity, request.match_phase.diversity, space) if profile.second_phase else None,
         trace,
+        request.search_after,
     )
     if trace is not None:
         trace.tag("query_setup", document_type=schema.document.name, documents=space.documents, profile=profile.name)

@@ -21,7 +21,6 @@ from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import DocumentStore, StoredDocument
 
-
 _STAMPS: Final = count(randbits(62))
 """From a number of chance on, so that views of two processes are not taken for each other."""
 
