@@ -286,8 +286,6 @@ def test_what_cannot_be_searched():
     with node_with(*EXAMPLES) as node:
         with pytest.raises(InvalidQuery, match="does not contain requested rank profile 'nope'"):
             ask(node, TrueItem(), "nope")
-        with pytest.raises(InvalidQuery, match="usePositionData"):
-            ask(node, WordItem("title", "a", annotations=Annotations(use_position_data=False)))
         with pytest.raises(Timeout):
             ask(node, TrueItem(), deadline_ns=1)
 

@@ -109,11 +109,11 @@ def test_what_is_no_list_is_refused():
     two, three = np.array([0, 1], np.uint32), np.array([0, 1, 2], np.uint32)
     one, none = np.array([7], np.uint32), np.array([], np.uint32)
     for offsets, positions in (([], []), ([two], []), ([two, three], [one, one]), ([two], [none])):
-        with pytest.raises(ValueError, match="lists|offsets"):
+        with pytest.raises(ValueError, match=r"lists|offsets"):
             _core.follow(offsets, positions)
-        with pytest.raises(ValueError, match="lists|offsets"):
+        with pytest.raises(ValueError, match=r"lists|offsets"):
             _core.merge_positions(offsets, positions)
-        with pytest.raises(ValueError, match="lists|offsets"):
+        with pytest.raises(ValueError, match=r"lists|offsets"):
             _core.near(offsets, positions, [], 1, False, 1, 1, -1)
     with pytest.raises(ValueError, match="element"):
         _core.near([two], [one], [(none, none, none)], 1, False, 1, 1, -1)

@@ -148,7 +148,14 @@ def _rank(
     wanted: int,
 ) -> RankedHits:
     now = clock.now_seconds if request.now_seconds is None else request.now_seconds
-    space = replace(space, inputs=request.inputs, now_seconds=now, language=request.language, check_time=clock.check)
+    space = replace(
+        space,
+        inputs=request.inputs,
+        now_seconds=now,
+        language=request.language,
+        element_gaps=_element_gaps(space.schema, request.rank_profile),
+        check_time=clock.check,
+    )
     operator = plan(request.tree, space)
     schema = space.schema
     profile = overridden(profiles.of(schema, request.rank_profile), request.ranking)
@@ -180,6 +187,12 @@ def _rank(
     except OutOfTime:
         nothing = np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)
         return RankedHits(setting, profile, 0, *nothing, coverage=0.0, degraded=frozenset({"timeout"}))
+
+
+def _element_gaps(schema: Schema, profile: str) -> dict[str, float]:
+    declared = schema.rank_profiles.get(profile)
+    ranks = declared.field_ranks.items() if declared is not None else ()
+    return {name: rank.element_gap for name, rank in ranks if rank.element_gap is not None}
 
 
 def _numbers(inputs: Mapping[str, object]) -> dict[str, float]:

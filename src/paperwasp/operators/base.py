@@ -60,6 +60,8 @@ class SearchSpace:
     now_seconds: float = 0.0
     language: str = ""
     """Of the query's text, as a tag; empty: English."""
+    element_gaps: Mapping[str, float] = field(default_factory=dict)
+    """By field: how far apart the rank profile says that its elements are."""
     check_time: Callable[[], None] = _no_clock
     """Raises OutOfTime when matching must end: called between operators, and by those that take long."""
 

@@ -20,10 +20,21 @@ Occurrences = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """(offsets[lids + 1], positions)"""
 
 
+def counts_of(found: Occurrences) -> NDArray[np.int32]:
+    """How many there are in each document."""
+    ends: NDArray[np.int32] = found[0].astype(np.int32)
+    return ends[1:] - ends[:-1]
+
+
 class FieldMatch(ABC):
     """One term in one field."""
 
     field: str
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether it stands somewhere: in an index."""
+        return False
 
     @abstractmethod
     def add_to(self, bitmap: Bitmap) -> None:
@@ -67,11 +78,15 @@ class PositionalMatch(FieldMatch):
         self.number = space.index.number_of((space.schema.document.name, field))
         self._space = space
 
+    @property
+    def is_positional(self) -> bool:
+        return True
+
     @abstractmethod
     def positions(self, lids: Lids) -> Occurrences: ...
 
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
-        return np.diff(self.positions(lids)[0].astype(np.int32))
+        return counts_of(self.positions(lids))
 
     def elements(self, lids: Lids) -> Occurrences:
         offsets, elements, _ = self._elements(lids)

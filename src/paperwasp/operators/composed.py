@@ -1,0 +1,128 @@
+"""Matches made of others in one field: several as one, several one after the other, one without its places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.operators.base import Bitmap, SearchSpace
+from paperwasp.operators.term import FieldMatch, FoundMatch, Lids, Occurrences, counts_of
+
+
+def documents_with_all(matches: Sequence[FieldMatch], within: Bitmap) -> Lids:
+    """The documents that all of them match, rising."""
+    result = within.copy()
+    for match in sorted(matches, key=lambda match: match.estimate()):
+        bitmap = np.zeros_like(result)
+        match.add_to(bitmap)
+        result &= bitmap
+        if not result.any():
+            break
+    return _core.bitmap_lids(result, len(result) * 64)
+
+
+class UnionMatch(FieldMatch):
+    """Several matches as one: where two of them stand at the same place, it counts once."""
+
+    def __init__(self, space: SearchSpace, field: str, matches: Sequence[FieldMatch]) -> None:
+        self.field = field
+        self.matches = tuple(matches)
+        self._space = space
+
+    @cached_property
+    def _bitmap(self) -> Bitmap:
+        result = self._space.empty()
+        for match in self.matches:
+            match.add_to(result)
+        return result
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        bitmap |= self._bitmap
+
+    def frequency(self) -> int:
+        return _core.bitmap_count(self._bitmap, self._space.accept)
+
+    def estimate(self) -> int:
+        return min(self._space.documents, sum(match.estimate() for match in self.matches))
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        if self.is_positional:
+            return counts_of(self.positions(lids))
+        return (counts_of(self.elements(lids)) > 0).astype(np.int32)
+
+    @property
+    def is_positional(self) -> bool:
+        return all(match.is_positional for match in self.matches)
+
+    def positions(self, lids: Lids) -> Occurrences:
+        return _merged([match.positions(lids) for match in self.matches])
+
+    def elements(self, lids: Lids) -> Occurrences:
+        return _merged([match.elements(lids) for match in self.matches])
+
+    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
+        offsets, elements = self.elements(lids)
+        weights = np.ones(len(elements), np.int32)
+        keys = _keys(offsets, elements)
+        for match in self.matches:
+            weights[np.searchsorted(keys, _keys(*match.elements(lids)))] = match.element_weights(lids)
+        return weights
+
+
+def _merged(found: Sequence[Occurrences]) -> Occurrences:
+    return _core.merge_positions([offsets for offsets, _ in found], [values for _, values in found])
+
+
+def _keys(offsets: NDArray[np.uint32], elements: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Row and element as one number, rising."""
+    rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.uint64), np.diff(offsets))
+    return rows << np.uint64(32) | elements
+
+
+class SequenceMatch(FoundMatch):
+    """Matches of one place each next to each other, in order; an occurrence stands where its first part does."""
+
+    def __init__(self, space: SearchSpace, field: str, parts: Sequence[FieldMatch]) -> None:
+        super().__init__(space, field)
+        self.parts = tuple(parts)
+
+    @cached_property
+    def found(self) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
+        lids = documents_with_all(self.parts, self._space.accept)
+        places = [part.positions(lids) for part in self.parts]
+        offsets, positions = _core.follow([offsets for offsets, _ in places], [values for _, values in places])
+        there = np.diff(offsets) > 0
+        return lids[there], np.concatenate([offsets[:1], offsets[1:][there]]), positions
+
+    def estimate(self) -> int:
+        return min(part.estimate() for part in self.parts)
+
+
+class WithoutPositions(FieldMatch):
+    """A match of which ranking sees that it is there, and not where or how often."""
+
+    def __init__(self, match: FieldMatch) -> None:
+        self.field = match.field
+        self.match = match
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        self.match.add_to(bitmap)
+
+    def frequency(self) -> int:
+        return self.match.frequency()
+
+    def estimate(self) -> int:
+        return self.match.estimate()
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        return np.minimum(self.match.occurrences(lids), 1)
+
+    def elements(self, lids: Lids) -> Occurrences:
+        return self.match.elements(lids)
+
+    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
+        return self.match.element_weights(lids)

@@ -1,0 +1,207 @@
+"""near and onear: terms within a distance of each other in one element of an indexed field.
+
+A window is from a place of one term to the nearest following places of all others; with onear, from a place of the
+first term over the next place of each other, in the order of the query. It fits if it is not longer than the distance,
+and no excluded term is within the exclusion's distance of it. With an `element-gap` in the rank profile, a window may
+reach into the next element, which counts as being that far behind. Ranking sees of each term what stands in a window.
+
+Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#near
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.document.types import ArrayType, WeightedSetType
+from paperwasp.errors import InvalidQuery
+from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
+from paperwasp.operators.composed import documents_with_all
+from paperwasp.operators.constants import FalseOperator
+from paperwasp.operators.equiv import index_of
+from paperwasp.operators.term import FieldMatch, Lids, Occurrences, PositionalMatch, TermOperator
+from paperwasp.operators.text import match_in
+from paperwasp.operators.word import fields_of, term_operator
+from paperwasp.query import Item
+from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, NearItem, PhraseItem, TermItem
+from paperwasp.schema.model import Field
+
+_NO_GAP: Final = -1
+_FARTHEST: Final = 0x7FFFFFFF
+_BLOCK_LIDS: Final = 65_536
+"""Documents whose positions are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How near is near; positions."""
+
+    distance: int
+    exclusion: int
+    ordered: bool
+    gap: int
+    """Between elements; below zero: no window reaches into another."""
+
+
+class NearMatch(PositionalMatch):
+    """Terms near each other in a field; it stands where windows begin."""
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        field: Field,
+        terms: Sequence[FieldMatch],
+        excluded: Sequence[FieldMatch],
+        near: Window,
+    ) -> None:
+        super().__init__(space, field.name)
+        self.terms = tuple(terms)
+        self._excluded = tuple(excluded)
+        self._near = near
+        self._has_elements = isinstance(field.type, ArrayType | WeightedSetType)
+        self._last: tuple[Lids, list[Occurrences], Occurrences] | None = None
+
+    def matching(self, within: Bitmap) -> Lids:
+        """The documents of a bitmap that match, rising."""
+        lids = documents_with_all(self.terms, within)
+        found = [np.zeros(0, np.uint32)]
+        for start in range(0, len(lids), _BLOCK_LIDS):
+            self._space.check_time()
+            block = lids[start : start + _BLOCK_LIDS]
+            found.append(block[self.occurrences(block) > 0])
+        return np.concatenate(found)
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        lids = self.matching(self._space.accept)
+        np.bitwise_or.at(bitmap, lids >> 6, np.uint64(1) << (lids & 63).astype(np.uint64))
+
+    def frequency(self) -> int:
+        return len(self.matching(self._space.accept))
+
+    def estimate(self) -> int:
+        return min(term.estimate() for term in self.terms)
+
+    def positions(self, lids: Lids) -> Occurrences:
+        return self._windows(lids)[1]
+
+    def of_term(self, number: int, lids: Lids) -> Occurrences:
+        """Where one of the terms stands in a window."""
+        return self._windows(lids)[0][number]
+
+    def _windows(self, lids: Lids) -> tuple[list[Occurrences], Occurrences]:
+        """(what of each term stands in a window, where windows begin). The last answer is kept: ranking asks for each
+        term of a block."""
+        if self._last is None or not np.array_equal(self._last[0], lids):
+            found = [match.positions(lids) for match in (*self.terms, *self._excluded)]
+            offsets, positions = [offsets for offsets, _ in found], [positions for _, positions in found]
+            places = [self._places(lids, *each) for each in found] if self._has_elements else []
+            near = self._near
+            kept, *starts = _core.near(
+                offsets, positions, places, len(self.terms), near.ordered, near.distance, near.exclusion, near.gap
+            )
+            terms = [_marked(*each, marks.view(np.bool_)) for each, marks in zip(found, kept, strict=False)]
+            self._last = lids, terms, (starts[0], starts[1])
+        return self._last[1:]
+
+    def _places(
+        self, lids: Lids, offsets: NDArray[np.uint32], positions: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+        found = self._space.index.locate(self.number, lids, offsets, positions)
+        return found.elements, found.starts, found.ends
+
+
+def _marked(offsets: NDArray[np.uint32], positions: NDArray[np.uint32], marks: NDArray[np.bool_]) -> Occurrences:
+    before = np.concatenate([[0], np.cumsum(marks)]).astype(np.uint32)
+    return before[offsets], positions[marks]
+
+
+class _TermMatch(PositionalMatch):
+    """One of the terms, as far as it stands in a window."""
+
+    def __init__(self, space: SearchSpace, near: NearMatch, number: int) -> None:
+        super().__init__(space, near.field)
+        self._near = near
+        self._number = number
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        self._near.add_to(bitmap)
+
+    def frequency(self) -> int:
+        return self._near.terms[self._number].frequency()
+
+    def positions(self, lids: Lids) -> Occurrences:
+        return self._near.of_term(self._number, lids)
+
+
+class NearOperator(TermOperator):
+    """Documents with a window in any of the fields. What ranking sees are the terms."""
+
+    def __init__(self, space: SearchSpace, near: Sequence[NearMatch], children: Sequence[TermOperator]) -> None:
+        super().__init__(space, near, DEFAULT_ANNOTATIONS)
+        self._near = tuple(near)
+        self._children = tuple(children)
+
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        result = self._space.empty()
+        for match in self._near:
+            lids = match.matching(self._space.accept if within is None else within & self._space.accept)
+            np.bitwise_or.at(result, lids >> 6, np.uint64(1) << (lids & 63).astype(np.uint64))
+        return result
+
+    def children_of(self) -> tuple[Operator, ...]:
+        return self._children
+
+    def order(self) -> tuple[Operator, ...]:
+        return ()
+
+    def terms(self) -> Iterator[TermOperator]:
+        for child in self._children:
+            yield from child.terms()
+
+
+@planner(NearItem)
+def plan_near(item: NearItem, space: SearchSpace) -> Operator:
+    what = "onear" if item.ordered else "near"
+    if not item.children:
+        raise InvalidQuery(f"{what} needs a term that is not excluded")
+    index = index_of((*item.children, *item.exclusions), what)
+    fields = fields_of(index, space)
+    indexed = [field for field in fields if space.has_index(field)]
+    if fields and not indexed:
+        raise InvalidQuery(f"{what} needs positions, which only indexes have: '{index}' is not an index field")
+    found = [match for field in indexed if (match := _near_in(item, field, space)) is not None]
+    if not found:
+        return FalseOperator(space)
+    children = [_child(number, child, found, space) for number, child in enumerate(item.children)]
+    return NearOperator(space, found, children)
+
+
+def _near_in(item: NearItem, field: Field, space: SearchSpace) -> NearMatch | None:
+    terms = [match_in(child, field, space) for child in item.children]
+    excluded = [match_in(child, field, space) for child in item.exclusions]
+    present = [match for match in terms if match is not None]
+    if len(present) < len(terms):  # a term without tokens is near nothing
+        return None
+    return NearMatch(
+        space, field, present, [match for match in excluded if match is not None], _window(item, field, space)
+    )
+
+
+def _window(item: NearItem, field: Field, space: SearchSpace) -> Window:
+    gap = space.element_gaps.get(field.name, math.inf)
+    distance = min(item.distance, _FARTHEST)
+    exclusion = (distance + 1) // 2 if item.exclusion_distance < 0 else min(item.exclusion_distance, _FARTHEST)
+    return Window(distance, exclusion, item.ordered, _NO_GAP if math.isinf(gap) else int(gap))
+
+
+def _child(number: int, item: Item, found: Sequence[NearMatch], space: SearchSpace) -> TermOperator:
+    """What ranking sees of one of the terms."""
+    matches: list[FieldMatch] = [_TermMatch(space, near, number) for near in found]
+    notes = item.annotations if isinstance(item, TermItem | EquivItem) else DEFAULT_ANNOTATIONS
+    return term_operator(space, matches, notes, len(item.words) if isinstance(item, PhraseItem) else 1)

@@ -1,0 +1,88 @@
+"""What an item that is text matches in one field: the ground that phrases, nearness and equivalents stand on.
+
+An operator file registers a matcher for the items that may stand below others; `match_in` asks it. In an indexed field
+a text is one term or several: forms of one word at one place, words one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from paperwasp.errors import InvalidQuery
+from paperwasp.linguistics import query_terms
+from paperwasp.linguistics.query import QueryToken
+from paperwasp.operators.base import SearchSpace
+from paperwasp.operators.composed import SequenceMatch, UnionMatch
+from paperwasp.operators.term import FieldMatch, IndexMatch, PhraseMatch
+from paperwasp.query import Annotations, Item
+from paperwasp.schema.model import Field
+from paperwasp.schema.text_profiles import text_profile
+
+NOWHERE: Final = 0xFFFFFFFE
+"""A term id that no segment has."""
+
+TextItem = TypeVar("TextItem", bound=Item)
+Matcher = Callable[[TextItem, Field, SearchSpace], FieldMatch | None]
+_matchers: dict[type[Item], Matcher] = {}  # type: ignore[type-arg]
+
+
+def text_matcher(item_type: type[TextItem]) -> Callable[[Matcher[TextItem]], Matcher[TextItem]]:
+    """Registers the function that says what items of a type match in one field."""
+
+    def register(function: Matcher[TextItem]) -> Matcher[TextItem]:
+        _matchers[item_type] = function
+        return function
+
+    return register
+
+
+def match_in(item: Item, field: Field, space: SearchSpace) -> FieldMatch | None:
+    """What an item that stands below another matches in a field; None: nothing, as it is no text there.
+
+    Raises InvalidQuery for an item that may not stand there.
+    """
+    found = _matchers.get(type(item))
+    if found is None:
+        raise InvalidQuery(f"{type(item).__name__} in '{field.name}' cannot be part of a phrase, near or equiv")
+    return found(item, field, space)
+
+
+def tokens_in(
+    text: str, notes: Annotations, field: Field, space: SearchSpace, *, in_phrase: bool = False
+) -> list[QueryToken]:
+    """The tokens of a text in an indexed field, less what annotations say is not to be done to it."""
+    return query_terms(
+        text_profile(field),
+        text,
+        notes.language or space.language,
+        stem=notes.stem,
+        normalize_case=notes.normalize_case,
+        accent_drop=notes.accent_drop,
+        implicit_transforms=notes.implicit_transforms,
+        in_phrase=in_phrase,
+    )
+
+
+def token_match(token: QueryToken, field: Field, space: SearchSpace) -> FieldMatch:
+    """One token: its term, or all of its forms as one. A term that no document has is nowhere."""
+    known = [number for form, _ in token.forms if (number := space.index.term_id(form)) >= 0]
+    matches = [IndexMatch(space, field.name, number) for number in dict.fromkeys(known) or (NOWHERE,)]
+    return matches[0] if len(matches) == 1 else UnionMatch(space, field.name, matches)
+
+
+def tokens_match(tokens: list[QueryToken], field: Field, space: SearchSpace) -> FieldMatch | None:
+    """Tokens one after the other; None: there are none."""
+    return sequence([token_match(token, field, space) for token in tokens], field, space)
+
+
+def sequence(parts: list[FieldMatch], field: Field, space: SearchSpace) -> FieldMatch | None:
+    """Matches one after the other in an indexed field."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    words = [part.term for part in parts if isinstance(part, IndexMatch)]
+    if NOWHERE in words:
+        return IndexMatch(space, field.name, NOWHERE)
+    return (
+        PhraseMatch(space, field.name, words) if len(words) == len(parts) else SequenceMatch(space, field.name, parts)
+    )
