@@ -14,10 +14,22 @@ from paperwasp.errors import Position
 
 OUTPUTS: Final = ("index", "attribute", "summary")
 _SOURCES: Final = frozenset(
-    {"documentid", "false", "get_var", "hostname", "input", "literal", "now", "select_input", "true"}
+    {
+        "clear_state",
+        "documentid",
+        "false",
+        "get_language",
+        "get_var",
+        "hostname",
+        "input",
+        "literal",
+        "now",
+        "select_input",
+        "true",
+    }
 )
 """What makes a value of its own."""
-_TRANSPARENT: Final = frozenset({"choice", "concat", "parenthesis", "script", "statement", "arithmetic", "if"})
+_TRANSPARENT: Final = frozenset({"choice", "concat", "parenthesis", "script", "statement", "arithmetic", "guard", "if"})
 """What needs a value only if its parts do."""
 
 

@@ -1,0 +1,142 @@
+"""Golden scripts of indexing: what scripts make of documents.
+
+Cases are parted by blank lines; lines that begin with `# ` are comments. A case is `<type>: <script>`, the script of the
+field `out` of that type outside the document below, which may go on in indented lines; then, for each document, a line
+`<document as JSON> → <value as JSON>`, `→ nothing` where the field is not set, or `→ ! <reason>` where the document is
+refused. In the place of documents, `! <message>` is what the deployment tells.
+
+The clock stands at 1700000000 seconds; `random` gives the highest number that it may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.output import render_of
+from paperwasp.env import Environment
+from paperwasp.errors import InvalidInput, LanguageError
+from paperwasp.indexing import Processor, check_scripts
+from paperwasp.indexing.compiler import compile_scripts
+from paperwasp.schema import parse_schemas
+from paperwasp.schema.model import Schema
+
+SCRIPTS = Path(__file__).parent / "scripts"
+ID = DocumentId.parse("id:mynamespace:music:g=jazz:kind/of:blue")
+NOW = Environment(time_ns=lambda: 1_700_000_000 * 10**9 + 5)
+SCHEMA = """
+schema music {{
+    document music {{
+        struct person {{ field name type string {{}} field age type int {{}} field home type position {{}} }}
+        field a type string {{ }}
+        field b type string {{ }}
+        field u type uri {{ }}
+        field y type byte {{ }}
+        field n type int {{ }}
+        field l type long {{ }}
+        field f type float {{ }}
+        field d type double {{ }}
+        field t type bool {{ }}
+        field r type raw {{ }}
+        field p type position {{ }}
+        field s type person {{ }}
+        field texts type array<string> {{ }}
+        field more type array<string> {{ }}
+        field numbers type array<int> {{ }}
+        field doubles type array<double> {{ }}
+        field places type array<position> {{ }}
+        field people type array<person> {{ }}
+        field weights type weightedset<string> {{ }}
+        field counts type weightedset<int> {{ }}
+        field words type map<string, string> {{ }}
+        field squares type map<int, int> {{ }}
+        field dense type tensor<float>(x[9]) {{ }}
+        field mixed type tensor(k{{}},x[8]) {{ }}
+    }}
+    field out type {type} {{
+        indexing {{
+            {script}
+        }}
+    }}
+}}
+"""
+
+
+def schema_of(type_: str, script: str) -> Schema:
+    """Errors: InvalidSchemas for what is wrong with it before types."""
+    schema: Schema = parse_schemas({"schemas/music.sd": SCHEMA.format(type=type_, script=script)}).schemas["music"]
+    return schema
+
+
+def processor(schema: Schema) -> Processor:
+    """Of scripts that compile. Errors: the first LanguageError."""
+    compiled = []
+    for script in compile_scripts(schema):
+        if isinstance(script, LanguageError):
+            raise script
+        compiled.append(script)
+    return Processor(compiled, NOW, lambda bound: bound - 1)
+
+
+def cases(script: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """Type, script, and the lines below."""
+    lines = [line for line in script.read_text().splitlines() if not line.startswith("# ") and line != "#"]
+    for block in "\n".join(lines).split("\n\n"):
+        head, *rest = block.strip().split("\n") if block.strip() else [""]
+        if head:
+            while rest and rest[0].startswith("    "):
+                head += "\n" + rest.pop(0)
+            type_, _, text = head.partition(": ")
+            yield type_, text, rest
+
+
+def run(path: Path) -> None:
+    """Compares all answers with what the script says."""
+    differences: list[str] = []
+    for type_, script, lines in cases(path):
+        for line in lines:
+            found, expected = (deployment(type_, script), line) if line[0] == "!" else _asked(type_, script, line)
+            if found != expected:
+                differences.append(f"{type_}: {script}\n{line}\nbut: {found}\n")
+    assert not differences, "\n".join(differences)
+
+
+def _asked(type_: str, script: str, line: str) -> tuple[str, str]:
+    """What a document gives, and what it should."""
+    document, _, expected = line.partition(" → ")
+    wanted = expected if expected == "nothing" or expected[0] == "!" else json_text(orjson.loads(expected))
+    return answer(schema_of(type_, script), orjson.loads(document)), wanted
+
+
+def deployment(type_: str, script: str) -> str:
+    """What the deployment tells, without places and the names that all cases have."""
+    try:
+        told = list(check_scripts(schema_of(type_, script)))
+    except InvalidInput as error:
+        return "! " + error.message.partition(": ")[2]
+    return "! " + "; ".join(finding.message.removeprefix("For schema 'music', field 'out': ") for finding in told)
+
+
+def answer(schema: Schema, document: Mapping[str, Any]) -> str:
+    values = DocumentReader(schema.document).read_put(document)
+    if told := [str(finding) for finding in check_scripts(schema)]:
+        return "; ".join(told)
+    try:
+        made = processor(schema).derived(ID, values)
+    except InvalidInput as error:
+        prefix = f"In document '{ID.text}': Could not index field 'out': "
+        assert error.message.startswith(prefix)
+        return f"! {error.message.removeprefix(prefix)}"
+    if "out" not in made:
+        return "nothing"
+    render = render_of(schema.fields["out"].type)
+    return json_text(made["out"] if render is None else render(made["out"]))
+
+
+def json_text(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode()

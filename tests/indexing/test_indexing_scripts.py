@@ -1,0 +1,36 @@
+"""The scripts of `indexing_scripts`, and that they say something of every expression."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from indexing_scripts import SCRIPTS, cases, run
+
+from paperwasp.errors import LanguageError
+from paperwasp.schema.indexing_language import KEYWORDS, parse_script
+from paperwasp.schema.indexing_tree import Expression
+
+FILES = sorted(SCRIPTS.glob("*.txt"))
+ELSEWHERE = {"embed", "generate"}
+"""What needs a component that an application configures: `test_components`."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_script(path: Path) -> None:
+    run(path)
+
+
+def test_every_expression_is_in_a_script() -> None:
+    used = {each.keyword for path in FILES for _, text, _ in cases(path) for each in _walk(text)}
+    assert {*KEYWORDS} - used == ELSEWHERE
+
+
+def _walk(text: str) -> Iterator[Expression]:
+    with suppress(LanguageError):  # a case of what does not parse
+        yield from parse_script(text).walk()
