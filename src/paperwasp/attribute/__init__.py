@@ -9,6 +9,7 @@ from paperwasp.attribute.array import ArrayColumn
 from paperwasp.attribute.column import Bitmap, Column, ColumnView
 from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.attribute.position import PositionColumn
+from paperwasp.attribute.predicate import PredicateColumn
 from paperwasp.attribute.raw import RawColumn
 from paperwasp.attribute.rows import LONGEST_ROW
 from paperwasp.attribute.string import StringColumn
@@ -16,6 +17,7 @@ from paperwasp.attribute.tensor import TensorColumn
 from paperwasp.attribute.weighted_set import WeightedSetColumn
 from paperwasp.document.types import (
     POSITION,
+    PREDICATE,
     RAW,
     STRING,
     URI,
@@ -56,6 +58,8 @@ def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool
         return StringColumn(cased=cased, fast_search=fast_search)
     if data_type == RAW:
         return RawColumn()
+    if data_type == PREDICATE:
+        return PredicateColumn()
     if data_type == POSITION:
         return PositionColumn(fast_search=fast_search)
     raise _no_column(data_type)
