@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 from paperwasp.query.items import (
     DEFAULT_ANNOTATIONS,
     Annotations,
+    EquivItem,
     Item,
+    LabeledItem,
+    NearItem,
     PhraseItem,
     RangeItem,
+    SameElementItem,
     TermItem,
     WeakAndItem,
     WordItem,
 )
-from paperwasp.yql.user_text import UserQueryItem, UserTextItem
+from paperwasp.yql.user_items import UserQueryItem, UserTextItem
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -51,23 +55,50 @@ def dump(item: Item | None) -> str:
         return "userQuery"
     if isinstance(item, UserTextItem):
         return _user_text(item)
+    children = [dump(child) for child in item.children_of()]
+    if isinstance(item, NearItem):
+        count = len(item.children)
+        children = [*children[:count], *(f"!{child}" for child in children[count:])]
+    annotations = _annotations(item.annotations) if isinstance(item, EquivItem) else ""
+    return f"{_name(item)}({', '.join(children)}){annotations}" if children else _name(item)
+
+
+def _name(item: Item) -> str:
     name = type(item).__name__.removesuffix("Item")
+    settings: list[object] = []
     if isinstance(item, WeakAndItem) and item.target_hits:
-        name += f"[{item.target_hits}]"
-    children = item.children_of()
-    return f"{name}({', '.join(map(dump, children))})" if children else name
+        settings = [item.target_hits]
+    elif isinstance(item, LabeledItem):
+        settings = [item.label, item.score]
+    elif isinstance(item, NearItem):
+        name = "ONear" if item.ordered else name
+        settings = [item.distance, *([item.exclusion_distance] if item.exclusion_distance >= 0 else [])]
+    elif isinstance(item, SameElementItem):
+        settings = [item.index, *item.elements]
+    return f"{name}[{' '.join(map(str, settings))}]" if settings else name
 
 
 def _term(item: TermItem) -> str:
     if isinstance(item, WordItem):
         return repr(item.word)
     if isinstance(item, PhraseItem):
-        return f"phrase{item.words}"
-    assert isinstance(item, RangeItem)
-    low = "" if item.low is None else repr(item.low)
-    high = "" if item.high is None else repr(item.high)
-    limit = f";{item.hit_limit}" if item.hit_limit else ""
-    return f"{'<['[item.low_inclusive]}{low};{high}{limit}{'>]'[item.high_inclusive]}"
+        return f"phrase({', '.join(repr(word) if isinstance(word, str) else dump(word) for word in item.words)})"
+    if isinstance(item, RangeItem):
+        low = "" if item.low is None else repr(item.low)
+        high = "" if item.high is None else repr(item.high)
+        limit = f";{item.hit_limit}" if item.hit_limit else ""
+        return f"{'<['[item.low_inclusive]}{low};{high}{limit}{'>]'[item.high_inclusive]}"
+    return f"{type(item).__name__.removesuffix('Item')}({', '.join(_settings(item))})"
+
+
+def _settings(item: TermItem) -> list[str]:
+    """What the item says, without what is as by default."""
+    given = [field for field in fields(item) if field.name not in ("index", "annotations")]
+    return [
+        repr(value) if field.default is MISSING else f"{field.name}={value!r}"
+        for field in given
+        if (value := getattr(item, field.name)) != field.default
+    ]
 
 
 def _annotations(annotations: Annotations) -> str:
@@ -81,5 +112,11 @@ def _annotations(annotations: Annotations) -> str:
 
 def _user_text(item: UserTextItem) -> str:
     text = f"@{item.parameter}" if item.parameter is not None else repr(item.text)
-    more = [f" target_hits={item.target_hits}"] * bool(item.target_hits) + [" allow_empty"] * item.allow_empty
-    return f"{item.default_index}:{item.type}({text}{''.join(more)}){_annotations(item.annotations)}"
+    grammar = item.grammar.name or ("userInput" if item.fields_allowed else "text")
+    parts = [f" {name}={value}" for name in _PARTS if (value := getattr(item.grammar, name))]
+    more = [f" {name}={value}" for name in ("target_hits", "distance") if (value := getattr(item, name))]
+    flags = [f" {name}" for name in ("allow_empty", "nfkc") if getattr(item, name)]
+    return f"{item.default_index}:{grammar}({text}{''.join(parts + more + flags)}){_annotations(item.annotations)}"
+
+
+_PARTS = ("composite", "tokenization", "syntax", "profile")

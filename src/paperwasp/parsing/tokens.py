@@ -77,32 +77,30 @@ class TokenStream:
         self._tokens = [*tokens, Token(END, "", len(text))]
         self._at = 0
         self._depth = 0
+        self.current = self._tokens[0]
+        """The token that is read next; the end token past the last."""
 
     @cached_property
     def _line_starts(self) -> list[int]:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
-
-    @property
-    def current(self) -> Token:
-        return self._tokens[self._at]
 
     def peek(self, ahead: int = 1) -> Token:
         """The token `ahead` places after the current one; the end token past the end."""
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def at(self, *texts: str) -> bool:
-        """Whether the current token is one of these texts (exactly, and not the end)."""
-        token = self._tokens[self._at]
-        return token.kind != END and token.text in texts
+        """Whether the current token is one of these texts, none of which is empty."""
+        return self.current.text in texts
 
     def at_kind(self, *kinds: str) -> bool:
-        return self._tokens[self._at].kind in kinds
+        return self.current.kind in kinds
 
     def next(self) -> Token:
         """The current token, moving past it. Stays at the end."""
-        token = self._tokens[self._at]
+        token = self.current
         if token.kind != END:
             self._at += 1
+            self.current = self._tokens[self._at]
         return token
 
     def take_block(self, end: int) -> list[Token]:
@@ -120,6 +118,7 @@ class TokenStream:
                 if depth < 0:
                     break
             self._at = at + 1
+        self.current = self._tokens[self._at]
         return self._tokens[start : self._at]
 
     def skip_statement(self, first: Token) -> None:
@@ -141,6 +140,7 @@ class TokenStream:
             depth += (token.text == "{") - (token.text == "}")
             at += 1
         self._at = at
+        self.current = self._tokens[at]
 
     def accept(self, *texts: str) -> Token | None:
         """Moves past the current token if it is one of these texts."""
@@ -179,10 +179,17 @@ class TokenStream:
     @contextmanager
     def nested(self) -> Iterator[None]:
         """Counts one level of nesting, so that no input can exhaust the stack."""
-        self._depth += 1
-        if self._depth > limits.EXPRESSION_DEPTH:
-            self.fail(f"nested deeper than {limits.EXPRESSION_DEPTH} levels")
+        self.enter()
         try:
             yield
         finally:
-            self._depth -= 1
+            self.leave()
+
+    def enter(self) -> None:
+        """One level deeper. With `leave`, what `nested` does, where that would cost too much."""
+        self._depth += 1
+        if self._depth > limits.EXPRESSION_DEPTH:
+            self.fail(f"nested deeper than {limits.EXPRESSION_DEPTH} levels")
+
+    def leave(self) -> None:
+        self._depth -= 1

@@ -1,8 +1,8 @@
 """Annotations: `{weight: 200, ranked: false}` before a term or an operator.
 
-An annotation holds for what follows it and for everything below that, until something below says otherwise; only
-`id` names one single term. Unknown annotations have no effect, as in Vespa; known ones that paperwasp does not
-execute are refused.
+An annotation of a condition holds for everything below it, until something below says otherwise; only `id` names one
+single term. One of an operator after `contains`, such as `phrase(…)`, is about the operator and not its words. Unknown
+annotations have no effect, as in Vespa.
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#annotations
 """
 
@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
+from unicodedata import normalize
 
 from paperwasp.parsing.tokens import Token, TokenStream
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, Annotations
-from paperwasp.yql.lexicon import NUMBERS, accept_keyword, number_value, string_value
+from paperwasp.yql.lexicon import NUMBERS, accept_keyword, dotted_name, number_value, string_value
 
 Value = Any
 """str, int, float, bool, a list of values, or a dict of them."""
@@ -33,18 +34,25 @@ _TERM: Final[Mapping[str, tuple[str, type]]] = {
     "significance": ("significance", float),
     "id": ("id", int),
     "label": ("label", str),
+    "language": ("language", str),
+    "andSegmenting": ("and_segmenting", bool),
+    "grammar.profile": ("profile", str),
 }
 """What every term may be told: YQL's name → (ours, type)."""
 
-_NOT_YET: Final = ("prefix", "suffix", "substring", "andSegmenting")
-"""Annotations that change what a term matches, when they are true."""
+OF_GROUP: Final = frozenset(
+    {"weight", "ranked", "filter", "significance", "id", "label", "connectivity", "documentFrequency"}
+)
+"""What may be said of several words as a whole: of a phrase, an equiv. The rest is for the words in it."""
+
+_NO_VALUES: Final[Mapping[str, Value]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The annotations in force at one place, the nearest first, and where they were written."""
 
-    values: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
+    values: Mapping[str, Value] = field(default_factory=lambda: _NO_VALUES)
     tokens: TokenStream | None = None
     token: Token | None = None
 
@@ -65,15 +73,10 @@ class Scope:
         value = self.values.get(name)
         if value is None or type(value) is kind or (kind is float and type(value) is int):
             return value
-        self._fail(f"annotation '{name}' must be {_KIND_NAMES[kind]}, not {value!r}")
+        self.fail(f"annotation '{name}' must be {_KIND_NAMES[kind]}, not {value!r}")
 
-    def refuse(self, *names: str) -> None:
-        """Fails if one of these annotations, which are not executed, is set and not false."""
-        for name in names:
-            if self.values.get(name):
-                self._fail(f"annotation '{name}' is not supported yet")
-
-    def _fail(self, message: str) -> NoReturn:
+    def fail(self, message: str) -> NoReturn:
+        """Raises LanguageError at the annotation."""
         assert self.tokens is not None
         self.tokens.fail(message, self.token)
 
@@ -81,68 +84,99 @@ class Scope:
         """What the annotations in force say about a term. Errors: LanguageError at the annotation."""
         if not self.values:
             return DEFAULT_ANNOTATIONS
-        self.refuse(*_NOT_YET, "documentFrequency")
-        self._check_language()
         given = {ours: self.get(name, kind) for name, (ours, kind) in _TERM.items() if name in self.values}
-        connectivity = self._connectivity()
+        connectivity = self._numbers("connectivity", {"id": int, "weight": float})
         if connectivity is not None:
-            given["connectivity"] = connectivity
+            given["connectivity"] = (connectivity[0], float(connectivity[1]))
+        frequency = self._numbers("documentFrequency", {"frequency": int, "count": int})
+        if frequency is not None:
+            given["document_frequency"] = frequency
+        self._check_what_has_no_effect()
         return Annotations(**given)
 
-    def _check_language(self) -> None:
-        language = self.get("language", str)
-        if language is not None and not language.lower().startswith("en"):
-            self._fail(f"annotation 'language' with '{language}' is not supported yet: only English is")
+    def of_group(self, words: Scope) -> Annotations:
+        """What is said of several words as a whole, where `words` is in force for each of them."""
+        if self is words:
+            return self.of_term()
+        own = {name: value for name, value in self.values.items() if name in OF_GROUP}
+        return replace(self, values={**words.values, **own}).of_term()
 
-    def _connectivity(self) -> tuple[int, float] | None:
-        given = self.get("connectivity", dict)
+    def _numbers(self, name: str, kinds: Mapping[str, type]) -> tuple[Any, ...] | None:
+        given = self.get(name, dict)
         if given is None:
             return None
-        to, weight = given.get("id"), given.get("weight")
-        if type(to) is not int or type(weight) not in (int, float):
-            self._fail("annotation 'connectivity' must be {id: number, weight: number}")
-        return to, float(weight)
+        values = tuple(given.get(key) for key in kinds)
+        for value, kind in zip(values, kinds.values(), strict=True):
+            if type(value) is not int and (kind is int or type(value) is not float):
+                self.fail(f"annotation '{name}' must be {{{', '.join(f'{key}: number' for key in kinds)}}}")
+        return values
+
+    def _check_what_has_no_effect(self) -> None:
+        """`origin` and `annotations` only describe; they are read so that what is wrong with them is found."""
+        origin = self.get("origin", dict)
+        if origin is not None:
+            kinds = [type(origin.get(key)) for key in ("original", "offset", "length")]
+            if kinds != [str, int, int]:
+                self.fail("annotation 'origin' must be {original: string, offset: number, length: number}")
+        custom = self.get("annotations", dict) or {}
+        if not all(isinstance(value, str) for value in custom.values()):
+            self.fail("annotation 'annotations' must be a map of strings")
+
+    def text(self, text: str) -> str:
+        """A text as `nfkc` wants it; without that, its field normalizes it when it makes tokens."""
+        return normalize("NFKC", text) if self.values and self.get("nfkc", bool) else text
 
     def hit_limit(self) -> int:
         """`hitLimit`, below zero when the highest values are wanted first; 0: none."""
-        limit = self.get("hitLimit", int) or 0
+        if not self.values:
+            return 0
+        limit = int(self.get("hitLimit", int) or 0)
         ascending, descending = self.get("ascending", bool), self.get("descending", bool)
         if ascending is not None and descending is not None:
-            self._fail("only one of the annotations 'ascending' and 'descending' may be set")
+            self.fail("only one of the annotations 'ascending' and 'descending' may be set")
         return -limit if descending is True or ascending is False else limit
 
     def target_hits(self) -> int:
         """How many hits an operator shall find on a node; 0: Vespa's default."""
-        for name in ("totalTargetHits", "targetHits", "targetNumHits"):
-            hits = self.get(name, int)
-            if hits is not None:
-                if hits < 0:
-                    self._fail(f"annotation '{name}' must not be negative")
-                return int(hits)
-        return 0
+        return self.count("totalTargetHits") or self.count("targetHits") or self.count("targetNumHits") or 0
+
+    def count(self, name: str) -> int | None:
+        """An annotation that says how many; None: it is not set."""
+        hits = self.get(name, int)
+        if hits is not None and hits < 0:
+            self.fail(f"annotation '{name}' must not be negative")
+        return None if hits is None else int(hits)
 
 
 NO_SCOPE: Final = Scope()
-_KIND_NAMES: Final = {bool: "true or false", int: "an integer", float: "a number", str: "a string", dict: "a map"}
+_KIND_NAMES: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a string",
+    dict: "a map",
+}
 
 
 def accept_annotations(tokens: TokenStream, parameter: Callable[[], str]) -> dict[str, Value] | None:
     """`{…}`, or the older `[{…}]`, if one starts here. `parameter` reads the value of `@name`."""
-    if tokens.at("[") and tokens.peek().text == "{":
+    text = tokens.current.text
+    if text == "[" and tokens.peek().text == "{":
         tokens.next()
-        values = _map(tokens, parameter)
+        values = read_map(tokens, parameter)
         tokens.expect("]")
         return values
-    return _map(tokens, parameter) if tokens.at("{") else None
+    return read_map(tokens, parameter) if text == "{" else None
 
 
-def _map(tokens: TokenStream, parameter: Callable[[], str]) -> dict[str, Value]:
+def read_map(tokens: TokenStream, parameter: Callable[[], str]) -> dict[str, Value]:
+    """`{name: value, …}`."""
     tokens.expect("{")
     values: dict[str, Value] = {}
     while not tokens.at("}"):
         name = _name(tokens)
         tokens.expect(":")
-        values[name] = _value(tokens, parameter)
+        values[name] = read_value(tokens, parameter)
         if not tokens.accept(","):
             break
     tokens.expect("}")
@@ -153,13 +187,11 @@ def _name(tokens: TokenStream) -> str:
     token = tokens.accept_kind("string")
     if token is not None:
         return string_value(tokens, token)
-    parts = [tokens.expect_kind("identifier").text]
-    while tokens.accept("."):
-        parts.append(tokens.expect_kind("identifier").text)
-    return ".".join(parts)
+    return dotted_name(tokens)
 
 
-def _value(tokens: TokenStream, parameter: Callable[[], str]) -> Value:
+def read_value(tokens: TokenStream, parameter: Callable[[], str]) -> Value:
+    """A string, a number, true, false, `@name`, a map or a list."""
     if (token := tokens.accept_kind("string")) is not None:
         return string_value(tokens, token)
     if (token := tokens.accept_kind(*NUMBERS)) is not None:
@@ -170,16 +202,16 @@ def _value(tokens: TokenStream, parameter: Callable[[], str]) -> Value:
         return parameter()
     with tokens.nested():
         if tokens.at("{"):
-            return _map(tokens, parameter)
+            return read_map(tokens, parameter)
         if tokens.accept("["):
             return _list(tokens, parameter)
-    tokens.fail(f"expected the value of an annotation, found {tokens.found()}")
+    tokens.fail(f"expected a string, a number, true, false, a list or a map, found {tokens.found()}")
 
 
 def _list(tokens: TokenStream, parameter: Callable[[], str]) -> list[Value]:
     values: list[Value] = []
     while not tokens.at("]"):
-        values.append(_value(tokens, parameter))
+        values.append(read_value(tokens, parameter))
         if not tokens.accept(","):
             break
     tokens.expect("]")

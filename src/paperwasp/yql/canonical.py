@@ -8,33 +8,48 @@ Differs: a WeakAnd of one item gives way to the item, which finds all that it ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from paperwasp.query.items import AndItem, FalseItem, Item, NotItem, OrItem, RankItem, TrueItem, WeakAndItem
-
-_COMPOSITES = (AndItem, OrItem, WeakAndItem, RankItem, NotItem)
+from paperwasp.query.items import (
+    AndItem,
+    DotProductItem,
+    EquivItem,
+    FalseItem,
+    InItem,
+    Item,
+    LabeledItem,
+    NearItem,
+    NotItem,
+    OrItem,
+    RankItem,
+    SameElementItem,
+    TrueItem,
+    WandItem,
+    WeakAndItem,
+    WeightedSetItem,
+)
 
 
 def canonical(item: Item) -> Item:
     """`item` in its canonical form; the same object when it is in it already."""
-    if not isinstance(item, _COMPOSITES):
-        return item
-    children = [canonical(child) for child in item.children]
-    if isinstance(item, RankItem | NotItem):
-        return _led_by_first(item, children)
-    return _of_equals(item, children)
+    rule = _RULES.get(type(item))
+    return item if rule is None else rule(item)
 
 
-def _of_equals(item: AndItem | OrItem | WeakAndItem, children: Sequence[Item]) -> Item:
-    merged = tuple(_merged(item, children))
-    if isinstance(item, AndItem) and any(isinstance(child, FalseItem) for child in merged):
+def _children(item: Item) -> list[Item]:
+    return [canonical(child) for child in item.children_of()]
+
+
+def _of_equals(item: AndItem | OrItem | WeakAndItem) -> Item:
+    merged = tuple(_merged(item, _children(item)))
+    if isinstance(item, AndItem) and _has_false(merged):
         return FalseItem()
     if isinstance(item, OrItem):
         merged = tuple(child for child in merged if not isinstance(child, FalseItem)) or (FalseItem(),)
     if len(merged) == 1:
         return merged[0]
-    return item if merged == item.children else replace(item, children=merged)
+    return _over(item, merged)
 
 
 def _merged(item: AndItem | OrItem | WeakAndItem, children: Sequence[Item]) -> Iterator[Item]:
@@ -51,8 +66,8 @@ def _same_settings(child: Item, parent: Item) -> bool:
     return True
 
 
-def _led_by_first(item: RankItem | NotItem, children: Sequence[Item]) -> Item:
-    first, *others = children
+def _led_by_first(item: RankItem | NotItem) -> Item:
+    first, *others = _children(item)
     if isinstance(first, FalseItem):
         return FalseItem()
     if type(first) is type(item):
@@ -63,5 +78,66 @@ def _led_by_first(item: RankItem | NotItem, children: Sequence[Item]) -> Item:
         return FalseItem()
     if not others:
         return first
-    merged = (first, *others)
-    return item if merged == item.children else replace(item, children=merged)
+    return _over(item, (first, *others))
+
+
+def _labeled(item: LabeledItem) -> Item:
+    children = tuple(_children(item))
+    return FalseItem() if _has_false(children) else _over(item, children)
+
+
+def _near(item: NearItem) -> Item:
+    """Of one word that nothing may be near to, near is the word."""
+    children = tuple(_children(item))
+    if _has_false(children[: len(item.children)]):
+        return FalseItem()
+    return children[0] if len(children) == 1 else _over(item, children)
+
+
+def _equiv(item: EquivItem) -> Item:
+    terms = tuple(_children(item))
+    return terms[0] if len(terms) == 1 else _over(item, terms)
+
+
+def _same_element(item: SameElementItem) -> Item:
+    """Of all conditions together the element asks anyway."""
+    children: list[Item] = []
+    for child in _children(item):
+        children += child.children_of() if isinstance(child, AndItem) else (child,)
+    return FalseItem() if _has_false(children) else _over(item, tuple(children))
+
+
+def _one_of_values(item: InItem) -> Item:
+    return item if item.values else FalseItem()
+
+
+def _one_of_tokens(item: WeightedSetItem | DotProductItem | WandItem) -> Item:
+    return item if item.tokens else FalseItem()
+
+
+def _has_false(items: Sequence[Item]) -> bool:
+    return any(isinstance(item, FalseItem) for item in items)
+
+
+def _over(item: Item, children: tuple[Item, ...]) -> Item:
+    if children == item.children_of():
+        return item
+    return item.with_children(children)
+
+
+_RULES: Final[Mapping[type[Item], Callable[[Any], Item]]] = {
+    AndItem: _of_equals,
+    OrItem: _of_equals,
+    WeakAndItem: _of_equals,
+    RankItem: _led_by_first,
+    NotItem: _led_by_first,
+    LabeledItem: _labeled,
+    NearItem: _near,
+    EquivItem: _equiv,
+    SameElementItem: _same_element,
+    InItem: _one_of_values,
+    WeightedSetItem: _one_of_tokens,
+    DotProductItem: _one_of_tokens,
+    WandItem: _one_of_tokens,
+}
+"""What is not here is in its canonical form as it is."""

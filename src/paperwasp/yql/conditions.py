@@ -1,19 +1,37 @@
 """The conditions of YQL's `where`, read into items.
 
 From weak to strong: `or`, `and`, `!`, one comparison. An annotation in front of any of them holds for all of it.
-`a and !b` is a NotItem: what matches the positives and none of the negatives.
+`a and !b` is a NotItem: what matches the positives and none of the negatives. Inside `sameElement(…)` a text may stand
+alone, and names are below the field.
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#where
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
 
 from paperwasp.errors import Position
 from paperwasp.parsing.tokens import Token, TokenStream
-from paperwasp.query.items import AndItem, FalseItem, Item, NotItem, OrItem, RangeItem, TrueItem, WordItem
-from paperwasp.yql.annotations import NO_SCOPE, Scope, Value, accept_annotations
+from paperwasp.query.items import (
+    AndItem,
+    FalseItem,
+    InItem,
+    Item,
+    NotItem,
+    OrItem,
+    PrefixItem,
+    RangeItem,
+    RegexItem,
+    SameElementItem,
+    SubstringItem,
+    SuffixItem,
+    TermItem,
+    TrueItem,
+    WordItem,
+)
+from paperwasp.yql.annotations import NO_SCOPE, Scope, Value, accept_annotations, read_value
 from paperwasp.yql.lexicon import (
     MAX_DIGITS,
     NUMBERS,
@@ -23,7 +41,9 @@ from paperwasp.yql.lexicon import (
     number_value,
     string_value,
 )
-from paperwasp.yql.operators import CONDITIONS, LEAVES, UNSUPPORTED
+from paperwasp.yql.operators import CONDITIONS, LEAVES
+from paperwasp.yql.operators.elements import element_number
+from paperwasp.yql.parameter_lists import string_values
 
 Number = int | float
 Bounds = tuple[Number | None, Number | None, bool, bool]
@@ -36,6 +56,11 @@ _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
     ">=": lambda n: (n, None, True, True),
 }
 _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_PART_OF_WORD: Final[Mapping[str, Callable[..., TermItem]]] = {
+    "prefix": PrefixItem,
+    "suffix": SuffixItem,
+    "substring": SubstringItem,
+}
 
 
 class ConditionParser:
@@ -46,20 +71,23 @@ class ConditionParser:
         self.fields: dict[str, Position] = {}
         self.parameter_names: list[str] = []
         """The parameters whose values are in what was read."""
+        self.element = ""
+        """The field whose elements what is read is about, with a dot; empty: no field's."""
         self._parameters = parameters
 
     def expression(self, scope: Scope = NO_SCOPE) -> Item:
         """A whole condition, up to what cannot belong to it."""
         tokens = self.tokens
-        with tokens.nested():
-            scope = self._annotated(scope)
-            first = self._conjunction(scope)
-            if not at_keyword(tokens, "or"):
-                return first
-            alternatives = [first]
+        tokens.enter()
+        scope = self._annotated(scope)
+        item = self._conjunction(scope)
+        if at_keyword(tokens, "or"):
+            alternatives = [item]
             while accept_keyword(tokens, "or"):
                 alternatives.append(self._conjunction(scope.below()))
-            return OrItem(tuple(alternatives))
+            item = OrItem(tuple(alternatives))
+        tokens.leave()
+        return item
 
     def arguments(self, scope: Scope) -> tuple[Item, ...]:
         """Conditions between commas: the arguments of an operator."""
@@ -78,8 +106,16 @@ class ConditionParser:
         return name
 
     def note_field(self, name: str, token: Token) -> None:
+        name = self.element + name
         if name not in self.fields:
             self.fields[name] = self.tokens.position(token)
+
+    @contextmanager
+    def inside(self, field: str) -> Iterator[None]:
+        """What is read is about the elements of a field."""
+        outer, self.element = self.element, f"{self.element}{field}."
+        yield
+        self.element = outer
 
     def text(self, what: str) -> str:
         """A string, or the value of a parameter."""
@@ -90,6 +126,15 @@ class ConditionParser:
         if token.text == "@":
             return self.parameter()
         self.tokens.fail(f"expected a string as {what}, found {self.tokens.found()}")
+
+    def word(self, field: str, text: str, scope: Scope) -> TermItem:
+        """What a text asks of a field: a word, or with an annotation the start, the end or a part of one."""
+        if not scope.values:
+            return WordItem(field, text)
+        parts = [make for name, make in _PART_OF_WORD.items() if scope.get(name, bool)]
+        if len(parts) > 1:
+            scope.fail("Only one of prefix, substring and suffix can be set.")
+        return (parts[0] if parts else WordItem)(field, scope.text(text), annotations=scope.of_term())
 
     def parameter(self) -> str:
         """The value of `@name`. The current token is the `@`."""
@@ -106,24 +151,42 @@ class ConditionParser:
     def annotations(self) -> dict[str, Value] | None:
         return accept_annotations(self.tokens, self.parameter)
 
-    def refuse_call(self) -> None:
-        """Fails if an operator stands here that is unknown, not supported yet, or out of place."""
-        name = self.tokens.current
-        if name.kind != "identifier" or self.tokens.peek().text != "(":
-            return
-        if name.text in UNSUPPORTED:
-            self.tokens.fail(f"'{name.text}' is not supported yet", name)
-        known = sorted({*CONDITIONS, *LEAVES})
-        self.tokens.fail(f"operator '{name.text}' is not known here; known are {', '.join(known)}", name)
+    def value(self) -> Value:
+        """A literal: of a string, a number, a list or a map; or the value of a parameter."""
+        return read_value(self.tokens, self.parameter)
 
-    def _annotated(self, scope: Scope) -> Scope:
+    def annotated(self, scope: Scope) -> Scope:
+        """The scope with the annotation that stands here, if one does."""
         token = self.tokens.current
         own = self.annotations()
         return scope.inherit(own, self.tokens, token) if own else scope
 
+    def leaf(self, field: str, scope: Scope, outer: Scope) -> Item | None:
+        """An operator such as `phrase(…)`, if one stands here; `outer` is in force for its words."""
+        tokens = self.tokens
+        name = tokens.current
+        if name.kind != "identifier" or name.text not in LEAVES or tokens.peek().text != "(":
+            return None
+        tokens.next()
+        tokens.next()
+        item = LEAVES[name.text](self, field, scope, outer)
+        tokens.expect(")")
+        return item
+
+    def refuse_call(self) -> None:
+        """Fails if an operator stands here that is unknown, or out of place."""
+        name = self.tokens.current
+        if name.kind != "identifier" or self.tokens.peek().text != "(":
+            return
+        known = sorted({*CONDITIONS, *LEAVES})
+        self.tokens.fail(f"operator '{name.text}' is not known here; known are {', '.join(known)}", name)
+
+    def _annotated(self, scope: Scope) -> Scope:
+        return self.annotated(scope) if self.tokens.current.text in ("{", "[") else scope
+
     def _conjunction(self, scope: Scope) -> Item:
         tokens = self.tokens
-        first_negated = tokens.accept("!") is not None
+        first_negated = tokens.current.text == "!" and tokens.next()
         first = self._condition(scope)
         if not first_negated and not at_keyword(tokens, "and"):
             return first
@@ -137,79 +200,159 @@ class ConditionParser:
     def _condition(self, scope: Scope) -> Item:
         tokens = self.tokens
         scope = self._annotated(scope)
-        if tokens.accept("("):
+        token = tokens.current
+        if token.text == "(":
+            tokens.next()
             item = self.expression(scope)
             tokens.expect(")")
             return item
-        token = tokens.current
         if token.kind != "identifier":
-            return self._turned_comparison(scope)
-        if token.text.lower() in ("true", "false"):
-            return self._truth(scope)
+            return self._text_of_element(scope) or self._turned_comparison(scope)
         if tokens.peek().text == "(":
             return self._call(scope)
+        if token.text.lower() in ("true", "false"):
+            return self._truth(scope)
         return self._on_field(scope)
 
     def _call(self, scope: Scope) -> Item:
         operator = CONDITIONS.get(self.tokens.current.text)
         if operator is None:
-            self.refuse_call()
-            raise AssertionError("refuse_call fails")
+            item = self.leaf("", scope, scope) if self.element else None
+            if item is None:
+                self.refuse_call()
+                raise AssertionError("refuse_call fails")
+            return item
         self.tokens.next()
         self.tokens.expect("(")
         item = operator(self, scope)
         self.tokens.expect(")")
         return item
 
+    def _text_of_element(self, scope: Scope) -> Item | None:
+        """A text that an element is, or has in it; none where a comparison starts."""
+        tokens = self.tokens
+        if not self.element:
+            return None
+        token = tokens.current
+        if token.kind == "string" and tokens.peek().text in _COMPARISONS:
+            return None
+        if token.kind in NUMBERS and tokens.peek().text not in _COMPARISONS:
+            return self.word("", tokens.next().text, scope)
+        if token.kind == "string" or token.text == "@":
+            return self.word("", self.text("what the element is"), scope)
+        return None
+
     def _truth(self, scope: Scope) -> Item:
         token = self.tokens.next()
         truth = token.text.lower() == "true"
         if self.tokens.accept("="):
-            return _equal(self.field(), int(truth), scope)
+            return self._range(self.field(), "=", int(truth), scope)
         return TrueItem() if truth else FalseItem()
 
     def _on_field(self, scope: Scope) -> Item:
         tokens = self.tokens
         field = self.field()
-        if accept_keyword(tokens, "contains"):
-            return self._contained(field, scope)
-        if tokens.at(*_COMPARISONS):
-            return self._comparison(field, tokens.next().text, scope)
-        if accept_keyword(tokens, "in"):
+        operator = tokens.current.text
+        if operator in _COMPARISONS:
+            tokens.next()
+            value, scope = self._number(scope)
+            return self._range(field, operator, value, scope)
+        name = operator.lower()
+        if name == "contains":
+            tokens.next()
+            return self._contained(field, scope, scope)
+        if name == "in":
+            tokens.next()
             return self._in(field, scope)
-        self._refuse_operator()
-
-    def _refuse_operator(self) -> NoReturn:
-        tokens = self.tokens
-        if tokens.at("!="):
+        if name == "matches":
+            tokens.next()
+            return self._matches(field, scope)
+        if operator == "[":
+            return self._element_at(field, scope)
+        if operator == "{":
+            return self._value_of_key(field, scope)
+        if operator == "!=":
             tokens.fail("'!=' is not an operator of YQL here: write !(field = value)")
-        if at_keyword(tokens, "matches"):
-            tokens.fail("'matches' is not supported yet")
-        if tokens.at("[", "{"):
-            tokens.fail("access to elements and entries is not supported yet")
-        tokens.fail(f"expected contains, in, =, <, <=, > or >=, found {tokens.found()}")
+        tokens.fail(f"expected contains, matches, in, =, <, <=, > or >=, found {tokens.found()}")
 
-    def _contained(self, field: str, scope: Scope) -> Item:
-        """What stands to the right of `contains`."""
+    def _contained(self, field: str, scope: Scope, outer: Scope) -> Item:
+        """What stands to the right of `contains`. `outer` are the annotations of the whole condition."""
+        tokens = self.tokens
+        token = tokens.current
+        if token.kind == "string":
+            tokens.next()
+            return self.word(field, string_value(tokens, token), scope)
+        if token.text in ("(", "{", "["):
+            tokens.enter()
+            scope = self._annotated(scope)
+            if tokens.accept("("):
+                item = self._contained(field, scope, outer)
+                tokens.expect(")")
+            else:
+                item = self._contained(field, scope, outer)
+            tokens.leave()
+            return item
+        leaf = self.leaf(field, scope, outer)
+        if leaf is not None:
+            return leaf
+        self.refuse_call()
+        return self.word(field, self.text("what the field contains"), scope)
+
+    def _matches(self, field: str, scope: Scope) -> Item:
+        """`field matches "expression"`, which may be annotated."""
         tokens = self.tokens
         with tokens.nested():
             scope = self._annotated(scope)
             if tokens.accept("("):
-                item = self._contained(field, scope)
+                item = self._matches(field, scope)
                 tokens.expect(")")
                 return item
-        name = tokens.current
-        if name.kind == "identifier" and tokens.peek().text == "(" and name.text in LEAVES:
-            tokens.next()
-            tokens.next()
-            item = LEAVES[name.text](self, field, scope)
-            tokens.expect(")")
-            return item
-        self.refuse_call()
-        return WordItem(field, self.text("what the field contains"), annotations=scope.of_term())
+        return RegexItem(field, self.text("a regular expression"), annotations=scope.of_term())
 
-    def _comparison(self, field: str, operator: str, scope: Scope) -> Item:
-        value, scope = self._number(scope)
+    def _element_at(self, field: str, scope: Scope) -> Item:
+        """`field[2] = 42`: the element with that number, from 0."""
+        tokens = self.tokens
+        tokens.expect("[")
+        number = element_number(self.value(), tokens)
+        tokens.expect("]")
+        tokens.expect("=")
+        value, scope = self._literal(scope)
+        return SameElementItem(field, (self.word("", value, scope),), (number,))
+
+    def _value_of_key(self, field: str, scope: Scope) -> Item:
+        """`field{"key"} contains "text"` and `field{"key"} = 5`: the entry of a map with that key."""
+        tokens = self.tokens
+        tokens.expect("{")
+        start = tokens.current
+        key = self.value()
+        tokens.expect("}")
+        with self.inside(field):
+            self.note_field("key", start)
+            self.note_field("value", start)
+        if accept_keyword(tokens, "contains"):
+            entry = self._contained("value", scope, scope)
+        else:
+            tokens.expect("=", "contains")
+            text, scope = self._literal(scope)
+            entry = self.word("value", text, scope)
+        return SameElementItem(field, (WordItem("key", _literal_text(key)), entry))
+
+    def _literal(self, scope: Scope) -> tuple[str, Scope]:
+        """The text of a literal, which may be annotated."""
+        tokens = self.tokens
+        if tokens.accept("("):
+            with tokens.nested():
+                text, scope = self._literal(self._annotated(scope))
+            tokens.expect(")")
+            return text, scope
+        scope = self._annotated(scope)
+        start = tokens.current
+        value = self.value()
+        if isinstance(value, list | dict):
+            tokens.fail("expected a string, a number, true or false", start)
+        return _literal_text(value), scope
+
+    def _range(self, field: str, operator: str, value: Number, scope: Scope) -> RangeItem:
         low, high, low_inclusive, high_inclusive = _COMPARISONS[operator](value)
         return RangeItem(
             field, low, high, low_inclusive, high_inclusive, scope.hit_limit(), annotations=scope.of_term()
@@ -222,15 +365,14 @@ class ConditionParser:
             tokens.fail(f"expected a condition, found {tokens.found()}")
         value, scope = self._number(scope)
         operator = tokens.expect(*_COMPARISONS)
-        low, high, low_inclusive, high_inclusive = _COMPARISONS[_TURNED[operator.text]](value)
-        field = self.field()
-        return RangeItem(
-            field, low, high, low_inclusive, high_inclusive, scope.hit_limit(), annotations=scope.of_term()
-        )
+        return self._range(self.field(), _TURNED[operator.text], value, scope)
 
     def _number(self, scope: Scope) -> tuple[Number, Scope]:
         """A number, true or false (1 and 0), or a string or parameter that holds one; and its scope."""
         tokens = self.tokens
+        token = tokens.current
+        if token.kind in NUMBERS:
+            return number_value(tokens, tokens.next()), scope
         if tokens.accept("("):
             with tokens.nested():
                 value, scope = self._number(self._annotated(scope))
@@ -256,27 +398,34 @@ class ConditionParser:
     def _in(self, field: str, scope: Scope) -> Item:
         """`field in (1, 2)`, `field in ("a", "b")`, `field in (@values)`: one of them."""
         tokens = self.tokens
-        tokens.expect("(")
-        items = self._element(field, scope)
+        start = tokens.expect("(")
+        values = self._listed()
         while tokens.accept(","):
-            items += self._element(field, scope)
+            values += self._listed()
         tokens.expect(")")
-        return items[0] if len(items) == 1 else OrItem(tuple(items))
+        if any(isinstance(value, int) for value in values):
+            values = [self._integer(value, start) for value in values]
+        return InItem(field, tuple(dict.fromkeys(values)), annotations=scope.of_term())
 
-    def _element(self, field: str, scope: Scope) -> list[Item]:
+    def _listed(self) -> list[str | int]:
         tokens = self.tokens
         if (token := tokens.accept_kind("int", "long")) is not None:
-            return [_equal(field, number_value(tokens, token), scope)]
+            return [int(number_value(tokens, token))]
         if (token := tokens.accept_kind("string")) is not None:
-            return [WordItem(field, string_value(tokens, token), annotations=scope.of_term())]
+            return [string_value(tokens, token)]
         if tokens.at("@"):
-            annotations = scope.of_term()
-            return [WordItem(field, value, annotations=annotations) for value in _listed(self.parameter())]
+            return [*string_values(self.parameter())]
         tokens.fail(f"expected an integer or a string, found {tokens.found()}")
 
+    def _integer(self, value: str | int, start: Token) -> int:
+        number = parse_number(value) if isinstance(value, str) else value
+        if not isinstance(number, int):
+            self.tokens.fail(f"'in' takes integers or strings, not both: '{value}' is not an integer", start)
+        return number
 
-def _equal(field: str, value: Number, scope: Scope) -> RangeItem:
-    return RangeItem(field, value, value, hit_limit=scope.hit_limit(), annotations=scope.of_term())
+
+def _literal_text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _conjoined(positives: list[Item], negatives: list[Item]) -> Item:
@@ -300,15 +449,3 @@ def parse_number(text: str) -> Number | None:
             continue
         return value if value == value else None
     return None
-
-
-def _listed(text: str) -> list[str]:
-    """The values of a comma-separated list; quotes around one are not part of it."""
-    values = []
-    for value in text.split(","):
-        value = value.strip()
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        if value:
-            values.append(value)
-    return values

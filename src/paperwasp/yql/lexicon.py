@@ -15,14 +15,16 @@ YQL: Final = Lexicon(
     {
         "_space": r"\s+",
         "_comment": r"//[^\r\n]*|/\*.*?\*/",
+        "identifier": r"[A-Za-z_][A-Za-z0-9_-]*",
+        "string": r'"[^"\\]*(?:\\.[^"\\]*)*"|' r"'[^'\\]*(?:\\.[^'\\]*)*'",
         "float": r"-?(?:[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)",
         "long": r"-?[0-9]+[lL]",
         "int": r"-?[0-9]+",
-        "string": r'"(?:[^"\\]|\\.)*"|' r"'(?:[^'\\]|\\.)*'",
-        "identifier": r"[A-Za-z_][A-Za-z0-9_-]*",
-        "symbol": r"<=|>=|!=|[-=<>!(){}\[\],.:;|@*]",
+        "symbol": r"<=|>=|!=|[-=<>!(){}\[\],.:;@*]",
+        "grouping": r"\|.*",
     }
 )
+"""What follows a `|` is in the grouping language, and one token here."""
 
 NUMBERS: Final = ("int", "long", "float")
 MAX_DIGITS: Final = 400
@@ -50,7 +52,10 @@ def expect_keyword(tokens: TokenStream, word: str) -> Token:
 
 def dotted_name(tokens: TokenStream) -> str:
     """`name` or `name.name…`: a field, a source."""
-    parts = [tokens.expect_kind("identifier").text]
+    name = tokens.expect_kind("identifier").text
+    if tokens.current.text != ".":
+        return name
+    parts = [name]
     while tokens.accept("."):
         parts.append(tokens.expect_kind("identifier").text)
     return ".".join(parts)

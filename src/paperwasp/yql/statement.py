@@ -1,4 +1,4 @@
-"""YQL statements: `select … from … where … order by … limit … offset … timeout …`.
+"""YQL statements: `select … from … where … order by … limit … offset … timeout … | …`.
 
 Parsed statements are immutable and remembered by their text and the values of the parameters they use.
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
@@ -14,12 +14,14 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.tokens import TokenStream, position_of
-from paperwasp.query.items import Item, TermItem
+from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, Item, TermItem
 from paperwasp.yql.annotations import NO_SCOPE
 from paperwasp.yql.conditions import ConditionParser, parse_number
 from paperwasp.yql.lexicon import YQL, accept_keyword, at_keyword, dotted_name, expect_keyword, string_value
 
 DEFAULT_HITS: Final = 10
+SORT_FUNCTIONS: Final = ("lowercase", "raw", "uca", "feature")
+STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 REMEMBERED_STATEMENTS: Final = 1024
 REMEMBERED_CHARACTERS: Final = 16_384
 """Longer statements are parsed anew each time."""
@@ -34,6 +36,12 @@ class OrderBy:
     field: str
     descending: bool
     position: Position
+    function: str = ""
+    """`raw`, `lowercase`, `uca`, `feature`; empty: as the schema says."""
+    locale: str = ""
+    """Of `uca`, such as en_US."""
+    strength: str = ""
+    """Of `uca`: primary, secondary, tertiary, quaternary, identical."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,8 @@ class YqlQuery:
     timeout_ms: int | None = None
     indexes: Mapping[str, Position] = field(default_factory=lambda: _NO_INDEXES)
     """The fields and fieldsets that the conditions name, each with its first place."""
+    grouping: str = ""
+    """What stands after the first `|`, in the grouping language: steps between `|`, each perhaps with annotations."""
 
 
 class _Memory:
@@ -109,23 +119,30 @@ class _StatementParser:
         sources = self._sources()
         expect_keyword(self.tokens, "where")
         tree = self.conditions.expression()
-        self._check_connectivity(tree)
+        check_connectivity(tree)
         order_by = self._order_by()
         hits, offset = self._limit_and_offset()
         timeout_ms = self._number_after("timeout")
-        self._end()
+        grouping = self._grouping()
+        self.tokens.accept(";")
+        self.tokens.expect_end()
         indexes = MappingProxyType(self.conditions.fields)
-        return YqlQuery(tree, fields, sources, order_by, hits, offset, timeout_ms, indexes)
+        return YqlQuery(tree, fields, sources, order_by, hits, offset, timeout_ms, indexes, grouping)
 
     def _fields(self) -> tuple[str, ...]:
         if self.tokens.accept("*"):
             return ()
-        fields = [dotted_name(self.tokens)]
+        fields = [self._selected()]
         while self.tokens.accept(","):
-            fields.append(dotted_name(self.tokens))
-        if at_keyword(self.tokens, "as"):
-            self.tokens.fail("'as' is not supported yet")
+            fields.append(self._selected())
         return tuple(fields)
+
+    def _selected(self) -> str:
+        """`name`, or `expression as name`, which asks for the summary field `name`, as in Vespa."""
+        name = dotted_name(self.tokens)
+        if accept_keyword(self.tokens, "as"):
+            return self.tokens.expect_kind("identifier").text
+        return name
 
     def _sources(self) -> tuple[str, ...]:
         tokens = self.tokens
@@ -157,17 +174,21 @@ class _StatementParser:
         start = tokens.current
         own = self.conditions.annotations()
         scope = NO_SCOPE.inherit(own, tokens, start) if own else NO_SCOPE
-        function = scope.get("function", str)
-        if function not in (None, "uca", "lowercase"):
-            tokens.fail(f"the sort function '{function}' is not supported yet", start)
-        scope.refuse("locale", "strength")
+        function = scope.get("function", str) or ""
+        if function and function not in SORT_FUNCTIONS:
+            tokens.fail(f"Expected {_either(SORT_FUNCTIONS)}, got {function}.", start)
+        locale, strength = scope.get("locale", str) or "", (scope.get("strength", str) or "").lower()
+        if strength and strength not in STRENGTHS:
+            tokens.fail(f"Expected {_either(STRENGTHS)}, got {strength}.", start)
         token = tokens.current
         quoted = tokens.accept_kind("string")
         name = string_value(tokens, quoted) if quoted else dotted_name(tokens)
         descending = accept_keyword(tokens, "desc") is not None
         if not descending:
             accept_keyword(tokens, "asc")
-        return OrderBy(name, descending, tokens.position(token))
+        if function != "uca":
+            locale = strength = ""  # what sorts by anything else has no use for them
+        return OrderBy(name, descending, tokens.position(token), function, locale, strength if locale else "")
 
     def _limit_and_offset(self) -> tuple[int | None, int | None]:
         """`limit` counts from the first hit of all: `limit 31 offset 29` shows two."""
@@ -192,18 +213,19 @@ class _StatementParser:
             tokens.fail(f"{word} takes an integer from 0 to {2**31 - 1}, not '{text}'", token)
         return value
 
-    def _end(self) -> None:
-        if self.tokens.at("|"):
-            self.tokens.fail("grouping ('|') is not supported yet")
-        self.tokens.accept(";")
-        self.tokens.expect_end()
+    def _grouping(self) -> str:
+        token = self.tokens.accept_kind("grouping")
+        return "" if token is None else token.text[1:].rstrip().removesuffix(";").strip()
 
-    def _check_connectivity(self, tree: Item) -> None:
-        terms = [item for item in tree.walk() if isinstance(item, TermItem)]
-        ids = {term.annotations.id for term in terms}
-        for term in terms:
-            connectivity = term.annotations.connectivity
-            if connectivity is not None and connectivity[0] not in ids:
-                raise LanguageError(
-                    f"a term of '{term.index}' is connected to item {connectivity[0]}, which is not in the query"
-                )
+
+def _either(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def check_connectivity(tree: Item) -> None:
+    """Errors: LanguageError for a term that is connected to an item which is not there."""
+    terms = [item.annotations for item in tree.walk() if isinstance(item, TermItem | EquivItem)]
+    ids = {term.id for term in terms if term is not DEFAULT_ANNOTATIONS}
+    for term in terms:
+        if term.connectivity is not None and term.connectivity[0] not in ids:
+            raise LanguageError(f"a term is connected to item {term.connectivity[0]}, which is not in the query")

@@ -1,7 +1,7 @@
-"""Text from a user inside a YQL query: where it stands in the tree, and how the tree is completed with it.
+"""Text from a user inside a YQL query: how the tree is completed with it.
 
-YQL is parsed once and remembered; the text changes with every request. So the parser leaves an item in its place,
-and `complete` puts the parsed text there.
+YQL is parsed once and remembered; the text changes with every request. So the parser leaves an item in its place
+(`user_items`), and `complete` puts the parsed text there.
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#userquery
 """
 
@@ -9,33 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Final
+from unicodedata import normalize
 
 from paperwasp import limits
-from paperwasp.errors import IllegalQuery, LanguageError, Position
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, Annotations, Item, NotItem, TermItem, TrueItem, WeakAndItem
+from paperwasp.errors import IllegalQuery, LanguageError
+from paperwasp.query.items import (
+    DEFAULT_ANNOTATIONS,
+    Annotations,
+    Item,
+    NearItem,
+    NotItem,
+    PhraseItem,
+    TrueItem,
+    WeakAndItem,
+    WordItem,
+)
 from paperwasp.yql.canonical import canonical
+from paperwasp.yql.filters import filtered
+from paperwasp.yql.marks import marked
+from paperwasp.yql.query_type import QUERY_TYPES, QueryType, type_of
 from paperwasp.yql.simple import parse_simple
+from paperwasp.yql.statement import parse_yql
+from paperwasp.yql.user_items import Grammar, NonEmptyItem, UserQueryItem, UserTextItem
 
+__all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete"]
 
-@dataclass(frozen=True, slots=True)
-class UserQueryItem(Item):
-    """`userQuery()`: the text of the parameter `query`."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserTextItem(Item):
-    """`userInput(…)` and `text(…)`: a text of the query itself, or of the parameter it names."""
-
-    text: str | None
-    parameter: str | None
-    type: str
-    default_index: str
-    annotations: Annotations = DEFAULT_ANNOTATIONS
-    target_hits: int = 0
-    allow_empty: bool = False
-    fields_allowed: bool = True
-    """Whether `field:word` may choose another field."""
-    position: Position | None = None
+_ON_PARSED_TEXT: Final = frozenset(
+    {"ranked", "filter", "stem", "normalize_case", "accent_drop", "use_position_data", "label", "language"}
+)
+"""The annotations that hold for the terms of a text whose grammar is neither `raw` nor `segment`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,15 @@ class UserText:
     """What a request says about the text of its user."""
 
     query: str | None = None
-    type: str = "weakAnd"
+    type: str | QueryType = "weakAnd"
     default_index: str = "default"
     indexes: frozenset[str] = frozenset()
     """The names that may stand before a colon."""
     parameters: Mapping[str, str] | None = None
+    filter: str = ""
+    """`model.filter`, which goes with `query`."""
+    is_yql_default: bool = False
+    """Whether `type` holds for `userInput` too, where that says nothing: `model.type.isYqlDefault`."""
 
 
 def complete(tree: Item, user: UserText) -> Item:
@@ -70,9 +77,11 @@ def complete(tree: Item, user: UserText) -> Item:
 
 def _complete(item: Item, user: UserText) -> Item | None:
     if isinstance(item, UserQueryItem):
-        return parse_simple(user.query or "", user.type, user.default_index, user.indexes)
+        return _user_query(user)
     if isinstance(item, UserTextItem):
         return _parsed(item, user)
+    if isinstance(item, NonEmptyItem):
+        return _not_empty(item, user)
     children = item.children_of()
     if not children:
         return item
@@ -85,35 +94,92 @@ def _with_children(item: Item, before: tuple[Item, ...], after: list[Item | None
     if isinstance(item, NotItem) and after[0] is None:
         after[0] = TrueItem()
     left = tuple(child for child in after if child is not None)
-    return replace(item, children=left) if left else None  # type: ignore[call-arg]
+    return item.with_children(left) if left else None
+
+
+def _not_empty(item: NonEmptyItem, user: UserText) -> Item:
+    (child,) = item.children
+    for part in child.walk():
+        if isinstance(part, UserQueryItem | UserTextItem) and _complete(part, user) is None:
+            raise LanguageError("Got NullItem inside nonEmpty().", item.position)
+    whole = _complete(child, user)
+    assert whole is not None
+    for part in whole.walk():
+        if (isinstance(part, WordItem) and not part.word) or (isinstance(part, PhraseItem) and not all(part.words)):
+            raise LanguageError("searching for an empty string inside nonEmpty()", item.position)
+    return whole
+
+
+def _user_query(user: UserText) -> Item | None:
+    if user.query is None:
+        return None
+    parsed = _read(user.query, type_of(user.type), user.default_index, user.indexes, user)
+    return filtered(parsed, user.filter, user.default_index, user.indexes) if user.filter else parsed
+
+
+def _read(text: str, kind: QueryType, default_index: str, indexes: frozenset[str], user: UserText) -> Item | None:
+    if kind.syntax != "yql":
+        return parse_simple(text, kind, default_index, indexes)
+    tree = parse_yql(text, user.parameters or {}).tree
+    if any(isinstance(item, UserQueryItem | UserTextItem) for item in tree.walk()):
+        raise LanguageError("A query of the type yql cannot have text of a user in it")
+    return tree
 
 
 def _parsed(item: UserTextItem, user: UserText) -> Item | None:
     text = item.text if item.parameter is None else (user.parameters or {}).get(item.parameter)
     if text is None:
         raise LanguageError(f"Input '{item.parameter}' is not set", item.position)
+    if item.nfkc:
+        text = normalize("NFKC", text)
+    if item.grammar.name in ("raw", "segment"):
+        return _one_word(text, item)
     indexes = user.indexes if item.fields_allowed else frozenset[str]()
-    parsed = parse_simple(text, item.type, item.default_index, indexes)
-    if parsed is None and not item.allow_empty:
+    parsed = _read(text, _type(item, user), item.default_index, indexes, user)
+    if parsed is None and item.allow_empty:
+        return None
+    if parsed is None:
         raise LanguageError(f"Parsing '{text}' only resulted in NullItem.", item.position)
-    return None if parsed is None else _annotated(parsed, item)
+    parsed = _with_settings(parsed, item)
+    return marked(parsed, {name: value for name, value in _given(item).items() if name in _ON_PARSED_TEXT})
 
 
-def _annotated(parsed: Item, by: UserTextItem) -> Item:
-    if isinstance(parsed, WeakAndItem) and by.target_hits:
-        parsed = replace(parsed, target_hits=by.target_hits)
-    given = {
-        name.name: getattr(by.annotations, name.name)
+def _one_word(text: str, item: UserTextItem) -> Item | None:
+    """The text as it is (`raw`), or as its field makes tokens of it (`segment`)."""
+    if not text and item.allow_empty:
+        return None
+    annotations = item.annotations
+    if item.grammar.name == "raw":
+        annotations = replace(annotations, implicit_transforms=False)
+    return WordItem(item.default_index, text, annotations=annotations)
+
+
+def _type(item: UserTextItem, user: UserText) -> QueryType:
+    said: Grammar = item.grammar
+    if said.name:
+        base = QUERY_TYPES[said.name]
+    elif not item.fields_allowed:
+        base = QUERY_TYPES["linguistics"]
+    else:
+        base = type_of(user.type) if user.is_yql_default else QUERY_TYPES["weakAnd"]
+    try:
+        return base.having(said.composite, said.tokenization, said.syntax, said.profile)
+    except IllegalQuery as error:
+        raise LanguageError(error.message, item.position) from None
+
+
+def _with_settings(parsed: Item, item: UserTextItem) -> Item:
+    if isinstance(parsed, WeakAndItem) and item.target_hits:
+        return replace(parsed, target_hits=item.target_hits)
+    if isinstance(parsed, NearItem) and item.distance is not None:
+        return replace(parsed, distance=item.distance)
+    return parsed
+
+
+def _given(item: UserTextItem) -> dict[str, object]:
+    annotations = item.annotations
+    return {
+        name.name: getattr(annotations, name.name)
         for name in fields(Annotations)
-        if getattr(by.annotations, name.name) != getattr(DEFAULT_ANNOTATIONS, name.name)
+        if getattr(annotations, name.name) != getattr(DEFAULT_ANNOTATIONS, name.name)
     }
-    return _annotate(parsed, given) if given else parsed
-
-
-def _annotate(item: Item, given: Mapping[str, object]) -> Item:
-    if isinstance(item, TermItem):
-        return replace(item, annotations=replace(item.annotations, **given))  # type: ignore[arg-type]
-    children = item.children_of()
-    if not children:
-        return item
-    return replace(item, children=tuple(_annotate(child, given) for child in children))  # type: ignore[call-arg]

@@ -3,7 +3,31 @@
 An operator registers itself under its name in `registry`; importing this package registers all of them.
 """
 
-from paperwasp.yql.operators import composite, phrases, ranges, unsupported, user_input
-from paperwasp.yql.operators.registry import CONDITIONS, LEAVES, UNSUPPORTED
+from paperwasp.yql.operators import (
+    composite,
+    elements,
+    patterns,
+    phrases,
+    places,
+    predicate,
+    ranges,
+    user_input,
+    vectors,
+    weighted,
+)
+from paperwasp.yql.operators.registry import CONDITIONS, LEAVES
 
-__all__ = ["CONDITIONS", "LEAVES", "UNSUPPORTED", "composite", "phrases", "ranges", "unsupported", "user_input"]
+__all__ = [
+    "CONDITIONS",
+    "LEAVES",
+    "composite",
+    "elements",
+    "patterns",
+    "phrases",
+    "places",
+    "predicate",
+    "ranges",
+    "user_input",
+    "vectors",
+    "weighted",
+]

@@ -1,12 +1,13 @@
-"""`rank`, `weakAnd` and `nonEmpty`: operators over conditions."""
+"""`rank`, `weakAnd`, `labeled` and `nonEmpty`: operators over conditions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paperwasp.query.items import Item, PhraseItem, RankItem, WeakAndItem, WordItem
+from paperwasp.query.items import Item, LabeledItem, RankItem, WeakAndItem
 from paperwasp.yql.annotations import Scope
 from paperwasp.yql.operators.registry import condition
+from paperwasp.yql.user_items import NonEmptyItem
 
 if TYPE_CHECKING:
     from paperwasp.yql.conditions import ConditionParser
@@ -24,12 +25,23 @@ def weak_and(parser: ConditionParser, scope: Scope) -> Item:
     return WeakAndItem(parser.arguments(scope), scope.target_hits())
 
 
+@condition("labeled")
+def labeled(parser: ConditionParser, scope: Scope) -> Item:
+    """`labeled(a, "label", 0.5)`: what `a` matches; ranking sees the number as the raw score of the label."""
+    tokens = parser.tokens
+    item = parser.expression(scope.below())
+    tokens.expect(",")
+    label = parser.text("a label")
+    tokens.expect(",")
+    start = tokens.current
+    score = parser.value()
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        tokens.fail(f"expected a number as the score of the label, found {score!r}", start)
+    return LabeledItem((item,), label, float(score))
+
+
 @condition("nonEmpty")
 def non_empty(parser: ConditionParser, scope: Scope) -> Item:
     """`nonEmpty(a)`: `a`, and an error if a term in it is empty."""
     start = parser.tokens.current
-    item = parser.expression(scope)
-    for part in item.walk():
-        if (isinstance(part, WordItem) and not part.word) or (isinstance(part, PhraseItem) and not part.words):
-            parser.tokens.fail("searching for an empty string inside nonEmpty()", start)
-    return item
+    return NonEmptyItem((parser.expression(scope),), parser.tokens.position(start))

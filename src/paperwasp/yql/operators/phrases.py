@@ -1,49 +1,125 @@
-"""`phrase`: words next to each other."""
+"""`phrase`, `near`, `onear`, `equiv` and `alternatives`: several words on one field."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from paperwasp.query.items import Item, PhraseItem, WordItem
+from paperwasp.query.items import EquivItem, Item, NearItem, PhraseItem, WordAlternativesItem, WordItem
 from paperwasp.yql.annotations import Scope
 from paperwasp.yql.operators.registry import leaf
 
 if TYPE_CHECKING:
     from paperwasp.yql.conditions import ConditionParser
 
+_IN_PHRASE: Final = ("phrase", "alternatives", "equiv")
+_IN_EQUIV: Final = ("phrase", "alternatives")
+_IN_NEAR: Final = ("equiv", "phrase", "alternatives")
+
 
 @leaf("phrase")
-def phrase(parser: ConditionParser, field: str, scope: Scope) -> Item:
+def phrase(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
     """`phrase("a", "b", …)`. A phrase inside a phrase gives its words to it; one word is no phrase."""
-    words = tuple(_words(parser))
+    words: list[str | Item] = []
+    plain = outer.of_term()
+    for part in _parts(parser, field, outer, _IN_PHRASE):
+        if isinstance(part, PhraseItem):
+            words += part.words
+        else:
+            words.append(part.word if isinstance(part, WordItem) and part.annotations == plain else part)
+    annotations = scope.of_group(outer)
     if len(words) == 1:
-        return WordItem(field, words[0], annotations=scope.of_term())
-    return PhraseItem(field, words, annotations=scope.of_term())
+        return words[0] if isinstance(words[0], Item) else WordItem(field, words[0], annotations=annotations)
+    return PhraseItem(field, tuple(words), annotations=annotations)
 
 
-def _words(parser: ConditionParser) -> list[str]:
-    words: list[str] = []
-    while True:
-        words += _word(parser)
-        if not parser.tokens.accept(","):
-            return words
+@leaf("equiv")
+def equiv(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+    """`equiv("a", phrase("b", "c"), …)`: terms that rank as one."""
+    start = parser.tokens.current
+    terms = tuple(_parts(parser, field, outer, _IN_EQUIV))
+    if len(terms) < 2:
+        parser.tokens.fail(f"Expected 2 or more arguments, got {len(terms)}.", start)
+    return EquivItem(terms, annotations=scope.of_group(outer))
 
 
-def _word(parser: ConditionParser) -> list[str]:
+@leaf("near")
+def near(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+    """`near("a", "b", !"c")`: words within `distance` positions, and none of the others near them."""
+    return _near(parser, field, scope, outer, ordered=False)
+
+
+@leaf("onear")
+def onear(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+    """As `near`, of words in the order of the query."""
+    return _near(parser, field, scope, outer, ordered=True)
+
+
+def _near(parser: ConditionParser, field: str, scope: Scope, outer: Scope, *, ordered: bool) -> Item:
     tokens = parser.tokens
-    start = tokens.current
-    with tokens.nested():
-        if tokens.accept("("):
-            words = _word(parser)
+    name = "onear" if ordered else "near"
+    terms: list[Item] = []
+    exclusions: list[Item] = []
+    while True:
+        start = tokens.current
+        if tokens.accept("!"):
+            if not terms:
+                tokens.fail(f"Must have some positive term before negative terms in {name}", start)
+            exclusions.append(_part(parser, field, outer, _IN_NEAR))
+        elif exclusions:
+            tokens.fail(f"Positive terms must come before negative terms in {name}", start)
+        else:
+            terms.append(_part(parser, field, outer, _IN_NEAR))
+        if not tokens.accept(","):
+            break
+    distance, exclusion_distance = scope.count("distance"), scope.count("exclusionDistance")
+    return NearItem(
+        tuple(terms),
+        2 if distance is None else distance,
+        ordered,
+        tuple(exclusions),
+        -1 if exclusion_distance is None or not exclusions else exclusion_distance,
+    )
+
+
+@leaf("alternatives")
+def alternatives(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+    """`alternatives({"sneakers": 1.0, "shoes": 0.7})`: forms of one word, each with its exactness."""
+    start = parser.tokens.current
+    forms = parser.value()
+    if not isinstance(forms, dict) or not forms:
+        parser.tokens.fail("alternatives takes a map of words and their exactness", start)
+    for word, exactness in forms.items():
+        if type(exactness) not in (int, float):
+            parser.tokens.fail(f"the exactness of '{word}' must be a number, not {exactness!r}", start)
+    exact = tuple((word, float(exactness)) for word, exactness in forms.items())
+    return WordAlternativesItem(field, exact, annotations=scope.of_term())
+
+
+def _parts(parser: ConditionParser, field: str, scope: Scope, operators: tuple[str, ...]) -> list[Item]:
+    """Words, or operators of those named, between commas."""
+    parts = [_part(parser, field, scope, operators)]
+    while parser.tokens.accept(","):
+        parts.append(_part(parser, field, scope, operators))
+    return parts
+
+
+def _part(
+    parser: ConditionParser, field: str, scope: Scope, operators: tuple[str, ...], outer: Scope | None = None
+) -> Item:
+    tokens = parser.tokens
+    outer = outer or scope
+    if tokens.current.text in ("(", "{", "["):
+        with tokens.nested():
+            scope = parser.annotated(scope)
+            if not tokens.accept("("):
+                return _part(parser, field, scope, operators, outer)
+            part = _part(parser, field, scope, operators, outer)
             tokens.expect(")")
-            return words
-        if parser.annotations():
-            tokens.fail("annotations on a word of a phrase are not supported yet", start)
-        if tokens.at("phrase") and tokens.peek().text == "(":
-            tokens.next()
-            tokens.next()
-            words = _words(parser)
-            tokens.expect(")")
-            return words
+            return part
+    if tokens.current.text in operators:
+        with tokens.nested():
+            item = parser.leaf(field, scope, outer)
+        if item is not None:
+            return item
     parser.refuse_call()
-    return [parser.text("a word of the phrase")]
+    return parser.word(field, parser.text("a word"), scope)

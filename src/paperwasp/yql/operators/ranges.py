@@ -13,7 +13,13 @@ from paperwasp.yql.operators.registry import condition
 if TYPE_CHECKING:
     from paperwasp.yql.conditions import ConditionParser
 
-_BOUNDS: Final = {None: (True, True), "open": (False, False), "leftOpen": (False, True), "rightOpen": (True, False)}
+_BOUNDS: Final = {
+    None: (True, True),
+    "closed": (True, True),
+    "open": (False, False),
+    "leftOpen": (False, True),
+    "rightOpen": (True, False),
+}
 
 
 @condition("range")

@@ -24,15 +24,17 @@ class Condition(Protocol):
 
 
 class Leaf(Protocol):
-    """Reads the arguments of an operator that stands to the right of `contains`."""
+    """Reads the arguments of an operator that stands to the right of `contains`.
 
-    def __call__(self, parser: ConditionParser, field: str, scope: Scope, /) -> Item: ...
+    `scope` has the annotations of the operator, and what is in force around it; `outer` is what is in force for the
+    words that are its arguments.
+    """
+
+    def __call__(self, parser: ConditionParser, field: str, scope: Scope, outer: Scope, /) -> Item: ...
 
 
 CONDITIONS: dict[str, Condition] = {}
 LEAVES: dict[str, Leaf] = {}
-UNSUPPORTED: dict[str, str] = {}
-"""Operators that Vespa has and paperwasp has not yet → what they are for."""
 
 
 def condition(name: str) -> Callable[[Condition], Condition]:

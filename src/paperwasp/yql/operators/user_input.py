@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paperwasp.errors import IllegalQuery
-from paperwasp.parsing.tokens import Token
 from paperwasp.query.items import Item
 from paperwasp.yql.annotations import Scope
 from paperwasp.yql.lexicon import string_value
 from paperwasp.yql.operators.registry import condition, leaf
-from paperwasp.yql.simple import query_type
-from paperwasp.yql.user_text import UserQueryItem, UserTextItem
+from paperwasp.yql.query_type import QUERY_TYPES, query_type
+from paperwasp.yql.user_items import NO_GRAMMAR, Grammar, UserQueryItem, UserTextItem
 
 if TYPE_CHECKING:
     from paperwasp.yql.conditions import ConditionParser
 
-_GRAMMAR_PARTS = ("grammar.composite", "grammar.tokenization", "grammar.syntax", "grammar.profile")
+_NOT_PARSED = ("raw", "segment")
 
 
 @condition("userQuery")
@@ -32,29 +31,30 @@ def user_input(parser: ConditionParser, scope: Scope) -> Item:
     field = scope.get("defaultIndex", str)
     if field is not None:
         parser.note_field(field, token)
-    return _text_item(parser, scope, field or "default", "weakAnd", fields_allowed=True)
+    default = "" if parser.element else "default"
+    return _text_item(parser, scope, default if field is None else field, fields_allowed=True)
 
 
 @leaf("text")
-def text(parser: ConditionParser, field: str, scope: Scope) -> Item:
+def text(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
     """`field contains text("…")`: its words, by default under a weakAnd."""
-    return _text_item(parser, scope, field, "linguistics", fields_allowed=False)
+    return _text_item(parser, scope, field, fields_allowed=False)
 
 
-def _text_item(parser: ConditionParser, scope: Scope, index: str, type_: str, *, fields_allowed: bool) -> UserTextItem:
+def _text_item(parser: ConditionParser, scope: Scope, index: str, *, fields_allowed: bool) -> UserTextItem:
     token = parser.tokens.current
     value, parameter = _value(parser)
-    scope.refuse(*_GRAMMAR_PARTS)
-    grammar = scope.get("grammar", str)
     return UserTextItem(
         text=value,
         parameter=parameter,
-        type=type_ if grammar is None else _grammar(parser, grammar, token),
+        grammar=_grammar(scope),
         default_index=index,
         annotations=scope.of_term(),
         target_hits=scope.target_hits(),
+        distance=scope.count("distance"),
         allow_empty=bool(scope.get("allowEmpty", bool)),
         fields_allowed=fields_allowed,
+        nfkc=bool(scope.get("nfkc", bool)),
         position=parser.tokens.position(token),
     )
 
@@ -68,10 +68,22 @@ def _value(parser: ConditionParser) -> tuple[str | None, str | None]:
     return string_value(tokens, token), None
 
 
-def _grammar(parser: ConditionParser, grammar: str, token: Token) -> str:
-    if grammar in ("raw", "segment"):
-        return grammar
+def _grammar(scope: Scope) -> Grammar:
+    """What the annotations say about how to read the text. Errors: LanguageError at the annotation."""
+    if not scope.values:
+        return NO_GRAMMAR
+    name = scope.get("grammar", str) or ""
+    parts = {
+        part: scope.get(f"grammar.{part}", str) or "" for part in ("composite", "tokenization", "syntax", "profile")
+    }
     try:
-        return query_type(grammar)
-    except IllegalQuery:
-        parser.tokens.fail(f"annotation 'grammar': '{grammar}' is not a query type, or not supported yet", token)
+        if name and name not in _NOT_PARSED:
+            name = query_type(name)
+        # What else it must go with is known when the query type of the request is.
+        QUERY_TYPES["tokenize"].having(parts["composite"], parts["tokenization"])
+        QUERY_TYPES["all"].having(syntax=parts["syntax"])
+    except IllegalQuery as error:
+        if name and name not in QUERY_TYPES:
+            scope.fail(f"annotation 'grammar': '{name}' is not a query type")
+        scope.fail(f"annotation 'grammar': {error.message}")
+    return Grammar(name, **parts)

@@ -1,0 +1,41 @@
+"""`fuzzy` and `uri`: what a value is like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paperwasp.query.items import FuzzyItem, Item, UriItem
+from paperwasp.yql.annotations import Scope
+from paperwasp.yql.operators.registry import leaf
+
+if TYPE_CHECKING:
+    from paperwasp.yql.conditions import ConditionParser
+
+
+@leaf("fuzzy")
+def fuzzy(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+    """`fuzzy("word")`: values at most `maxEditDistance` edits away."""
+    word = parser.text("what is to be like the value")
+    edits = scope.count("maxEditDistance")
+    return FuzzyItem(
+        field,
+        scope.text(word),
+        2 if edits is None else edits,
+        scope.count("prefixLength") or 0,
+        bool(scope.get("prefix", bool)),
+        annotations=scope.of_term(),
+    )
+
+
+@leaf("uri")
+def uri(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+    """`uri("vespa.ai/foo")`: its tokens next to each other. The end of a host name is tied to the end of the field."""
+    text = parser.text("a URL")
+    end = scope.get("endAnchor", bool)
+    return UriItem(
+        field,
+        text,
+        bool(scope.get("startAnchor", bool)),
+        field.endswith(".hostname") if end is None else end,
+        annotations=scope.of_term(),
+    )

@@ -1,0 +1,59 @@
+"""`nearestNeighbor`: the documents nearest to a vector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from paperwasp.query.items import Item, NearestNeighborItem
+from paperwasp.yql.annotations import Scope
+from paperwasp.yql.lexicon import dotted_name
+from paperwasp.yql.operators.registry import condition
+
+if TYPE_CHECKING:
+    from paperwasp.yql.conditions import ConditionParser
+
+_MIN_TARGET_HITS: Final = 100
+_TUNING: Final = (
+    "hnsw.approximateThreshold",
+    "hnsw.explorationSlack",
+    "hnsw.filterFirstExploration",
+    "hnsw.filterFirstThreshold",
+    "hnsw.postFilterThreshold",
+    "hnsw.targetHitsMaxAdjustmentFactor",
+)
+
+
+@condition("nearestNeighbor")
+def nearest_neighbor(parser: ConditionParser, scope: Scope) -> Item:
+    """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`."""
+    tokens = parser.tokens
+    start = tokens.current
+    field = parser.field()
+    tokens.expect(",")
+    named = tokens.current.kind == "string" or tokens.at("@")
+    tensor = parser.text("the name of a query tensor") if named else dotted_name(tokens)
+    hits = _target_hits(scope)
+    if hits < 1:
+        tokens.fail(f"nearestNeighbor on '{field}' has invalid targetHits {hits}: Must be >= 1", start)
+    approximate = scope.get("approximate", bool)
+    threshold = scope.get("distanceThreshold", float)
+    tuning = ((name, scope.get(name, float)) for name in _TUNING)
+    return NearestNeighborItem(
+        field,
+        tensor,
+        hits,
+        approximate is not False,
+        scope.count("hnsw.exploreAdditionalHits") or 0,
+        None if threshold is None else float(threshold),
+        tuple((name, float(value)) for name, value in tuning if value is not None),
+        annotations=scope.of_term(),
+    )
+
+
+def _target_hits(scope: Scope) -> int:
+    """How many hits a node that has all documents shall find: what is wanted in total is not below `minTargetHits`."""
+    total = scope.count("totalTargetHits")
+    if not total:
+        return scope.target_hits()
+    least = scope.count("minTargetHits")
+    return max(total, _MIN_TARGET_HITS if least is None else least)

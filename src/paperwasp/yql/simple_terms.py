@@ -1,0 +1,216 @@
+"""The terms of the simple query language: field, weight, quotes, stars, ranges, elements, host names.
+
+A run of characters without white space (`foo-bar`, `c++`, `http://a.b/c`) becomes one WordItem with its text as
+written, because only its field knows how to make tokens of it. Of several tokens all are required; between quotes, as
+a phrase. A plain number is a WordItem too, which a numeric attribute reads as a number.
+Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+from unicodedata import category
+
+import regex
+
+from paperwasp.query.items import (
+    Annotations,
+    Item,
+    PhraseItem,
+    PrefixItem,
+    RangeItem,
+    SameElementItem,
+    SubstringItem,
+    SuffixItem,
+    TermItem,
+    UriItem,
+    WordItem,
+)
+
+NO_INDEXES: Final[frozenset[str]] = frozenset()
+TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}")
+"""What the internal tokenization takes for a word."""
+
+_SPACES = re.compile(r"\s*")
+_NO_SPACE = re.compile(r"\S*")
+_QUOTES = '"\u201c\u201d\u201e\u201f\u2039\u203a\u00ab\u00bb\u301d\u301e\u301f\uff02'
+_STARS = "*\uff0a"
+_BREAKS = r"\s()\[\];<>!" + _QUOTES
+_RUN = re.compile(rf"[^{_BREAKS}]+")
+_ELEMENT_RUN = re.compile(rf"[^}}{_BREAKS}]+")
+_QUOTED = re.compile(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]*")
+_INDEX = re.compile(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
+_WEIGHT = re.compile(r"!(?:([0-9]{1,9})|!*)")
+_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+_NUMBER = r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?"
+_RANGE = re.compile(
+    rf"\[\s*+({_NUMBER})?\s*+;\s*+({_NUMBER})?\s*+(?:;\s*+(-?[0-9]{{1,9}})?\s*+)?\]?(?=[\s\];)}}!]|\Z)"
+    rf"|([<>])({_NUMBER})(?=[\s\];)}}!]|\Z)"
+)
+_IN_PIECES: Final = Annotations(and_segmenting=True)
+
+
+class Reader:
+    """A cursor over the text of a query that reads one term at a time."""
+
+    def __init__(self, text: str, default_index: str, indexes: frozenset[str]) -> None:
+        self.text = text
+        self.at = 0
+        self.in_group = False
+        self.default_index = default_index
+        self._indexes = indexes
+        self._run = _RUN
+
+    def skip_spaces(self) -> bool:
+        """Moves to the next character that is not white space; False at the end."""
+        self.at = _SPACES.match(self.text, self.at).end()  # type: ignore[union-attr]
+        return self.at < len(self.text)
+
+    def skip(self) -> None:
+        """Moves past what no term starts with: a run or a quote with nothing to search for, or one character."""
+        noise = _QUOTED.match(self.text, self.at) or _RUN.match(self.text, self.at)
+        self.at = noise.end() if noise else self.at + 1
+
+    def prefix(self, character: str) -> bool:
+        """Moves past `character` if it is here and something that is not white space follows."""
+        after = self.at + 1
+        found = self.text.startswith(character, self.at) and not self.text[after : after + 1].isspace()
+        self.at += found
+        return found
+
+    def term(self) -> tuple[Item | None, bool]:
+        """The term here, with its field and weight, and whether it names its field; no term: the cursor stays."""
+        start = self.at
+        index = self._index()
+        item = self._range(index) or self._phrase(index) or self._same_element(index) or self._word(index)
+        if item is None:
+            self.at = start
+        return (self._weighted(item) if item else None), index is not self.default_index
+
+    def _index(self) -> str:
+        while (match := _INDEX.match(self.text, self.at)) and match.group(1) in self._indexes:
+            self.at = match.end()
+            if self._something_ahead():
+                return match.group(1)
+            self.skip_spaces()
+        return self.default_index
+
+    def _something_ahead(self) -> bool:
+        """Whether anything to search for follows without white space between; if not, moves past what does."""
+        ahead = _QUOTED.match(self.text, self.at) or _NO_SPACE.match(self.text, self.at)
+        assert ahead is not None
+        if _searchable(ahead.group()):
+            return True
+        self.at = ahead.end()
+        return False
+
+    def _range(self, index: str) -> Item | None:
+        match = _RANGE.match(self.text, self.at)
+        if match is None:
+            return None
+        low, high, limit, sign, bound = match.groups()
+        if sign is None and low is None and high is None:
+            return None
+        self.at = match.end()
+        if sign == "<":
+            return RangeItem(index, None, _number(bound), high_inclusive=False)
+        if sign == ">":
+            return RangeItem(index, _number(bound), None, low_inclusive=False)
+        return _closed_range(index, _number(low), _number(high), int(limit or 0))
+
+    def _phrase(self, index: str) -> Item | None:
+        match = _QUOTED.match(self.text, self.at)
+        if match is None:
+            return None
+        words = tuple(word for word in match.group(1).split() if _searchable(word))
+        if not words:
+            return None
+        self.at = match.end()
+        if len(words) == 1:
+            return _starred(index, words[0]) or WordItem(index, words[0])
+        return PhraseItem(index, words)
+
+    def _same_element(self, index: str) -> Item | None:
+        """`field:{a:x b:y}`: an element of the field in which all of the terms match."""
+        if index is self.default_index or not self.text.startswith("{", self.at):
+            return None
+        start = self.at
+        self.at += 1
+        below = frozenset(name[len(index) + 1 :] for name in self._indexes if name.startswith(f"{index}."))
+        inner, self._indexes, self._run = (self._indexes, self._run), below, _ELEMENT_RUN
+        children = []
+        while self.skip_spaces() and (item := self.term())[1] and item[0] is not None:
+            children.append(item[0])
+        self._indexes, self._run = inner
+        if not children or not self.text.startswith("}", self.at):
+            self.at = start
+            return None
+        self.at += 1
+        return SameElementItem(index, tuple(children))
+
+    def _word(self, index: str) -> Item | None:
+        match = self._run.match(self.text, self.at)
+        if match is None or not _searchable(match.group()):
+            return None
+        self.at = match.end()
+        word = match.group()
+        if index.endswith(".hostname"):
+            return _host_name(index, word)
+        starred = _starred(index, word)
+        if starred is not None:
+            return starred
+        word = word.strip(_STARS)
+        return WordItem(index, word) if _is_one_token(word) else WordItem(index, word, annotations=_IN_PIECES)
+
+    def _weighted(self, item: Item) -> Item:
+        match = _WEIGHT.match(self.text, self.at)
+        if match is None or not isinstance(item, TermItem):
+            return item
+        self.at = match.end()
+        weight = int(match.group(1)) if match.group(1) else 100 + 50 * len(match.group())
+        return replace(item, annotations=replace(item.annotations, weight=weight))
+
+
+def _starred(index: str, word: str) -> Item | None:
+    """`word*`, `*word` and `*word*` ask for more than the word; stars elsewhere only separate words."""
+    inner = word.strip(_STARS)
+    if inner == word or not TOKEN.fullmatch(inner):
+        return None
+    if word[0] not in _STARS:
+        return PrefixItem(index, inner)
+    return SubstringItem(index, inner) if word[-1] in _STARS else SuffixItem(index, inner)
+
+
+def _host_name(index: str, word: str) -> Item:
+    """The end of a host name; `^` in front ties its start too, a star behind sets its end free."""
+    return UriItem(index, word.strip("^$" + _STARS), start_anchor=word[0] == "^", end_anchor=word[-1] not in _STARS)
+
+
+def _is_one_token(word: str) -> bool:
+    """Whether no field makes several tokens of it, but for grams."""
+    if word.isascii() and word.isalnum():
+        return True
+    return is_number(word) or bool(TOKEN.fullmatch(word) and not _UNSPACED.search(word))
+
+
+def is_number(word: str) -> bool:
+    """Whether the word is a number, with or without a sign."""
+    return word.removeprefix("-").replace(".", "", 1).isdecimal()
+
+
+def _searchable(text: str) -> bool:
+    return text.isalnum() or any(c.isalnum() or category(c) == "So" for c in text)
+
+
+def _number(text: str | None) -> int | float | None:
+    if text is None:
+        return None
+    return float(text) if "." in text else int(text)
+
+
+def _closed_range(index: str, low: int | float | None, high: int | float | None, hit_limit: int) -> RangeItem:
+    if low is not None and high is not None and low > high:
+        low, high = high, low
+    return RangeItem(index, low, high, hit_limit=hit_limit)
