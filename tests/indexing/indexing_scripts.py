@@ -1,7 +1,8 @@
 """Golden scripts of indexing: what scripts make of documents.
 
-Cases are parted by blank lines; lines that begin with `# ` are comments. A case is `<type>: <script>`, the script of the
-field `out` of that type outside the document below, which may go on in indented lines; then, for each document, a line
+Cases are parted by blank lines; lines that begin with `# ` are comments. A case is `<type>: <script>`, the script of
+the field `out` of that type outside the document below, which may go on in indented lines; then, for each document, a
+line
 `<document as JSON> → <value as JSON>`, `→ nothing` where the field is not set, or `→ ! <reason>` where the document is
 refused. In the place of documents, `! <message>` is what the deployment tells.
 

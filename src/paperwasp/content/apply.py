@@ -27,7 +27,7 @@ from paperwasp.content.bitmaps import GrowingBitmap
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.content.layout import EMPTY, Layout, TypeLayout
-from paperwasp.content.records import Entry, EntryKind
+from paperwasp.content.records import Entry, EntryKind, made_by
 from paperwasp.content.references import References
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.selected import Selected, matcher
@@ -225,15 +225,24 @@ class _Batch:
         state.timestamps.array[lid] = entry.timestamp_us
 
     def _reindex(self, place: int, entry: Entry) -> None:
-        """Puts a document again as it is, also its time, if it is there and was not put just now."""
+        """Puts a document again as it is, also its time, if it is there and was not put just now. What indexing makes
+        of it is replaced, unless the document was changed since that was made."""
         state = self._state
         if entry.gid in self._run_gids:
-            self._outcomes[place] = _EXISTED
+            self._outcomes[place] = _REFUSED[Refusal.NOT_MET] if entry.body else _EXISTED
         elif (lid := self._lids[entry.gid]) != NO_LID:
-            self._outcomes[place] = _EXISTED
+            codec, timestamp_us = state.codecs[entry.document_type], int(state.timestamps.array[lid])
             body = state.fields_of(self._stored(entry, lid))
-            as_it_is = replace(entry, timestamp_us=int(state.timestamps.array[lid]))
-            self._add(place, as_it_is, state.codecs[entry.document_type].decode(body), body)
+            fields = codec.decode(body)
+            if entry.body:
+                read_us, made = made_by(entry, codec)
+                if read_us != timestamp_us:
+                    self._outcomes[place] = _REFUSED[Refusal.NOT_MET]
+                    return
+                fields = codec.updated(fields, made)
+                body = codec.encode(fields)
+            self._outcomes[place] = _EXISTED
+            self._add(place, replace(entry, timestamp_us=timestamp_us), fields, body)
 
     def _add_updated(self, place: int, entry: Entry, fields: dict[str, Any]) -> None:
         """Puts a document as the updates make it."""

@@ -343,6 +343,7 @@ class ContentNode:
             codecs=state.codecs,
             conform_below=MappingProxyType(dict(state.conform_below)),
             modes=self._modes,
+            timestamp_us=state.timestamp_us,
         )
 
     # -------------------------------------------------------------------------------------------------- checkpoints

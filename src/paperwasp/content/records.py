@@ -6,7 +6,7 @@ A record says all that applying it depends on: the documents' ids, the time, the
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
@@ -24,6 +24,7 @@ _VERSION: Final = 2
 _START: Final = struct.Struct("<BI")
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
 _CONDITION: Final = struct.Struct("<I")
+_READ: Final = struct.Struct("<Q")
 _CREATE: Final = 1
 _CONDITIONAL: Final = 2
 
@@ -42,14 +43,20 @@ _PUT, _UPDATE, _REMOVE, _REINDEX = EntryKind
 
 @dataclass(frozen=True, slots=True)
 class Reindex:
-    """Writes a document anew, as it is, under the layout in force. One that is not there is no error."""
+    """Writes a document anew under the layout in force: as it is, but for the fields that indexing makes. One that is
+    not there is no error."""
 
     id: DocumentId
+    derived: Mapping[str, Value | None] | None = None
+    """What indexing now makes of the document; None of a field: nothing. None: its schema makes no fields."""
+    read_us: int = 0
+    """When the document was changed last that this was made of. If it was changed since, nothing is written."""
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One operation, ready to be logged and applied. Only puts and updates have a `body`.
+    """One operation, ready to be logged and applied. Puts and updates have a `body`, and reindexing where it makes
+    fields: the time of the document that they are made of, then what an update that assigns them has.
 
     `fields`, of a put, and `updates` are what the body says, typed. None: not decoded yet.
     """
@@ -78,7 +85,7 @@ def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: Document
     if (size_bytes := len(document_id.text.encode())) > limits.DOCUMENT_ID_BYTES:
         raise InvalidInput(f"a document id of {size_bytes} bytes; at most {limits.DOCUMENT_ID_BYTES}")
     if isinstance(operation, Reindex):
-        return Entry(_REINDEX, *identity)
+        return Entry(_REINDEX, *identity, b"" if operation.derived is None else _made(operation, layout, codec))
     condition = operation.condition
     if condition is not None:
         condition.encode()
@@ -92,6 +99,21 @@ def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: Document
         body, updates = _checked(operation.updates, layout, codec)
         return Entry(_UPDATE, *identity, body, operation.create, condition, None, updates)
     return Entry(_REMOVE, *identity, b"", False, condition)
+
+
+def _made(operation: Reindex, layout: TypeLayout, codec: DocumentCodec) -> bytes:
+    """The body of reindexing that makes fields."""
+    made = operation.derived or {}
+    layout.check({name: value for name, value in made.items() if value is not None})
+    layout.check({name: None for name in made if name not in layout.fields})
+    return _READ.pack(operation.read_us) + codec.encode_assigned(made)
+
+
+def made_by(entry: Entry, codec: DocumentCodec) -> tuple[int, tuple[FieldUpdate, ...]]:
+    """Of an entry of reindexing that makes fields: the time of the document that they are made of, and what becomes of
+    them."""
+    (read_us,) = _READ.unpack_from(entry.body)
+    return read_us, codec.decode_updates(entry.body[_READ.size :])
 
 
 def check_length(condition: str) -> None:

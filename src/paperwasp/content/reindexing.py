@@ -3,12 +3,17 @@
 A chunk is the next documents in the order of the store. Nothing is kept between chunks: where the last one ended is the
 asker's to remember. What a document is when its turn comes is decided by applying, so that no write is lost that comes
 between. A chunk is small and waits its turn among the operations of clients.
+
+Where the schema makes fields of documents, its scripts run here, before the log, on the documents as they are read:
+what they make is part of the operation, `now` and `random` included. A document that was changed before its turn came
+keeps what the change made, and is read and processed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from paperwasp import limits
@@ -16,10 +21,12 @@ from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.node import ContentNode
 from paperwasp.content.records import Reindex
+from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Outcome
-from paperwasp.errors import InvalidInput, Overload
-from paperwasp.store.document_store import GID_BYTES, DocumentStore
+from paperwasp.document.operations import Outcome, Refusal
+from paperwasp.errors import InvalidInput, Overload, PaperwaspError
+from paperwasp.indexing import Processor, processor_of
+from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
 
 _QUEUE_SHARE: Final = 4
 """Reindexing waits while more than this part of the queue is taken."""
@@ -27,9 +34,9 @@ _QUEUE_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Documents to be written anew, with their sizes, and where the next chunk begins."""
+    """Documents to be written anew, and where the next chunk begins."""
 
-    documents: tuple[tuple[DocumentId, int], ...]
+    documents: tuple[StoredDocument, ...]
     token: bytes | None
 
     @property
@@ -41,19 +48,17 @@ class Chunk:
 def reindex(node: ContentNode, request: ReindexRequest, reply: Callable[[object], None]) -> None:
     """Begins with the next chunk; `reply` gets the ReindexResponse when it is applied, or an error.
 
-    Errors, raised here: Overload while many operations wait; InvalidInput.
+    Errors, raised here: Overload while many operations wait; InvalidInput, also of a document that cannot be processed.
     """
-    if request.document_type not in node.view().layout.types:
+    view = node.view()
+    if request.document_type not in view.layout.types:
         raise InvalidInput(f"Document type {request.document_type} does not exist")
     if node.waiting() > limits.OPERATION_QUEUE_LENGTH // _QUEUE_SHARE:
         raise Overload("many operations are waiting: reindexing waits")
-    chunk = next_chunk(node.view().store, request)
-    if not chunk.documents:
-        reply(ReindexResponse(chunk.token, chunk.progress, 0))
-        return
-    answers = _Answers(chunk, reply)
-    for id, size_bytes in chunk.documents:
-        node.submit(Reindex(id), answers.take, size_bytes)
+    chunk = next_chunk(view.store, request)
+    schema = view.schemas.get(request.document_type)
+    answers = _Answers(node, chunk, None if schema is None else processor_of(schema), reply)
+    answers.submit(chunk.documents)
 
 
 def next_chunk(store: DocumentStore, request: ReindexRequest) -> Chunk:
@@ -61,12 +66,12 @@ def next_chunk(store: DocumentStore, request: ReindexRequest) -> Chunk:
     if len(request.token) not in (0, GID_BYTES):
         raise InvalidInput(f"a token of {len(request.token)} bytes was never given out")
     wanted = min(max(request.documents, 1), limits.REINDEX_DOCUMENTS)
-    documents: list[tuple[DocumentId, int]] = []
+    documents: list[StoredDocument] = []
     size_bytes = 0
     start = request.token + b"\0" if request.token else b""
     for scanned, (gid, document) in enumerate(store.scan(start), 1):
         if type_of_id(document.id) == request.document_type:
-            documents.append((DocumentId.parse(document.id), len(document.fields)))
+            documents.append(document)
             size_bytes += len(document.fields)
         if len(documents) == wanted or size_bytes >= limits.REINDEX_BYTES or scanned == limits.REINDEX_SCANNED:
             return Chunk(tuple(documents), gid)
@@ -74,21 +79,68 @@ def next_chunk(store: DocumentStore, request: ReindexRequest) -> Chunk:
 
 
 class _Answers:
-    """Waits for the outcomes of a chunk. Only the writer thread calls `take`."""
+    """Submits a chunk and waits for the outcomes. Only the writer thread calls `_take`, after `submit`."""
 
-    def __init__(self, chunk: Chunk, reply: Callable[[object], None]) -> None:
+    def __init__(
+        self, node: ContentNode, chunk: Chunk, processor: Processor | None, reply: Callable[[object], None]
+    ) -> None:
+        self._node = node
         self._chunk = chunk
+        self._processor = processor
         self._reply = reply
         self._waiting = len(chunk.documents)
         self._written = 0
+        self._tries = 0
+        self._changed: list[DocumentId] = []
         self._error: BaseException | None = None
 
-    def take(self, answer: object) -> None:
+    def submit(self, documents: Sequence[StoredDocument]) -> None:
+        """Errors: InvalidInput of a document that cannot be processed; Overload."""
+        view = self._node.view()
+        operations = [self._operation(view, document) for document in documents]
+        if not operations:
+            self._answer()
+        for operation, document in zip(operations, documents, strict=True):
+            self._node.submit(operation, partial(self._take, operation.id), len(document.fields))
+
+    def _operation(self, view: View, document: StoredDocument) -> Reindex:
+        document_id = DocumentId.parse(document.id)
+        if self._processor is None:
+            return Reindex(document_id)
+        kind, codec = view.layout.types[document_id.document_type], view.codecs[document_id.document_type]
+        fields = codec.decode(view.shown_fields_of(document))
+        made = self._processor.derived(document_id, fields)
+        derived = {name: made.get(name) for name in self._processor.fields if name in kind.fields}
+        read_us = view.timestamp_of(document)
+        # What was changed in place after the view was made is to be read again.
+        is_read = read_us <= view.timestamp_us or document.lid >= view.limit
+        return Reindex(document_id, derived, read_us if is_read else 0)
+
+    def _take(self, id: DocumentId, answer: object) -> None:
         self._waiting -= 1
         if isinstance(answer, BaseException):
             self._error = answer
+        elif isinstance(answer, Outcome) and answer.refusal is Refusal.NOT_MET:
+            self._changed.append(id)
         elif isinstance(answer, Outcome) and answer.existed:
             self._written += 1
         if self._waiting == 0:
-            response = ReindexResponse(self._chunk.token, self._chunk.progress, self._written)
-            self._reply(self._error or response)
+            self._try_again() if self._changed and self._error is None else self._answer()
+
+    def _try_again(self) -> None:
+        """Those that were changed between reading and applying, as they are now."""
+        changed, self._changed = self._changed, []
+        found = [self._node.view().store.get(id.gid) for id in changed]
+        documents = [document for document in found if document is not None and not document.is_removed]
+        self._waiting, self._tries = len(documents), self._tries + 1
+        try:
+            if self._tries > limits.REINDEX_TRIES:
+                raise Overload("documents change faster than they are indexed anew: reindexing waits")
+            self.submit(documents)
+        except PaperwaspError as error:
+            self._error = error
+            self._answer()
+
+    def _answer(self) -> None:
+        response = ReindexResponse(self._chunk.token, self._chunk.progress, self._written)
+        self._reply(self._error or response)

@@ -58,6 +58,8 @@ class View:
     `fields_of`."""
     modes: Mapping[str, str] = field(default_factory=dict)
     """By document type, where it is not "index"."""
+    timestamp_us: int = 0
+    """Of the last entry applied. A document whose timestamp is later was changed in place since."""
     stamp: int = field(default_factory=_STAMPS.__next__)
     """No other view has it."""
 
