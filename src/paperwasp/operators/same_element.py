@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import bitmap_of
+from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
@@ -27,7 +27,7 @@ from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.rank_operator import RankOperator
-from paperwasp.operators.term import FieldMatch, Lids, Occurrences, TermOperator
+from paperwasp.operators.term import FieldMatch, Lids, Occurrences, PositionalMatch, TermOperator, counts_of
 from paperwasp.query import Item, SameElementItem, TermItem
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, NearItem, PhraseItem
 from paperwasp.schema.model import Field
@@ -35,13 +35,6 @@ from paperwasp.schema.model import Field
 Flags = NDArray[np.bool_]
 _BLOCK_LIDS: Final = 65_536
 """Documents whose elements are looked at together."""
-
-
-@runtime_checkable
-class ElementMatching(Protocol):
-    """An operator that is no term, and knows in which elements it matches."""
-
-    def elements(self, lids: Lids) -> Occurrences: ...
 
 
 class SameElementMatch(FieldMatch):
@@ -56,15 +49,17 @@ class SameElementMatch(FieldMatch):
     @cached_property
     def _lids(self) -> Lids:
         """The live documents that match, rising."""
-        possible = candidates(self._condition, self._space.accept) & self._space.accept
-        lids = np.flatnonzero(np.unpackbits(possible.view(np.uint8), bitorder="little")).astype(np.uint32)
-        blocks = (lids[start : start + _BLOCK_LIDS] for start in range(0, len(lids), _BLOCK_LIDS))
-        return np.concatenate(
-            [np.zeros(0, np.uint32), *(block[np.diff(self.elements(block)[0]) > 0] for block in blocks)]
-        )
+        space = self._space
+        lids = _core.bitmap_lids(candidates(self._condition, space.accept) & space.accept, space.limit)
+        found = [np.zeros(0, np.uint32)]
+        for start in range(0, len(lids), _BLOCK_LIDS):
+            space.check_time()
+            block = lids[start : start + _BLOCK_LIDS]
+            found.append(block[counts_of(self.elements(block)) > 0])
+        return np.concatenate(found)
 
     def add_to(self, bitmap: Bitmap) -> None:
-        bitmap |= bitmap_of(self._lids, len(bitmap) * 64)
+        np.bitwise_or.at(bitmap, self._lids >> 6, np.uint64(1) << (self._lids & 63).astype(np.uint64))
 
     def frequency(self) -> int:
         return len(self._lids)
@@ -73,11 +68,7 @@ class SameElementMatch(FieldMatch):
         return self._condition.estimate()
 
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
-        return self.among(lids).astype(np.int32)
-
-    def among(self, lids: Lids) -> Flags:
-        """Which of some documents match."""
-        return np.isin(lids, self._lids, assume_unique=True)
+        return (counts_of(self.elements(lids)) > 0).astype(np.int32)
 
     def elements(self, lids: Lids) -> Occurrences:
         found = _Elements(lids)
@@ -157,9 +148,8 @@ def _is_composite(condition: Operator) -> bool:
 
 def _elements_of(condition: Operator, lids: Lids) -> list[Occurrences]:
     """Where an operator matches that is not made of others: in some elements of each of its fields."""
-    if isinstance(condition, TermOperator):
-        return [match.elements(lids) for match in condition.matches]
-    return [condition.elements(lids)] if isinstance(condition, ElementMatching) else []
+    matches = condition.matches if isinstance(condition, TermOperator) else ()
+    return [match.elements(lids) for match in matches]
 
 
 def candidates(condition: Operator, within: Bitmap) -> Bitmap:
@@ -190,45 +180,41 @@ class SameElementOperator(TermOperator):
     def terms(self) -> Iterator[TermOperator]:
         yield self
         for term in self._condition.terms():
-            indexed = [match for match in term.matches if match.is_positional]
-            if indexed:
-                matches = [_WithinMatch(match, self._match) for match in indexed]
+            found = [match for match in term.matches if isinstance(match, PositionalMatch)]
+            if found:
+                matches = [_WithinMatch(self._space, match, self._match) for match in found]
                 yield TermOperator(self._space, matches, term.annotations, term.length)
 
 
-class _WithinMatch(FieldMatch):
-    """A term below sameElement: as it is, in the documents where the whole matches."""
+class _WithinMatch(PositionalMatch):
+    """A term below sameElement, as far as it stands in an element where the whole matches."""
 
-    def __init__(self, match: FieldMatch, whole: SameElementMatch) -> None:
-        self.field = match.field
+    def __init__(self, space: SearchSpace, match: PositionalMatch, whole: SameElementMatch) -> None:
+        super().__init__(space, match.field)
         self._match = match
         self._whole = whole
 
     def add_to(self, bitmap: Bitmap) -> None:
-        own = np.zeros_like(bitmap)
+        own, whole = np.zeros_like(bitmap), np.zeros_like(bitmap)
         self._match.add_to(own)
-        whole = np.zeros_like(bitmap)
         self._whole.add_to(whole)
         bitmap |= own & whole
 
     def frequency(self) -> int:
         return self._match.frequency()
 
-    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
-        return self._match.occurrences(lids) * self._whole.occurrences(lids)
-
     def positions(self, lids: Lids) -> Occurrences:
-        return _of(self._whole.among(lids), *self._match.positions(lids))
+        offsets, positions = self._match.positions(lids)
+        found = self._space.index.locate(self.number, lids, offsets, positions).elements
+        kept = np.isin(_keys(offsets, found), _keys(*self._whole.elements(lids)))
+        before = np.concatenate([[0], np.cumsum(kept)]).astype(np.uint32)
+        return before[offsets], positions[kept]
 
-    def elements(self, lids: Lids) -> Occurrences:
-        return _of(self._whole.among(lids), *self._match.elements(lids))
 
-
-def _of(chosen: Flags, offsets: NDArray[np.uint32], values: NDArray[np.uint32]) -> Occurrences:
-    """What chosen documents have."""
-    counts = np.diff(offsets)
-    kept = np.repeat(chosen, counts)
-    return np.concatenate([[0], np.cumsum(counts * chosen)]).astype(np.uint32), values[kept]
+def _keys(offsets: NDArray[np.uint32], elements: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Document and element as one number."""
+    rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
+    return rows << 32 | elements
 
 
 # Planning
@@ -285,5 +271,5 @@ def _check(condition: Operator, field: Field) -> None:
     if _is_composite(condition):
         for child in condition.children_of():
             _check(child, field)
-    elif not isinstance(condition, TermOperator | ElementMatching | TrueOperator | FalseOperator):
+    elif not isinstance(condition, TermOperator | TrueOperator | FalseOperator):
         raise InvalidQuery(f"{type(condition).__name__} cannot be used within sameElement on '{field.name}'")
