@@ -3,6 +3,7 @@
 
 namespace paperwasp {
 void bind_lexicon(nb::module_& m);
+void bind_word_set(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_positions(nb::module_& m);
 void bind_segment(nb::module_& m);
@@ -10,6 +11,8 @@ void bind_top_k(nb::module_& m);
 void bind_attribute(nb::module_& m);
 void bind_value_sets(nb::module_& m);
 void bind_text_scan(nb::module_& m);
+void bind_products(nb::module_& m);
+void bind_distances(nb::module_& m);
 void bind_gid_map(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
@@ -22,6 +25,7 @@ NB_MODULE(_core, m) {
     nanobind::set_leak_warnings(false);
     m.doc() = "Compiled kernels of paperwasp. Each has a plain NumPy twin in this package.";
     paperwasp::bind_lexicon(m);
+    paperwasp::bind_word_set(m);
     paperwasp::bind_segment(m);
     paperwasp::bind_reader(m);
     paperwasp::bind_positions(m);
@@ -29,6 +33,8 @@ NB_MODULE(_core, m) {
     paperwasp::bind_attribute(m);
     paperwasp::bind_value_sets(m);
     paperwasp::bind_text_scan(m);
+    paperwasp::bind_products(m);
+    paperwasp::bind_distances(m);
     paperwasp::bind_gid_map(m);
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);

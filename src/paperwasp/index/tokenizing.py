@@ -6,14 +6,23 @@ tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.linguistics import NO_STEMMER, STEMMERS, TextProfile, document_language, stem_words
+from paperwasp.linguistics import (
+    ENGLISH,
+    NO_STEMMER,
+    STEMMERS,
+    TextProfile,
+    detect_all,
+    document_language,
+    stem_words,
+    stemmer_of,
+)
 
 ELEMENT_GAP: Final = 100
 """Positions between two texts of one document: no phrase crosses it."""
@@ -27,7 +36,7 @@ positions of which rise; the end of a text is the position after its last token'
 def tokenize(
     lexicon: _core.Lexicon,
     profile: TextProfile,
-    texts: Sequence[str],
+    texts: list[str],
     owners: Sequence[int],
     documents: int,
     languages: Sequence[str] | None = None,
@@ -37,11 +46,7 @@ def tokenize(
     `languages` says the language of each text; where it is empty, or none is given, it is detected in the text.
     """
     owned = np.array(owners, np.uint32)
-    limit = profile.max_length
-    plain = profile.plain
-    canonical = [
-        text if plain and text.isascii() and len(text) <= limit else profile.canonical(text) for text in texts
-    ]
+    canonical = profile.canonical_all(texts)
     terms, positions, offsets, ends = lexicon.tokenize(
         canonical, owned, documents, profile.cased, profile.whole, profile.max_token_length
     )
@@ -49,7 +54,7 @@ def tokenize(
         return terms, positions, offsets, ends
     surfaces = terms.copy() if profile.stemming == "multiple" and profile.is_stemmed else None
     if profile.is_stemmed:
-        _stem(lexicon, terms, _stemmers(profile, texts, languages), owned, ends)
+        _stem(lexicon, terms, _stemmers(texts, languages), owned, ends)
     if len(terms) > profile.max_occurrences:
         kept = _rare_enough(terms, positions, offsets, owned, ends, profile.max_occurrences)
         if kept is not None:
@@ -60,10 +65,15 @@ def tokenize(
     return terms, positions, offsets, ends
 
 
-def _stemmers(profile: TextProfile, texts: Sequence[str], languages: Sequence[str] | None) -> list[str]:
+def _stemmers(texts: list[str], languages: Sequence[str] | None) -> list[str]:
     """The stemmer of each text; one alone, if all have the same."""
-    said: Iterable[str] = languages if languages is not None else [""] * len(texts)
-    found = [profile.stemmer(document_language(text, tag)) for text, tag in zip(texts, said, strict=True)]
+    if languages is None:
+        detected = detect_all(texts)
+        if not detected:
+            return [stemmer_of(ENGLISH)]
+        found = [stemmer_of(detected.get(number, ENGLISH)) for number in range(len(texts))]
+    else:
+        found = [stemmer_of(document_language(text, tag)) for text, tag in zip(texts, languages, strict=True)]
     return found[:1] if found.count(found[0]) == len(found) else found
 
 

@@ -1,9 +1,9 @@
 """From text to the words it is indexed and searched by."""
 
-from paperwasp.linguistics.detection import detect
+from paperwasp.linguistics.detection import detect, detect_all
 from paperwasp.linguistics.languages import CJK, ENGLISH, UNKNOWN, Language, language_of
 from paperwasp.linguistics.query import QueryToken, document_language, index_terms, query_language, query_terms
-from paperwasp.linguistics.stemming import NO_STEMMER, STEMMERS, stem_words
+from paperwasp.linguistics.stemming import NO_STEMMER, STEMMERS, stem_words, stemmer_of
 from paperwasp.linguistics.text import TextProfile, normalized, profile_of
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "QueryToken",
     "TextProfile",
     "detect",
+    "detect_all",
     "document_language",
     "index_terms",
     "language_of",
@@ -24,4 +25,5 @@ __all__ = [
     "query_language",
     "query_terms",
     "stem_words",
+    "stemmer_of",
 ]

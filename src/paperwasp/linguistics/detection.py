@@ -2,7 +2,7 @@
 
 Only the beginning of a text is looked at, and only what tells languages apart that are stemmed differently, or that
 write without spaces. A text says a language when at least two different words of it are among the language's most
-common and outweigh those of every other; short texts mostly say none.
+common, and not among those of English, and all of them outweigh those of every other; short texts mostly say none.
 
 Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#language-detection
 Differs: Vespa has a statistical model of 103 languages for the same. This is a few hundred words, answers in
@@ -12,17 +12,17 @@ microseconds, and always the same: the terms of a document may depend on nothing
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from typing import Final
 
+from paperwasp.core import _core
 from paperwasp.linguistics.languages import CHINESE_TRADITIONAL, ENGLISH, UNKNOWN, Language
 
 LOOKED_AT_CHARACTERS: Final = 256
 """At the beginning of a text, as in Vespa."""
-_SHORTEST: Final = 12
-"""Characters. ASCII text that is shorter has no two common words."""
-_ENGLISH_SIGNS: Final = (" the ", " of ", " and ", " is ", " to ", " with ", " for ")
-"""Two of them make a text English without a closer look."""
+_SHORTEST: Final = 16
+"""Characters. Text in Latin letters that is shorter hardly says a language."""
 _WEIGHT: Final = 60
 """Of a word that only one language has; one that several have counts for each a part of that."""
 _MARGIN: Final = 1.2
@@ -88,27 +88,46 @@ def _weights() -> dict[str, tuple[tuple[Language, int], ...]]:
 
 
 _WORDS: Final = _weights()
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_ENGLISH_WORDS: Final = frozenset(_COMMON_WORDS[ENGLISH].split())
+_FOREIGN_WORDS: Final = frozenset(word for word in _WORDS if len(word) > 1) - _ENGLISH_WORDS
+"""A text that has not two of them is English or says nothing: most texts need no closer look."""
+_FOREIGN: Final = _core.WordSet(sorted(_FOREIGN_WORDS))
 
-_SCRIPTS: Final[tuple[tuple[Language, str, int], ...]] = (
-    ("ko", "\u1100-\u11ff\u302e\u302f\u3130-\u318f\u3200-\u321f\u3260-\u327f\uac00-\ud7af\uffa0-\uffdf", 3),
-    ("ja", "\u3040-\u30ff\u3190-\u319f\u31f0-\u31ff", 3),
-    (CHINESE_TRADITIONAL, "\u2e80-\u2eff\u3100-\u312f\u31a0-\u31bf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", 3),
-    ("th", "\u0e00-\u0e7f", 1),
-    ("ru", "\u0400-\u04ff", 1),
-    ("el", "\u0370-\u03ff\u1f00-\u1fff", 1),
-    ("ar", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff", 1),
-    ("he", "\u0590-\u05ff", 1),
-    ("hi", "\u0900-\u097f", 1),
-    ("hy", "\u0530-\u058f", 1),
-    ("ka", "\u10a0-\u10ff", 1),
-    ("bn", "\u0980-\u09ff", 1),
-    ("ta", "\u0b80-\u0bff", 1),
-    ("te", "\u0c00-\u0c7f", 1),
+_ALPHABETS: Final[tuple[tuple[str, str, Language, int], ...]] = (
+    ("\u0370", "\u03ff", "el", 1),
+    ("\u0400", "\u04ff", "ru", 1),
+    ("\u0530", "\u058f", "hy", 1),
+    ("\u0590", "\u05ff", "he", 1),
+    ("\u0600", "\u06ff", "ar", 1),
+    ("\u0750", "\u077f", "ar", 1),
+    ("\u0900", "\u097f", "hi", 1),
+    ("\u0980", "\u09ff", "bn", 1),
+    ("\u0b80", "\u0bff", "ta", 1),
+    ("\u0c00", "\u0c7f", "te", 1),
+    ("\u0e00", "\u0e7f", "th", 1),
+    ("\u10a0", "\u10ff", "ka", 1),
+    ("\u1100", "\u11ff", "ko", 3),
+    ("\u1f00", "\u1fff", "el", 1),
+    ("\u2e80", "\u2eff", CHINESE_TRADITIONAL, 3),
+    ("\u3040", "\u30ff", "ja", 3),
+    ("\u3100", "\u312f", CHINESE_TRADITIONAL, 3),
+    ("\u3130", "\u318f", "ko", 3),
+    ("\u3190", "\u319f", "ja", 3),
+    ("\u31f0", "\u31ff", "ja", 3),
+    ("\u3200", "\u321f", "ko", 3),
+    ("\u3260", "\u327f", "ko", 3),
+    ("\u3400", "\u4dbf", CHINESE_TRADITIONAL, 3),
+    ("\u4e00", "\u9fff", CHINESE_TRADITIONAL, 3),
+    ("\uac00", "\ud7af", "ko", 3),
+    ("\uf900", "\ufaff", CHINESE_TRADITIONAL, 3),
+    ("\ufb50", "\ufdff", "ar", 1),
+    ("\ufe70", "\ufeff", "ar", 1),
+    ("\uffa0", "\uffdf", "ko", 3),
+    ("\U00020000", "\U0003ffff", CHINESE_TRADITIONAL, 3),
 )
-"""Language, its letters, and how many letters of an alphabet one of them counts for."""
-_LETTERS: Final = tuple((language, re.compile(f"[{letters}]"), weight) for language, letters, weight in _SCRIPTS)
-_BEYOND_LATIN: Final = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\ud7ff\uf900-\ufaff\ufb1d-\uffdf\U00020000-\U0003ffff]")
+"""First and last letter, the language they are taken for, and how many letters of Latin one of them counts for."""
+_FIRST_LETTERS: Final = [first for first, *_ in _ALPHABETS]
+_BEYOND_LATIN: Final = re.compile("[" + "".join(f"{first}-{last}" for first, last, *_ in _ALPHABETS) + "]")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 
 _CLOSER: Final[dict[Language, tuple[tuple[Language, str], ...]]] = {
@@ -121,44 +140,50 @@ _CLOSER: Final[dict[Language, tuple[tuple[Language, str], ...]]] = {
 def detect(text: str) -> Language:
     """The language of a text, UNKNOWN if it does not say. Depends on the text alone."""
     head = text if len(text) <= LOOKED_AT_CHARACTERS else text[:LOOKED_AT_CHARACTERS]
-    if head.isascii():
-        if len(head) < _SHORTEST:
-            return UNKNOWN
-    elif _BEYOND_LATIN.search(head) and (language := _by_letters(head)):
+    if not head.isascii() and _BEYOND_LATIN.search(head) and (language := _by_letters(head)):
         return language
-    if sum(sign in head for sign in _ENGLISH_SIGNS) >= 2:
-        return ENGLISH
-    return _by_words(head)
+    if len(head) < _SHORTEST:
+        return UNKNOWN
+    words = head.lower().replace("'", " ").split()
+    if len(_FOREIGN_WORDS.intersection(words)) < 2:
+        return UNKNOWN if _ENGLISH_WORDS.isdisjoint(words) else ENGLISH
+    return _by_words(words)
+
+
+def detect_all(texts: list[str]) -> dict[int, Language]:
+    """The languages of texts, by number, of those that are neither English nor UNKNOWN."""
+    found = {number: detect(texts[number]) for number in _FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS)}
+    return {number: language for number, language in found.items() if language not in (ENGLISH, UNKNOWN)}
 
 
 def _by_letters(head: str) -> Language:
     """The language whose letters prevail; UNKNOWN where those of Latin do."""
-    counts = [(weight * len(letters.findall(head)), language) for language, letters, weight in _LETTERS]
-    most = max(counts, key=lambda counted: counted[0])
-    if most[0] == 0 or most[0] < len(_LATIN.findall(head)):
+    counts: dict[Language, int] = defaultdict(int)
+    for letter, count in Counter(_BEYOND_LATIN.findall(head)).items():
+        _, _, language, weight = _ALPHABETS[bisect_right(_FIRST_LETTERS, letter) - 1]
+        counts[language] += count * weight
+    language = max(sorted(counts), key=counts.__getitem__)
+    if counts[language] < len(_LATIN.findall(head)):
         return UNKNOWN
-    language = most[1]
     if language == CHINESE_TRADITIONAL:
         # Japanese and Korean write some words in Chinese characters.
-        return next((other for count, other in counts[:2] if count), language)
+        return next((other for other in ("ja", "ko") if other in counts), language)
     for closer, letters in _CLOSER.get(language, ()):
         if any(letter in head for letter in letters):
             return closer
     return language
 
 
-def _by_words(head: str) -> Language:
-    """The language whose common words prevail, if two or more different ones are there."""
+def _by_words(words: list[str]) -> Language:
+    """The language whose common words prevail, if two or more of them are not English."""
     weights: dict[Language, int] = defaultdict(int)
-    words: dict[Language, int] = defaultdict(int)
-    for word in set(_WORD.findall(head.lower())):
-        for language, weight in _WORDS.get(word, ()):
+    foreign: dict[Language, int] = defaultdict(int)
+    for word in _WORDS.keys() & words:
+        for language, weight in _WORDS[word]:
             weights[language] += weight
-            words[language] += 1
-    best = max(sorted(weights), key=weights.__getitem__, default=UNKNOWN)
-    if best == UNKNOWN or words[best] < 2:
-        return UNKNOWN
+            foreign[language] += word in _FOREIGN_WORDS
+    best = max(sorted(weights), key=weights.__getitem__)
     others = max((weight for language, weight in weights.items() if language != best), default=0)
-    if weights[best] < _MARGIN * others:
+    if weights[best] < _MARGIN * others or (best != ENGLISH and foreign[best] < 2):
         return UNKNOWN
     return best

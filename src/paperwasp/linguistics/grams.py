@@ -13,9 +13,7 @@ from typing import Final
 
 import regex
 
-_PART: Final = regex.compile(
-    r"(?P<symbol>\p{So})|(?P<word>[\p{L}\p{Nd}\p{Mn}\p{Mc}\p{Me}\u3008-\u3011]+)"
-)
+_PART: Final = regex.compile(r"(?P<symbol>\p{So})|(?P<word>[\p{L}\p{Nd}\p{Mn}\p{Mc}\p{Me}\u3008-\u3011]+)")
 
 
 def grams(text: str, size: int) -> Iterator[str]:

@@ -84,6 +84,13 @@ class TextProfile:
             return text
         return _BEYOND_ASCII.sub(_replacement[self.cased, self.normalizing], text)
 
+    def canonical_all(self, texts: list[str]) -> list[str]:
+        """Canonical texts, at no cost for those that are canonical already."""
+        limit = self.max_length
+        if not self.plain:
+            return [self.canonical(text) for text in texts]
+        return [text if text.isascii() and len(text) <= limit else self.canonical(text) for text in texts]
+
     def words(self, text: str) -> list[str]:
         """The words of a text, not stemmed: what the compiled tokenizer finds in the canonical text."""
         canonical = self.canonical(text)
@@ -142,6 +149,10 @@ def normalized(word: str, cased: bool = False, normalizing: bool = True) -> str:
 
 
 def _canonical(piece: str, cased: bool, normalizing: bool) -> str:
+    if piece.isalpha():
+        return normalized(piece, cased, normalizing)
+    if piece[0] < "\x80" and piece[1:].isalpha():
+        return piece[0] + normalized(piece[1:], cased, normalizing)
     parts = []
     for found in _PART.finditer(piece):
         match found.lastgroup:
