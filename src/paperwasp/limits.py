@@ -114,6 +114,12 @@ MAX_OFFSET: Final = 1000
 QUERY_TIMEOUT_MS: Final = 500
 QUERY_THREADS: Final = 2
 QUERY_QUEUE_LENGTH: Final = 256
+STREAMED_DOCUMENTS: Final = 10_000
+"""Of a type with mode streaming, searched together."""
+STREAMED_BYTES: Final = 16 * 1024 * 1024
+"""About, of those."""
+STREAMED_BETWEEN_CLOCKS: Final = 64
+"""Documents read between two looks at the clock."""
 SORT_KEYS: Final = 100
 """Of one query."""
 SEARCH_CACHE_BYTES: Final = 32 * 1024 * 1024

@@ -49,7 +49,7 @@ from paperwasp.document.types import (
     tensor_field,
     weighted_set_of,
 )  # fmt: skip
-from paperwasp.errors import InvalidInput, InvalidQuery, NoSpace, Overload
+from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery, NoSpace, Overload
 from paperwasp.operators import plan
 from paperwasp.query import Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
@@ -293,7 +293,7 @@ def test_documents_that_are_only_stored(tmp_path: Path) -> None:
         assert node.get("1") == {"title": "word", "year": 4} and not node.node.view().columns
         assert search(node.node.view(), SearchRequest(TrueItem()), Profiles()).hits == ()
         configure(node, 3, *MUSIC_FIELDS, music="streaming")
-        with pytest.raises(InvalidQuery, match="mode streaming, which is not searched yet"):
+        with pytest.raises(IllegalQuery, match=r"requires either streaming\.groupname or streaming\.selection"):
             search(node.node.view(), SearchRequest(TrueItem()), Profiles())
         configure(node, 4, *MUSIC_FIELDS)
         assert values(node, "year", "12") == [4, 3] and found(node, WordItem("title", "word")) == []

@@ -5,10 +5,10 @@ May run in any thread, beside the writer: a view never changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import starmap
-from typing import NamedTuple
+from itertools import chain, starmap
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from paperwasp.content.messages import Hit, RankingOverride, SearchRequest, Sear
 from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.sorting import levels_of
+from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of
 from paperwasp.content.summary import SummaryWriter, summary_writer
 from paperwasp.content.trace import QueryTrace
 from paperwasp.content.view import View
@@ -39,6 +40,7 @@ class Profiles:
 
     def __init__(self) -> None:
         self._compiled: dict[int, tuple[Schema, dict[str, CompiledProfile | Unexecuted]]] = {}
+        self._streamed: dict[int, tuple[Schema, StreamedType]] = {}
 
     def of(self, schema: Schema, name: str) -> CompiledProfile:
         """Raises InvalidQuery if the schema has no such profile, or it is not executed yet."""
@@ -53,9 +55,17 @@ class Profiles:
             raise InvalidQuery(f"rank profile '{name}' of schema '{schema.name}': {profile}")
         return profile
 
+    def streamed(self, schema: Schema) -> StreamedType:
+        """The type of mode streaming as its documents are searched."""
+        found = self._streamed.get(id(schema))
+        if found is None:
+            found = self._streamed[id(schema)] = (schema, StreamedType.of(schema))
+        return found[1]
+
     def keep_only(self, schemas: Mapping[str, Schema]) -> None:
         """Forgets what replaced schemas compiled to."""
         kept = {id(schema) for schema in schemas.values()}
+        self._streamed = {key: value for key, value in list(self._streamed.items()) if key in kept}
         self._compiled = {key: value for key, value in list(self._compiled.items()) if key in kept}
 
 
@@ -87,41 +97,107 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
     """
     trace = QueryTrace(env, request.trace_level, request.explain_level) if request.trace_level > 0 else None
     clock = QueryClock(request, env)
-    wanted = request.offset + request.hits
-    ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces_of(view, request)]
-    places = [place for hits in ranked for place in _places(hits, request)]
-    if len(ranked) > 1:
-        places.sort(key=_by_keys if request.order_by else _by_relevance)
-    hits = tuple(_write(view, request, places[request.offset : wanted]))
-    degraded = frozenset[str]().union(*(hits.degraded for hits in ranked))
+    found = [_indexed(view, request, profiles, clock, trace)]
+    found += [_streamed(view, name, request, profiles, clock, trace) for name in streaming_types(view, request)]
+    degraded = frozenset[str]().union(*(part.degraded for part in found))
     if "timeout" in degraded and not request.soft_timeout:
         raise Timeout("the time was over before all documents were searched, and there is no soft timeout")
     if trace is not None:
         trace.event("Complete query execution: hits are written")
+    documents = sum(part.documents for part in found)
+    covered = sum(part.documents * part.coverage for part in found)
     return SearchResponse(
-        total_count=sum(hits.total_count for hits in ranked),
-        documents=sum(hits.setting.space.documents for hits in ranked),
-        hits=hits,
-        coverage=_coverage(ranked),
+        total_count=sum(part.total_count for part in found),
+        documents=documents,
+        hits=tuple(_merged(found, request)),
+        coverage=covered / documents if documents else min(part.coverage for part in found),
         trace=None if trace is None else trace.finished(),
         degraded=degraded,
         stamp=view.stamp,
     )
 
 
-def _coverage(ranked: Sequence[RankedHits]) -> float:
+class _Found(NamedTuple):
+    """What one way of searching has found: at most `offset + hits` hits in their order."""
+
+    hits: list[Hit]
+    total_count: int
+    documents: int
+    coverage: float
+    degraded: frozenset[str]
+
+
+def _merged(found: Sequence[_Found], request: SearchRequest) -> list[Hit]:
+    hits = found[0].hits
+    if len(found) > 1:
+        hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(request))
+    return hits[request.offset : request.offset + request.hits]
+
+
+def _order_of(request: SearchRequest) -> Callable[[Hit], Any]:
+    """What hits that are written are sorted by."""
+    if request.order_by:
+        return lambda hit: (hit.sort_keys, hit.lid)
+    return lambda hit: (-float(np.nan_to_num(hit.relevance, nan=-np.inf)), hit.lid)
+
+
+def _indexed(
+    view: View, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None
+) -> _Found:
+    """The hits among documents that are indexed. Those before the offset are only written to be merged with others."""
+    wanted = request.offset + request.hits
+    ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces_of(view, request)]
+    places = [place for hits in ranked for place in _places(hits, request)]
+    if len(ranked) > 1:
+        places.sort(key=_by_keys if request.order_by else _by_relevance)
+    skipped = 0 if any(streaming_types(view, request)) else request.offset
     documents = sum(hits.setting.space.documents for hits in ranked)
-    missed = sum((1 - hits.coverage) * hits.setting.space.documents for hits in ranked)
-    return 1 - missed / documents if documents else 1.0
+    covered = sum(hits.coverage * hits.setting.space.documents for hits in ranked)
+    return _Found(
+        [_BEFORE] * min(skipped, len(places)) + list(_write(view, request, places[skipped:wanted])),
+        sum(hits.total_count for hits in ranked),
+        documents,
+        covered / documents if documents else 1.0,
+        frozenset[str]().union(*(hits.degraded for hits in ranked)),
+    )
+
+
+_BEFORE: Final = Hit(b"", "", "", 0.0, b"{}")
+"""Stands for a hit before the offset."""
+
+
+def _streamed(
+    view: View, name: str, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None
+) -> _Found:
+    """The hits among the documents of a type with mode streaming: the best of each batch, merged with those before."""
+    wanted = request.offset + request.hits
+    hits: list[Hit] = []
+    total_count = documents = 0
+    progress, degraded = 0.0, frozenset[str]()
+    for batch in batches_of(view, profiles.streamed(view.schemas[name]), request.streaming, clock):
+        ranked = _rank(space_of(batch.view, name), request, profiles, clock, trace, wanted)
+        best = _write(batch.view, request, list(_places(ranked, request)))
+        hits = sorted(chain(hits, (hit._replace(lid=documents + hit.lid) for hit in best)), key=_order_of(request))
+        del hits[wanted:]
+        total_count += ranked.total_count
+        documents += batch.view.limit
+        degraded |= ranked.degraded
+        progress = batch.progress
+    if progress < 1:
+        degraded |= {"timeout"}
+    return _Found(hits, total_count, round(documents / progress) if progress > 0 else documents, progress, degraded)
+
+
+def streaming_types(view: View, request: SearchRequest) -> list[str]:
+    """Those of the request's document types that are read, not indexed."""
+    names = request.document_types or tuple(view.schemas)
+    return [name for name in names if name in view.schemas and view.modes.get(name) == STREAMING_MODE]
 
 
 def spaces_of(view: View, request: SearchRequest) -> Iterator[SearchSpace]:
     """The documents of each type that the request names."""
     for name in request.document_types or tuple(view.schemas):
-        mode = view.modes.get(name, INDEX_MODE)
-        if mode == "streaming":
-            raise InvalidQuery(f"Document type '{name}' has mode streaming, which is not searched yet")
-        if name in view.schemas and mode == INDEX_MODE:
+        if name in view.schemas and view.modes.get(name, INDEX_MODE) == INDEX_MODE:
             yield space_of(view, name)
 
 
