@@ -5,8 +5,10 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains, #matches a
 
 from __future__ import annotations
 
+from typing import Final
+
 from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, compiled
-from paperwasp.errors import InvalidQuery
+from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.term import AttributeMatch, FieldMatch
 from paperwasp.operators.text import text_matcher
@@ -14,10 +16,8 @@ from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import FuzzyItem, PrefixItem, RegexItem, SubstringItem, SuffixItem, TermItem
 from paperwasp.schema.model import Field
 
-PatternItem = PrefixItem | SuffixItem | SubstringItem | RegexItem | FuzzyItem
 
-
-def pattern_of(item: PatternItem) -> TextPattern:
+def pattern_of(item: TermItem) -> TextPattern:
     """What the item asks of a string. Errors: InvalidQuery for an expression that is none."""
     match item:
         case PrefixItem():
@@ -28,19 +28,16 @@ def pattern_of(item: PatternItem) -> TextPattern:
             return PartPattern("substring", item.word)
         case FuzzyItem():
             return FuzzyPattern(item.word, item.max_edits, item.prefix_length, item.prefix)
-    compiled(item.expression, cased=True)
-    return RegexPattern(item.expression)
+        case RegexItem():
+            compiled(item.expression, cased=True)
+            return RegexPattern(item.expression)
+    raise InternalError(f"{type(item).__name__} is no pattern")
 
 
-@text_matcher(PrefixItem)
-@text_matcher(SuffixItem)
-@text_matcher(SubstringItem)
-@text_matcher(RegexItem)
-@text_matcher(FuzzyItem)
-def match_pattern(item: PatternItem, field: Field, space: SearchSpace) -> FieldMatch | None:
+def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatch | None:
     """The item in one field; None where it has neither text nor strings."""
     if space.has_index(field):
-        raise InvalidQuery(f"{_name(item)} in the indexed field '{field.name}' is not supported yet")
+        raise _not_in_an_index(item, field)
     column = space.column(field)
     if column is None:
         return None
@@ -49,15 +46,28 @@ def match_pattern(item: PatternItem, field: Field, space: SearchSpace) -> FieldM
     return AttributeMatch(space, field.name, column, column.like(pattern_of(item)))
 
 
-@planner(PrefixItem)
-@planner(SuffixItem)
-@planner(SubstringItem)
-@planner(RegexItem)
-@planner(FuzzyItem)
-def plan_pattern(item: PatternItem, space: SearchSpace) -> Operator:
+def _not_in_an_index(item: TermItem, field: Field) -> InvalidQuery:
+    """Vespa says so of prefixes; of other patterns it silently looks for the word as it is."""
+    what = f"{_name(item).capitalize()} matching is not supported"
+    if field.attribute is None:
+        return InvalidQuery(f"'{field.name}' is not an attribute field: {what}")
+    return InvalidQuery(f"'{field.name}' is an index field: {what} even when it is also an attribute")
+
+
+def plan_pattern(item: TermItem, space: SearchSpace) -> Operator:
     matches = [match for field in fields_of(item.index, space) if (match := match_pattern(item, field, space))]
     return term_operator(space, matches, item.annotations)
 
 
+_NAMES: Final[dict[type[TermItem], str]] = {
+    PrefixItem: "prefix", SuffixItem: "suffix", SubstringItem: "substring", RegexItem: "matches", FuzzyItem: "fuzzy",
+}  # fmt: skip
+
+
 def _name(item: TermItem) -> str:
-    return "matches" if isinstance(item, RegexItem) else type(item).__name__.removesuffix("Item").lower()
+    return _NAMES[type(item)]
+
+
+for _kind in _NAMES:
+    planner(_kind)(plan_pattern)
+    text_matcher(_kind)(match_pattern)

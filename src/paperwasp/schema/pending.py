@@ -37,7 +37,7 @@ from paperwasp.schema.model import (
     Schema,
 )
 
-_MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased"})
+_MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", "gram"})
 _COMPONENTS: Final = ("embed", "generate")
 _PHRASE_SEGMENTING: Final = "phrase-segmenting"
 Z_CURVE_SUFFIX: Final = "_zcurve"
@@ -70,7 +70,12 @@ def is_indexed_now(field: Field) -> bool:
     """Whether the field has an index that is made and searched."""
     if field.index is None or not is_filled_now(field) or field.match not in _MATCHES:
         return False
-    return _element(field.type) == STRING
+    return _indexed_element(field.type) == STRING
+
+
+def _indexed_element(type_: DataType) -> DataType | None:
+    """The type of what an index of the field has: its values, those of an array, the keys of a weighted set."""
+    return type_.key if isinstance(type_, WeightedSetType) else _element(type_)
 
 
 def is_attribute_now(field: Field) -> bool:
@@ -166,10 +171,7 @@ def _field(field: Field) -> Iterator[Finding]:
 
 
 def _type(field: Field) -> Iterator[Finding]:
-    """Tells of a type or a match mode that cannot be searched."""
-    if field.match == "gram":
-        yield _later(f"field {field.name}: match: gram", field.position)
-        return
+    """Tells of a type that cannot be searched."""
     message = f"field {field.name} of type {field.type} is stored and shown; searching and ranking it"
     yield _later(message, field.position)
 
