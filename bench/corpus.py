@@ -120,6 +120,13 @@ def pydoc() -> ModuleType:
     return module
 
 
+def query_texts() -> list[str]:
+    """Queries as people typed them: those of BENCH_QUERIES, or parts of titles."""
+    queries = os.environ.get("BENCH_QUERIES")
+    texts = Path(queries).read_text().splitlines() if queries else _spans([title for title, _ in records()])
+    return [text for text in (_ascii(text).strip() for text in texts) if text]
+
+
 def _docstrings() -> Iterator[tuple[str, str]]:
     reader = pydoc()
     library = [root for root in reader.installation_roots() if root.package == "python"]
@@ -139,7 +146,7 @@ def _tokenized(
             break
         texts.append(_ascii(f"{title} {body}"))
         titles.append(_ascii(title))
-    tokens, positions, offsets = lexicon.tokenize(texts, np.arange(len(texts), dtype=np.uint32), len(texts))
+    tokens, positions, offsets, _ = lexicon.tokenize(texts, np.arange(len(texts), dtype=np.uint32), len(texts))
     spans = queries.read_text().splitlines() if queries else _spans(titles)
     return {
         "tokens": np.array(tokens), "positions": np.array(positions), "offsets": np.array(offsets),
@@ -166,7 +173,7 @@ def _spans(titles: Sequence[str]) -> list[str]:
 
 def _known(lexicon: _core.Lexicon, texts: list[str], known_count: int) -> list[list[int]]:
     """The words of each text that documents have, each once."""
-    tokens, _, offsets = lexicon.tokenize(texts, np.arange(len(texts), dtype=np.uint32), len(texts))
+    tokens, _, offsets, _ = lexicon.tokenize(texts, np.arange(len(texts), dtype=np.uint32), len(texts))
     rows = [tokens[int(a) : int(b)] for a, b in pairwise(offsets)]
     found = [list(dict.fromkeys(int(t) for t in row if t < known_count)) for row in rows]
     return [row for row in found if row]

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
-from paperwasp.index.parts import Buffer, Part, Postings
+from paperwasp.index.parts import Part, Postings
+from paperwasp.index.tokens import Buffer
 from paperwasp.linguistics import STEMMERS
 
 _LEXICON = struct.Struct("<8sIIII")

@@ -137,13 +137,14 @@ def _without(
 ) -> Tokenized:
     """The tokens that are kept; those after one that is not move up."""
     before = np.concatenate([[0], np.cumsum(~kept)])
-    starts = offsets[:-1].astype(np.int64)
-    of_document = np.repeat(before[starts], np.diff(offsets.astype(np.int64)))
+    ends_of = offsets.astype(np.int64)
+    starts = ends_of[:-1]
+    of_document = np.repeat(before[starts], ends_of[1:] - ends_of[:-1])
     moved = positions - (before[:-1] - of_document).astype(np.uint32)
     last_tokens = np.cumsum(ends - _starts(owners, ends))
     moved_ends = ends - (before[last_tokens] - before[starts[owners]]).astype(np.uint32)
     kept_before = np.concatenate([[0], np.cumsum(kept)])
-    return terms[kept], moved[kept], kept_before[offsets.astype(np.int64)].astype(np.uint64), moved_ends
+    return terms[kept], moved[kept], kept_before[ends_of].astype(np.uint64), moved_ends
 
 
 def _both(

@@ -31,42 +31,45 @@ _MARGIN: Final = 1.2
 _COMMON_WORDS: Final[dict[Language, str]] = {
     "ca": "el la els les de del i en un una que és amb per no es al dels com més va han seva seu aquest aquesta també "
     "són però o entre fins sobre on molt quan hi ha l d s què",
-    "cs": "a v na je se s z do že to i o jako ve za pro po od ale byl jsou které který která jeho podle také nebo jsem "
-    "by ze při roku být",
-    "da": "og i at er det en til på som af for den med de ikke der har et blev fra var men ved kan også efter eller om "
-    "sig han hun jeg hvor hvad mere blive nogle meget vi",
+    "cs": "a v na je se s z do že to i o jako ve za pro po od ale byl jsou které který která jeho podle také nebo "
+    "jsem by ze při roku být",
+    "da": "og i at er det en til på som af for den med de ikke der har et blev fra var men ved kan også efter eller "
+    "om sig han hun jeg hvor hvad mere blive nogle meget vi",
     "de": "der die das und in zu den von ist mit sich des auf für dem nicht ein eine als auch es an werden aus er hat "
-    "dass sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber vor zur bis mehr "
-    "durch man sein wurde ich wir alle wenn im",
-    "en": "the of and to in a is that for it as was with be by on not he this are at from or have an had they which one "
-    "you were all her she there would their we him been has when who will no if out so what up its about into than them "
-    "can only other new some could these two may then do first any my now such like our over me even most after also "
-    "how using where why your",
-    "es": "de la que el en y a los se del las un por con no una su para es al lo como más pero sus le ya o fue este ha "
-    "sí porque esta son entre está cuando muy sin sobre también me hasta hay donde quien desde todo nos durante uno ni",
+    "dass sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber vor zur "
+    "bis mehr durch man sein wurde ich wir alle wenn im",
+    "en": "the of and to in a is that for it as was with be by on not he this are at from or have an had they which "
+    "one you were all her she there would their we him been has when who will no if out so what up its about "
+    "into than them can only other new some could these two may then do first any my now such like our over me "
+    "even most after also how using where why your",
+    "es": "de la que el en y a los se del las un por con no una su para es al lo como más pero sus le ya o fue este "
+    "ha sí porque esta son entre está cuando muy sin sobre también me hasta hay donde quien desde todo nos "
+    "durante uno ni",
     "fi": "ja on ei se että hän oli en mutta ovat kun myös tai joka niin ole kuin mukaan sen ollut vain nyt jo sekä "
     "jos hänen voi mitä tämä vielä siitä tässä olla minä sinä kuten jotka jonka jossa",
     "fr": "de la le et les des en un une du que qui est dans pour au il sur pas plus par ce avec ne se sont cette son "
-    "mais ou à été aux comme nous sa on était ses être fait leur deux elle ont tout même après ces bien où entre "
-    "lorsque très aussi je vous l d qu c n s",
+    "mais ou à été aux comme nous sa on était ses être fait leur deux elle ont tout même après ces bien où "
+    "entre lorsque très aussi je vous l d qu c n s",
     "ga": "an na agus ar i is le ag go a bhí sé sí tá ach ní nach faoi chun seo sin bhfuil mar nó do de ó gur raibh "
     "leis iad siad ann",
     "hu": "a az és hogy nem is egy ez volt meg csak de mint már még el ha ki vagy sem lesz kell azt aki ezt amely ami "
     "van után mert között szerint lehet minden majd több olyan pedig",
     "id": "yang dan di untuk dengan ini itu dari dalam pada tidak adalah akan ke sebagai juga oleh telah karena ada "
-    "atau saya bisa lebih mereka oleh kami kita tersebut sudah harus dapat menjadi seperti",
+    "atau saya bisa lebih mereka kami kita tersebut sudah harus dapat menjadi seperti",
     "it": "di e il la che in un a per è una sono con non del della i le da si al dei come anche più nel alla ha lo ma "
     "dal delle gli suo sua questo questa o dalla era ed essere stato fra tra quando molto degli nella l",
     "nb": "og i at er det en til på som av for den med de ikke der har et ble fra var men ved kan også etter eller om "
-    "seg han hun jeg hvor hva mer bli noen mye vi etter å være hadde skal ut opp sin",
+    "seg han hun jeg hvor hva mer bli noen mye vi å være hadde skal ut opp sin",
     "nl": "de het een en van in is dat op te zijn met voor niet aan er om ook als maar dan die was bij nog uit naar "
-    "heeft hij door worden wordt tot ze over werd deze kan geen hebben meer of ik je we zich haar onder tegen waar",
+    "heeft hij door worden wordt tot ze over werd deze kan geen hebben meer of ik je we zich haar onder tegen "
+    "waar",
     "nn": "og i at er det ein eit til på som av for den med dei ikkje har frå var men ved kan også etter eller om seg "
     "han ho eg kor kva meir bli nokre mykje vi vart å vere hadde skal",
     "pl": "i w na z do się nie to że jest o jak po od za przez co dla ale są był jego oraz ich czy tak przy które "
     "który jako może tym roku być też ze tylko",
-    "pt": "de a o que e do da em um para com não uma os no se na por mais as dos como mas foi ao ele das tem à seu sua "
-    "ou ser quando muito há nos já está eu também só pelo pela até isso ela entre era depois sem mesmo aos são",
+    "pt": "de a o que e do da em um para com não uma os no se na por mais as dos como mas foi ao ele das tem à seu "
+    "sua ou ser quando muito há nos já está eu também só pelo pela até isso ela entre era depois sem mesmo aos "
+    "são",
     "ro": "de și în a la cu pe că nu o din este un care mai se pentru să au fi ca sunt lui prin după dar ce sau fost "
     "era ale cel cea acest această ei am îi unei unui între şi iar dintre",
     "sv": "och i att det som en på är av för med till den har de inte om ett men var från så kan vi han eller också "

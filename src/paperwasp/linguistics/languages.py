@@ -16,13 +16,14 @@ ENGLISH: Final = "en"
 CHINESE_SIMPLIFIED: Final = "zh-hans"
 CHINESE_TRADITIONAL: Final = "zh-hant"
 
-LANGUAGES: Final = frozenset(
-    "ab aa af sq am ar hy as ay az ba eu bn dz bh bi br bug bg my be km ca chr cop co hr cs da div nl en eo et fo fj fi "
-    "fr fy gl ka de got el kl gn gu ha he hi hu is id ia ie iu ik ga it ja jw kn ks kk rw ky rn ko ku lo la lv ln lt mk "
-    "mg ms ml mt mni mi mr mo mn mun na ne nb nn oc or om ps fa pl pt pa qu rm ro ru sm sg sa gd sr sh st tn sn ii sd "
-    "si ss sk sl so es su sw sv syr fil tg ta tt te th bo ti to ts tr tk tw uga ug uk ur uz vi vo cy wo xh yi yo za "
-    "zu".split()
-) | {CHINESE_SIMPLIFIED, CHINESE_TRADITIONAL}
+_CODES: Final = (
+    "ab aa af sq am ar hy as ay az ba eu bn dz bh bi br bug bg my be km ca chr cop co hr cs da div nl en eo et fo "
+    "fj fi fr fy gl ka de got el kl gn gu ha he hi hu is id ia ie iu ik ga it ja jw kn ks kk rw ky rn ko ku lo la "
+    "lv ln lt mk mg ms ml mt mni mi mr mo mn mun na ne nb nn oc or om ps fa pl pt pa qu rm ro ru sm sg sa gd sr sh "
+    "st tn sn ii sd si ss sk sl so es su sw sv syr fil tg ta tt te th bo ti to ts tr tk tw uga ug uk ur uz vi vo cy "
+    "wo xh yi yo za zu"
+)
+LANGUAGES: Final = frozenset(_CODES.split()) | {CHINESE_SIMPLIFIED, CHINESE_TRADITIONAL}
 
 CJK: Final = frozenset({CHINESE_SIMPLIFIED, CHINESE_TRADITIONAL, "ja", "ko", "th"})
 """Languages that do not put spaces between words, or not always."""

@@ -192,9 +192,6 @@ def _has_part_of_parts(field: Field) -> bool:
 
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
-    ("match: max-length", _is_set("max_length")),
-    ("match: max-occurrences", _is_set("max_occurrences")),
-    ("match: max-token-length", _is_set("max_token_length")),
     ("match: exact-terminator", _is_set("exact_terminator")),
     ("sorting", lambda field: bool(field.attribute and field.attribute.sorting)),
     ("rank: literal", lambda field: field.rank_literal),
@@ -233,7 +230,7 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
         lambda field: any(command != _PHRASE_SEGMENTING for command in field.query_commands),
         "it is for searchers written in Java",
     ),
-    ("linguistics", lambda field: field.linguistics is not None, "the linguistics here has no profiles"),
+    ("linguistics", lambda field: field.linguistics is not None, "Vespa's default linguistics has no profiles either"),
 )
 
 
