@@ -101,10 +101,10 @@ def _level(key: SortKey, space: SearchSpace, language: str) -> Level:
     if key.function == "feature":
         raise InvalidQuery(f"Could not sort by feature({key.field}): sort-features are not supported yet")
     field = space.schema.field_named(key.field)
-    if field is None:
+    if field is None or field.attribute is None:  # of another type, or another moment: the container has checked it
         return Level(key.field, _order(key, Sorting(), is_text=False, language=language))
     view = space.columns.get(field.name)
-    if view is None or field.attribute is None:
+    if view is None:
         raise InvalidQuery(f"The schema '{space.schema.name}' has no sortable attribute named: {key.field}")
     return Level(key.field, _order(key, _defaults(field), is_text=view.is_string, language=language), view)
 
