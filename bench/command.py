@@ -7,10 +7,21 @@ import sys
 
 from rich.console import Console
 
-from bench import deploy, documents, feed, http_query, start, top_k
+from bench import deploy, documents, feed, http_load, http_query, start, top_k
 from bench.report import Report
 
-BENCHMARKS = ("top_k", "feed", "update", "documents", "http_query", "start", "start_full", "memory", "deploy")
+BENCHMARKS = (
+    "top_k",
+    "feed",
+    "update",
+    "documents",
+    "http_query",
+    "http_load",
+    "start",
+    "start_full",
+    "memory",
+    "deploy",
+)
 
 
 def main() -> None:
@@ -40,6 +51,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         documents.run_read(report, documents.Options(**count))
     elif name == "http_query":
         http_query.run(report, http_query.Options(**count))
+    elif name == "http_load":
+        http_load.run(report, http_load.Options(**count))
     elif name == "deploy":
         deploy.run(report, deploy.Options())
     elif name == "start":
