@@ -10,15 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import bounds_of
-from paperwasp.attribute.column import Arrays, Bitmap, ColumnView, Elements, Frozen, Lids, Number, empty_bitmap
+from paperwasp.attribute.column import (
+    NO_WEIGHTS,
+    Arrays,
+    Bitmap,
+    ColumnView,
+    Elements,
+    Frozen,
+    Lids,
+    Number,
+    empty_bitmap,
+    products_of,
+)
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
-from paperwasp.attribute.numeric import dtype_of, numbers_wanted
+from paperwasp.attribute.numeric import dtype_of, number_tokens, numbers_wanted
 from paperwasp.attribute.patterns import TextPattern
 from paperwasp.attribute.row_column import RowColumn
 from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, places_of, split
-from paperwasp.attribute.string import checked_codes, strings_like, strings_wanted, used_codes
-from paperwasp.attribute.wanted import NOTHING, InRange, Wanted
+from paperwasp.attribute.string import checked_codes, string_tokens, strings_like, strings_wanted, used_codes
+from paperwasp.attribute.wanted import NOTHING, InRange, Tokens, Wanted
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, NumericType
 from paperwasp.errors import InvalidQuery
@@ -29,20 +40,26 @@ _SAMPLE_ROWS: Final = 1024
 class ArrayView(ColumnView):
     """`rows` as in `attribute.rows`; `values` are elements, or codes of the dictionary, some perhaps of no row.
 
-    `element_type` None: strings.
+    `element_type` None: strings. In a weighted set, `key_weights[i]` is the weight of element i.
     """
 
-    __slots__ = ("_type", "dictionary", "limit", "rows", "values")
+    __slots__ = ("_type", "dictionary", "key_weights", "limit", "rows", "values")
 
     is_array = True
 
     def __init__(
-        self, element_type: NumericType | None, rows: Rows, values: NDArray[Any], dictionary: StringDictionary | None
+        self,
+        element_type: NumericType | None,
+        rows: Rows,
+        values: NDArray[Any],
+        dictionary: StringDictionary | None,
+        key_weights: NDArray[np.int32] = NO_WEIGHTS,
     ) -> None:
         self._type = element_type
         self.rows = rows
         self.values = values
         self.dictionary = dictionary
+        self.key_weights = key_weights
         self.limit = len(rows)
 
     @property
@@ -93,7 +110,18 @@ class ArrayView(ColumnView):
         ends = np.cumsum(lengths)
         owners = np.repeat(np.arange(len(lids)), lengths)[found]
         numbers = (np.arange(len(places)) - np.repeat(ends - lengths, lengths))[found]
-        return Elements(np.bincount(owners, minlength=len(lids)), numbers, self._weights_at(places[found]))
+        places = places[found]
+        weights = np.ones(len(places), np.int32) if self.key_weights is NO_WEIGHTS else self.key_weights[places]
+        return Elements(np.bincount(owners, minlength=len(lids)), numbers, weights, self.values[places])
+
+    def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
+        if self.dictionary is not None:
+            return string_tokens(self.dictionary, tokens)
+        assert self._type is not None
+        return number_tokens(tokens, self._type, self.values.dtype, skip_unset=False)
+
+    def products(self, lids: Lids, tokens: Tokens) -> NDArray[np.float64]:
+        return products_of(self.values, self.rows, self.key_weights, lids, tokens)
 
     def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
         places, lengths = places_of(self.rows[lids])
@@ -105,9 +133,6 @@ class ArrayView(ColumnView):
         is_first[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
         first: NDArray[Any] = values[is_first]
         return first
-
-    def _weights_at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
-        return np.ones(len(places), np.int32)
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
         return np.full(len(lids), np.nan)

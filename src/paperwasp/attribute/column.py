@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.wanted import NOTHING, Wanted
+from paperwasp.attribute.wanted import NOTHING, Tokens, Wanted
+from paperwasp.core import _core
 from paperwasp.document.operations import Value
 from paperwasp.errors import InternalError
 
@@ -41,6 +42,8 @@ class Elements(NamedTuple):
     """Which ones, from 0, rising within a row; 0 of a single value."""
     weights: NDArray[np.int32]
     """Of the keys of a weighted set; 1 elsewhere."""
+    values: NDArray[Any]
+    """As the column keeps them."""
 
 
 class ColumnView(ABC):
@@ -80,6 +83,14 @@ class ColumnView(ABC):
 
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
         """Which elements of the rows are wanted."""
+        raise InternalError(f"{type(self).__name__} is not matched by terms")
+
+    def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
+        """What weighted tokens of a query are in this column. Those that stand for one value are added up."""
+        raise InternalError(f"{type(self).__name__} is not matched by terms")
+
+    def products(self, lids: Lids, tokens: Tokens) -> NDArray[np.float64]:
+        """For each row the sum of the products of weights, over its elements that are tokens."""
         raise InternalError(f"{type(self).__name__} is not matched by terms")
 
     def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
@@ -178,10 +189,25 @@ class Column(ABC):
     def size_bytes(self) -> int: ...
 
 
-def single_elements(found: NDArray[np.bool_]) -> Elements:
-    """The elements of single values."""
+def single_elements(values: NDArray[Any], wanted: Wanted) -> Elements:
+    """Those of single values that are wanted."""
+    found = wanted.among(values)
     count = int(np.count_nonzero(found))
-    return Elements(found.astype(np.int64), np.zeros(count, np.int64), np.ones(count, np.int32))
+    return Elements(found.astype(np.int64), np.zeros(count, np.int64), np.ones(count, np.int32), values[found])
+
+
+def products_of(
+    values: NDArray[Any], rows: NDArray[np.uint64], weights: NDArray[np.int32], lids: Lids, tokens: Tokens
+) -> NDArray[np.float64]:
+    """Sums of products of weights. No `rows`: single values; no `weights`: elements that weigh 1."""
+    sums = np.zeros(len(lids))
+    if len(tokens.keys):
+        _core.products(values, rows, weights, tokens.keys, tokens.weights, np.ascontiguousarray(lids), sums)
+    return sums
+
+
+NO_ROWS: Final = np.zeros(0, np.uint64)
+NO_WEIGHTS: Final = np.zeros(0, np.int32)
 
 
 def empty_bitmap(limit: int) -> Bitmap:

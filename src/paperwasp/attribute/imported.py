@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from paperwasp.attribute.column import Bitmap, ColumnView, Elements, Lids, Number, empty_bitmap
 from paperwasp.attribute.patterns import TextPattern
 from paperwasp.attribute.string import StringView
-from paperwasp.attribute.wanted import Wanted
+from paperwasp.attribute.wanted import Tokens, Wanted
 from paperwasp.core import _core
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.operations import Value
@@ -71,6 +71,12 @@ class ImportedView(ColumnView):
         counts = np.zeros(len(lids), np.int64)
         counts[is_there] = found.counts
         return found._replace(counts=counts)
+
+    def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
+        return self.parent.tokens(tokens)
+
+    def products(self, lids: Lids, tokens: Tokens) -> NDArray[np.float64]:
+        return self._mapped(lids, lambda parents: self.parent.products(parents, tokens), 0.0)
 
     def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
         parents, is_there = self.parents(lids)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.bounds import Bounds, bounds_of, number_of
 from paperwasp.attribute.column import (
+    NO_ROWS,
+    NO_WEIGHTS,
     Arrays,
     Bitmap,
     Column,
@@ -25,11 +27,12 @@ from paperwasp.attribute.column import (
     Number,
     as_list,
     empty_bitmap,
+    products_of,
     single_elements,
 )
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.posting import Posting, PostingSource
-from paperwasp.attribute.wanted import NOTHING, InRange, Wanted, wanted_numbers
+from paperwasp.attribute.wanted import NOTHING, InRange, Tokens, Wanted, wanted_numbers
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, FLOAT16, NumericType
 
@@ -82,7 +85,13 @@ class NumericView(ColumnView):
         return single_estimate(self.values, wanted, self._posting)
 
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
-        return single_elements(wanted.among(self.values[lids]))
+        return single_elements(self.values[lids], wanted)
+
+    def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
+        return number_tokens(tokens, self._type, self.values.dtype)
+
+    def products(self, lids: Lids, tokens: Tokens) -> NDArray[np.float64]:
+        return products_of(self.values, NO_ROWS, NO_WEIGHTS, lids, tokens)
 
     def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
         values = self.values[lids]
@@ -206,6 +215,21 @@ def numbers_wanted(
     if data_type == BOOL and 0 in numbers:
         numbers.add(unset_of(data_type))
     return wanted_numbers(np.array(list(numbers), dtype))
+
+
+def number_tokens(
+    tokens: Sequence[tuple[Value, int]], data_type: NumericType, dtype: np.dtype[Any], *, skip_unset: bool = True
+) -> Tokens:
+    """Those of some weighted tokens that are numbers of this type, in a column of `dtype`."""
+    weights: dict[Any, int] = {}
+    for value, weight in tokens:
+        number = number_in(value, data_type)
+        point = None if number is None else bounds_of(data_type, number, number, skip_unset=skip_unset)
+        if point is not None:
+            weights[point.low] = weights.get(point.low, 0) + weight
+    if data_type == BOOL and 0 in weights:
+        weights[unset_of(data_type)] = weights[0]
+    return Tokens(weights, dtype)
 
 
 def _integers(listed: list[Any], data_type: NumericType, dtype: np.dtype[Any], skip_unset: bool) -> NDArray[Any]:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.column import (
+    NO_ROWS,
+    NO_WEIGHTS,
     Arrays,
     Bitmap,
     Column,
@@ -18,6 +20,7 @@ from paperwasp.attribute.column import (
     Lids,
     Number,
     as_list,
+    products_of,
     single_elements,
 )
 from paperwasp.attribute.dictionary import StringDictionary, freeze_strings
@@ -25,7 +28,7 @@ from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import single_bitmap, single_estimate
 from paperwasp.attribute.patterns import TextPattern
 from paperwasp.attribute.posting import Posting, PostingSource
-from paperwasp.attribute.wanted import NOTHING, Wanted, wanted_codes
+from paperwasp.attribute.wanted import NOTHING, Tokens, Wanted, wanted_codes
 from paperwasp.document.operations import Value
 
 
@@ -60,7 +63,13 @@ class StringView(ColumnView):
         return single_estimate(self.values, wanted, self._posting)
 
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
-        return single_elements(wanted.among(self.values[lids]))
+        return single_elements(self.values[lids], wanted)
+
+    def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
+        return string_tokens(self.dictionary, tokens)
+
+    def products(self, lids: Lids, tokens: Tokens) -> NDArray[np.float64]:
+        return products_of(self.values, NO_ROWS, NO_WEIGHTS, lids, tokens)
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
         return np.full(len(lids), np.nan)
@@ -135,6 +144,15 @@ def strings_wanted(dictionary: StringDictionary, values: Value | Sequence[Value]
     texts = (value if isinstance(value, str) else str(value) for value in as_list(values))
     codes = {code for text in texts for code in dictionary.codes_equal_to(text)}
     return wanted_codes(np.fromiter(codes, np.uint32, len(codes)))
+
+
+def string_tokens(dictionary: StringDictionary, tokens: Sequence[tuple[Value, int]]) -> Tokens:
+    """Weighted tokens by the codes of all strings equal to them."""
+    weights: dict[int, int] = {}
+    for value, weight in tokens:
+        for code in dictionary.codes_equal_to(value if isinstance(value, str) else str(value)):
+            weights[code] = weights.get(code, 0) + weight
+    return Tokens(weights, np.uint32)
 
 
 def strings_like(dictionary: StringDictionary, pattern: TextPattern) -> Wanted:

@@ -7,11 +7,12 @@ from it: which rows match, with which elements, about how many. So each kind of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from paperwasp.attribute.bounds import Bounds
 from paperwasp.core import _core
@@ -111,6 +112,31 @@ class InCodes(Wanted):
 
 NOTHING: Final = InNumbers(np.zeros(0, np.uint32))
 """What no column has, of whatever type."""
+
+
+class Tokens:
+    """What the tokens of a query weigh, by the numbers of a column: `keys` rise, each once, beside them `weights`."""
+
+    def __init__(self, weights: Mapping[Any, int], dtype: DTypeLike) -> None:
+        keys = np.array(list(weights), dtype)
+        order = np.argsort(keys)
+        self.keys = keys[order]
+        self.weights = np.array([_wrapped(weight) for weight in weights.values()], np.int64)[order]
+
+    @property
+    def wanted(self) -> Wanted:
+        """Any of them."""
+        return wanted_codes(self.keys) if self.keys.dtype == np.uint32 else wanted_numbers(self.keys)
+
+    def weights_of(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """What some of the keys weigh."""
+        found: NDArray[np.int64] = self.weights[np.searchsorted(self.keys, values)]
+        return found
+
+
+def _wrapped(weight: int) -> int:
+    """As 64 bits hold it: of what has so large a weight, no sum says anything."""
+    return (weight + 2**63) % 2**64 - 2**63
 
 
 def wanted_numbers(numbers: NDArray[Any]) -> Wanted:

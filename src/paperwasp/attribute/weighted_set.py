@@ -14,34 +14,19 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.array import ArrayColumn, ArrayView, lengths_of
 from paperwasp.attribute.column import Lids
-from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
-from paperwasp.attribute.rows import Rows, RowStore, places_of
+from paperwasp.attribute.rows import RowStore, places_of
 from paperwasp.document.operations import Value
 from paperwasp.document.types import NumericType
 
 
 class WeightedSetView(ArrayView):
-    """Keys as an array's elements; `key_weights[i]` is the weight of key i."""
+    """Keys as an array's elements, with their weights."""
 
-    __slots__ = ("key_weights",)
-
-    def __init__(
-        self,
-        key_type: NumericType | None,
-        rows: Rows,
-        keys: NDArray[Any],
-        key_weights: NDArray[np.int32],
-        dictionary: StringDictionary | None,
-    ) -> None:
-        super().__init__(key_type, rows, keys, dictionary)
-        self.key_weights = key_weights
+    __slots__ = ()
 
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
         return np.zeros(len(lids))
-
-    def _weights_at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
-        return self.key_weights[places]
 
     def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
         places, lengths = places_of(self.rows[lids])
@@ -68,7 +53,7 @@ class WeightedSetColumn(ArrayColumn):
 
     def snapshot(self) -> WeightedSetView:
         rows, (keys, weights) = self._store.snapshot()
-        return WeightedSetView(self._type, rows, keys, weights, self._dictionary)
+        return WeightedSetView(self._type, rows, keys, self._dictionary, weights)
 
     def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
         sets: list[dict[Value, int]] = [value or {} for value in values]

@@ -67,9 +67,9 @@ class UnionMatch(FieldMatch):
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         offsets, elements = self.elements(lids)
         weights = np.ones(len(elements), np.int32)
-        keys = _keys(offsets, elements)
+        keys = element_keys(offsets, elements)
         for match in self.matches:
-            weights[np.searchsorted(keys, _keys(*match.elements(lids)))] = match.element_weights(lids)
+            weights[np.searchsorted(keys, element_keys(*match.elements(lids)))] = match.element_weights(lids)
         return weights
 
 
@@ -77,7 +77,7 @@ def _merged(found: Sequence[Occurrences]) -> Occurrences:
     return _core.merge_positions([offsets for offsets, _ in found], [values for _, values in found])
 
 
-def _keys(offsets: NDArray[np.uint32], elements: NDArray[np.uint32]) -> NDArray[np.uint64]:
+def element_keys(offsets: NDArray[np.uint32], elements: NDArray[np.uint32]) -> NDArray[np.uint64]:
     """Row and element as one number, rising."""
     rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.uint64), np.diff(offsets))
     return rows << np.uint64(32) | elements

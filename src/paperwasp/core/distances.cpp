@@ -1,0 +1,170 @@
+// Distances from one vector to the vectors of documents, the least of each document. The plain twin is in distances.py.
+//
+// `cells` are vectors of `size` cells, one after another, of the column's type: float, double, int8, or bfloat16 as the upper halves of
+// floats. Document i has the vectors rows[i] (offset << 24 | length); one that has none, or none that is a number, gets infinity. `query` has
+// the column's type too, bfloat16 widened to float. Metrics, as in Vespa, before they become what people see:
+//   EUCLIDEAN sum of squared differences    ANGULAR 1 - cosine    PRODUCT -dot product    HAMMING bits that differ (int8), or cells
+//   GEODEGREES haversine of the central angle; two cells, latitude and longitude
+// Sums of floats are in single precision, in 32 lanes that are added up at the end; of int8 in integers.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "bitmap_fill.hpp"
+#include "core.hpp"
+
+namespace paperwasp {
+namespace {
+
+enum Metric : uint32_t { EUCLIDEAN, ANGULAR, PRODUCT, HAMMING, GEODEGREES, METRICS };
+
+constexpr size_t LANES = 32;
+
+struct Bfloat16 {
+    uint16_t bits;
+};
+
+PAPERWASP_INLINE float wide(float cell) { return cell; }
+PAPERWASP_INLINE double wide(double cell) { return cell; }
+PAPERWASP_INLINE int32_t wide(int8_t cell) { return cell; }
+PAPERWASP_INLINE float wide(Bfloat16 cell) {
+    const uint32_t bits = static_cast<uint32_t>(cell.bits) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// The sum over all cells of term(query cell, cell), in lanes that vectorize. Integers: products of int8 in blocks that cannot overflow.
+template <typename Sum, typename Q, typename C, typename Term>
+PAPERWASP_INLINE double sum_of(const Q* query, const C* cells, size_t size, Term term) {
+    constexpr size_t BLOCK = size_t{1} << 15;
+    double total = 0;
+    for (size_t from = 0; from < size; from += BLOCK) {
+        const size_t to = size - from < BLOCK ? size : from + BLOCK;
+        Sum lanes[LANES] = {};
+        size_t i = from;
+        for (; i + LANES <= to; i += LANES)
+            for (size_t lane = 0; lane < LANES; ++lane) lanes[lane] += term(wide(query[i + lane]), wide(cells[i + lane]));
+        for (; i < to; ++i) lanes[i % LANES] += term(wide(query[i]), wide(cells[i]));
+        for (size_t width = LANES / 2; width > 0; width /= 2)
+            for (size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+        total += static_cast<double>(lanes[0]);
+    }
+    return total;
+}
+
+#define KERNELS_OF(Q, C, Sum)                                                                                             \
+    PAPERWASP_CLONES double dot_of(const Q* a, const C* b, size_t n) {                                                    \
+        return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return x * y; });                                                  \
+    }                                                                                                                     \
+    PAPERWASP_CLONES double norm_of(const C* a, size_t n) {                                                               \
+        return sum_of<Sum>(a, a, n, [](Sum x, Sum y) { return x * y; });                                                  \
+    }                                                                                                                     \
+    PAPERWASP_CLONES double square_of(const Q* a, const C* b, size_t n) {                                                 \
+        return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return (x - y) * (x - y); });                                      \
+    }
+
+#define DIFFERING_OF(Q, C)                                                                                                \
+    PAPERWASP_CLONES double hamming_of(const Q* a, const C* b, size_t n) {                                                \
+        return sum_of<int32_t>(a, b, n, [](Q x, Q y) { return static_cast<int32_t>(x != y); });                           \
+    }
+KERNELS_OF(float, float, float)
+KERNELS_OF(double, double, double)
+KERNELS_OF(int8_t, int8_t, int32_t)
+KERNELS_OF(float, Bfloat16, float)
+DIFFERING_OF(float, float)
+DIFFERING_OF(double, double)
+DIFFERING_OF(float, Bfloat16)
+
+double hamming_of(const int8_t* a, const int8_t* b, size_t n) {
+    uint64_t bits = 0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t x, y;
+        std::memcpy(&x, a + i, 8);
+        std::memcpy(&y, b + i, 8);
+        bits += static_cast<uint64_t>(__builtin_popcountll(x ^ y));
+    }
+    for (; i < n; ++i) bits += static_cast<uint64_t>(__builtin_popcount(static_cast<uint8_t>(a[i] ^ b[i])));
+    return static_cast<double>(bits);
+}
+
+template <typename Q, typename C>
+double haversine_of(const Q* a, const C* b) {
+    constexpr double RADIANS = M_PI / 180.0;
+    const double latitude = wide(a[0]) * RADIANS, other = wide(b[0]) * RADIANS;
+    const double up = std::sin((latitude - other) / 2), along = std::sin((wide(a[1]) * RADIANS - wide(b[1]) * RADIANS) / 2);
+    return up * up + std::cos(latitude) * std::cos(other) * (along * along);
+}
+
+template <typename Q, typename C>
+class Distance {
+  public:
+    Distance(uint32_t metric, const Q* query, size_t size)
+        : metric_(metric), query_(query), size_(size), query_norm_(metric == ANGULAR ? norm_of(query, size) : 0) {}
+
+    double operator()(const C* cells) const {
+        switch (metric_) {
+            case EUCLIDEAN: return square_of(query_, cells, size_);
+            case ANGULAR: {
+                const double norms = query_norm_ * norm_of(cells, size_);
+                return 1.0 - dot_of(query_, cells, size_) / (norms > 0 ? std::sqrt(norms) : 1.0);
+            }
+            case PRODUCT: return -dot_of(query_, cells, size_);
+            case HAMMING: return hamming_of(query_, cells, size_);
+            default: return haversine_of(query_, cells);
+        }
+    }
+
+  private:
+    uint32_t metric_;
+    const Q* query_;
+    size_t size_;
+    double query_norm_;
+};
+
+template <typename Q, typename C, typename Raw>
+void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb::c_contig, nb::device::cpu> cells, In<uint64_t> rows,
+           Out<double> distances, Out<uint32_t> vectors) {
+    const size_t count = rows.shape(0), all = cells.shape(0), size = cells.shape(1);
+    if (metric >= METRICS) throw std::invalid_argument("no such metric");
+    if (query.shape(0) != size || size == 0) throw std::invalid_argument("a query of another size");
+    if (metric == GEODEGREES && size != 2) throw std::invalid_argument("a place has two cells");
+    if (distances.shape(0) != count || vectors.shape(0) != count) throw std::invalid_argument("a distance for each document");
+    static_assert(sizeof(C) == sizeof(Raw));
+    const C* cell = reinterpret_cast<const C*>(cells.data());
+    const uint64_t* row = rows.data();
+    double* distance = distances.data();
+    uint32_t* vector = vectors.data();
+    const Distance<Q, C> of(metric, query.data(), size);
+    const GilRelease release(count * size > 4096);
+    for (size_t i = 0; i < count; ++i) {
+        double best = std::numeric_limits<double>::infinity();
+        uint32_t which = 0, number = 0;
+        any_element(row[i], all, [&](uint64_t place) {
+            const double found = of(cell + place * size);
+            if (found < best) best = found, which = number;
+            ++number;
+            return false;
+        });
+        distance[i] = best;
+        vector[i] = which;
+    }
+}
+
+template <typename Q, typename C, typename Raw>
+void bind_one(nb::module_& m) {
+    m.def("least_distances", &least<Q, C, Raw>, nb::arg("metric"), nb::arg("query").noconvert(), nb::arg("cells").noconvert(),
+          nb::arg("rows").noconvert(), nb::arg("distances").noconvert(), nb::arg("vectors").noconvert());
+}
+
+}  // namespace
+
+void bind_distances(nb::module_& m) {
+    bind_one<float, float, float>(m);
+    bind_one<double, double, double>(m);
+    bind_one<int8_t, int8_t, int8_t>(m);
+    bind_one<float, Bfloat16, uint16_t>(m);
+}
+
+}  // namespace paperwasp

@@ -1,0 +1,52 @@
+"""The plain NumPy twin of distances.cpp: its oracle and its documentation. Same arguments; sums in double precision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core.attribute import ROW_LENGTH_BITS
+
+METRICS: Final = ("euclidean", "angular", "product", "hamming", "geodegrees")
+"""By their numbers in the kernel."""
+
+
+def least_distances(
+    metric: int,
+    query: NDArray[Any],
+    cells: NDArray[Any],
+    rows: NDArray[np.uint64],
+    distances: NDArray[np.float64],
+    vectors: NDArray[np.uint32],
+) -> None:
+    """For each document the least distance of its vectors, and the number of that vector within the document."""
+    if cells.dtype == np.uint16:
+        cells = (cells.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    for place, row in enumerate(rows.tolist()):
+        start, length = row >> ROW_LENGTH_BITS, row & ((1 << ROW_LENGTH_BITS) - 1)
+        distances[place], vectors[place] = math.inf, 0
+        for number in range(length if start + length <= len(cells) else 0):
+            found = distance(METRICS[metric], query, cells[start + number])
+            if found < distances[place]:
+                distances[place], vectors[place] = found, number
+
+
+def distance(metric: str, query: NDArray[Any], vector: NDArray[Any]) -> float:
+    """From a query's vector to another, both of one type."""
+    if metric == "hamming":
+        return float(np.unpackbits((query ^ vector).view(np.uint8)).sum() if query.dtype == np.int8 else
+                     np.count_nonzero(query != vector))  # fmt: skip
+    a, b = query.astype(np.float64), vector.astype(np.float64)
+    if metric == "euclidean":
+        return float(np.square(a - b).sum())
+    if metric == "product":
+        return float(-(a @ b))
+    if metric == "angular":
+        norms = float((a @ a) * (b @ b))
+        return float(1 - (a @ b) / (math.sqrt(norms) if norms > 0 else 1))
+    a, b = np.radians(a), np.radians(b)
+    up, along = np.sin((a - b) / 2)
+    return float(up * up + np.cos(a[0]) * np.cos(b[0]) * along * along)
