@@ -158,7 +158,7 @@ def _many(address: str, message: SearchRequest) -> SearchResponse:
         year = None if number == 3 else 2000 + number % 3
         fields_json = orjson.dumps({"year": year, "note": f"n{number % 2}"} if year else {"note": "n"})
         attributes = {name: year if name == "year" else None for name in message.prefetch} or None
-        keys = tuple(number for _ in message.order_by) or None
+        keys = tuple((1, 0, number) for _ in message.order_by) or None
         one = hit(first + number, type_, 20.0 - number, sort_keys=keys, attributes=attributes, lid=number)
         hits.append(one._replace(fields=fields_json))
     if message.search_after is not None:

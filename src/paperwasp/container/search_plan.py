@@ -160,9 +160,9 @@ def _problem(schema: Schema, rank_profile: str, summary: str) -> PaperwaspError 
 
 
 def _sources(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:
-    """Those of `from`, and of the parameter where `from` says all."""
+    """Those of `from` and of the parameter; `from sources *` sets the parameter aside."""
     if statement is None or not statement.sources:
-        return parameters.sources if statement is None else ()
+        return () if parameters.yql else parameters.sources
     return (*parameters.sources, *statement.sources)
 
 

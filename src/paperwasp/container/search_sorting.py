@@ -155,7 +155,7 @@ def read_sorting(text: str) -> tuple[SortKey, ...]:
 
 def keys_of_yql(order_by: Iterable[OrderBy]) -> tuple[SortKey, ...]:
     """The keys of `order by`."""
-    return tuple(SortKey(key.field, key.descending) for key in order_by)
+    return tuple(SortKey(key.field, key.descending, key.function, key.locale, key.strength) for key in order_by)
 
 
 def completed(keys: Iterable[SortKey], targets: tuple[Target, ...], locale: str) -> tuple[SortKey, ...]:

@@ -16,6 +16,7 @@ from paperwasp.query.items import Item, OrItem, WeakAndItem
 from paperwasp.yql import QueryType, UserText, YqlQuery, complete, parse_recall, parse_yql
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.query_type import type_of
+from paperwasp.yql.select_json import parse_select
 from paperwasp.yql.user_text import UserQueryItem
 
 _LANGUAGES: Final = {
@@ -34,11 +35,16 @@ def language_of(text: TextParameters) -> str:
 
 
 def read_statement(parameters: SearchParameters) -> YqlQuery | None:
-    """What `yql` says; None: there is none. Errors: IllegalQuery, InvalidQuery."""
+    """What `yql` or `select.where` says; None: there is neither. Errors: IllegalQuery, InvalidQuery."""
+    if parameters.select_where:
+        if parameters.yql:
+            raise IllegalQuery("Both 'yql' and 'select.where' are given: a query has one of them")
+        try:
+            return parse_select(parameters.select_where, parameters.given)
+        except LanguageError as error:
+            raise _not_created(error.message, "select") from None
     if not parameters.yql:
         return None
-    if parameters.select_where:
-        raise IllegalQuery("Both 'yql' and 'select.where' are given: a query has one of them")
     try:
         statement = parse_yql(parameters.yql, parameters.given)
     except LanguageError as error:
@@ -48,18 +54,18 @@ def read_statement(parameters: SearchParameters) -> YqlQuery | None:
     return statement
 
 
-def _not_created(message: str) -> InvalidQuery:
-    return InvalidQuery(f"Could not create query from YQL: {message}")
+def _not_created(message: str, source: str = "YQL") -> InvalidQuery:
+    return InvalidQuery(f"Could not create query from {source}: {message}")
 
 
 def query_tree(
     parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...], indexes: frozenset[str]
 ) -> Item:
     """The whole tree, canonical. Errors: IllegalQuery, InvalidQuery."""
-    text = parameters.text
+    text, source = parameters.text, "select" if parameters.select_where else "YQL"
     for name, position in statement.indexes.items() if statement is not None else ():
         if name not in indexes:
-            raise _not_created(str(LanguageError(f"Field '{name}' does not exist.", position)))
+            raise _not_created(str(LanguageError(f"Field '{name}' does not exist.", position)), source)
     user_text = UserText(
         query=text.query or None,
         type=_type_of(text),
@@ -72,7 +78,7 @@ def query_tree(
     try:
         tree = complete(_USER_QUERY if statement is None else statement.tree, user_text)
     except LanguageError as error:
-        raise _not_created(error.message) from None
+        raise _not_created(error.message, source) from None
     return _rewritten(tree, text, targets, indexes)
 
 

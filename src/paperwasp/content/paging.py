@@ -21,7 +21,6 @@ Mask = NDArray[np.bool_]
 
 def ranked_behind(lids: Lids, scores: Scores, after: SearchAfter) -> Mask:
     """Of hits in the order of their relevance."""
-    scores = np.where(np.isnan(scores), -np.inf, scores)
     mask: Mask = (scores < after.relevance) | ((scores == after.relevance) & (lids > after.lid))
     return mask
 

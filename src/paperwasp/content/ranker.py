@@ -127,9 +127,7 @@ class Ranker:
         return rising[order], scores[order]
 
     def _first_phase(self, lids: Lids) -> Scores:
-        """What is no finite number is -inf, as in Vespa: below all others, and rendered as "-Infinity"."""
-        scores = BlockEvaluator(BlockContext(self.setting, lids)).evaluate(self.profile.first_phase)
-        return np.where(np.isfinite(scores), scores, -np.inf)
+        return _finite(BlockEvaluator(BlockContext(self.setting, lids)).evaluate(self.profile.first_phase))
 
     def matches(self) -> Matches:
         """All documents that match; with a match-phase, those of them that it leaves."""
@@ -188,7 +186,7 @@ class Ranker:
         order = np.argsort(ranked.lids[:count])
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
         context = BlockContext(self.setting, lids, {"firstPhase": first})
-        scores = BlockEvaluator(context).evaluate(self.profile.second_phase)
+        scores = _finite(BlockEvaluator(context).evaluate(self.profile.second_phase))
         by_score = np.lexsort((lids, -scores))
         rest = _moved_below(ranked.first_phase[count:], first, scores)
         if self.diversifier is not None and count > 0:
@@ -277,6 +275,11 @@ class Matches:
     def lids(self, limit: int) -> Lids:
         """Rising."""
         return _core.bitmap_lids(self.needed, limit)
+
+
+def _finite(scores: Scores) -> Scores:
+    """What is no finite number is -inf, as in Vespa: below all others, and rendered as "-Infinity"."""
+    return np.where(np.isfinite(scores), scores, -np.inf)
 
 
 def _no_scores(lids: Lids) -> Scores:

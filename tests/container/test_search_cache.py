@@ -1,0 +1,154 @@
+"""Answers that are kept: for the same request, until something is written, and no longer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+from threading import Event, Thread
+
+import orjson
+import pytest
+
+from paperwasp import limits
+from paperwasp.container.search import SearchHandler
+from paperwasp.container.search_cache import SearchCache, key_of
+from paperwasp.http.messages import Request, Response
+
+sys.path.insert(0, str(Path(__file__).parent))
+from search_nodes import put, remove, running, update
+from search_scripts import FakeClusters, config
+
+
+def asked(clusters: FakeClusters, *queries: str) -> int:
+    """How many times the clusters were asked for what answers these requests of one handler."""
+    handler = SearchHandler(clusters, config())
+    for query in queries:
+        response = asyncio.run(handler.handle(Request("GET", "/search/", query)))
+        assert response.status == 200
+    return len(clusters.asked)
+
+
+def clusters(stamp: int = 7) -> FakeClusters:
+    fake = FakeClusters()
+    fake.stamp = stamp
+    return fake
+
+
+PLAIN = "query=two&sources=media"
+
+
+@pytest.mark.parametrize(
+    ("queries", "times"),
+    [
+        ((PLAIN, PLAIN), 1),
+        ((PLAIN, "sources=media&query=two"), 1),
+        ((PLAIN, f"{PLAIN}&hits=3"), 2),
+        ((PLAIN, f"{PLAIN}&nocache=true"), 2),
+        ((PLAIN, f"{PLAIN}&nocache=false"), 1),
+        ((f"{PLAIN}&noCache=true", PLAIN, PLAIN), 2),
+        ((f"{PLAIN}&nocachewrite=true", PLAIN, PLAIN), 2),
+        ((PLAIN, f"{PLAIN}&nocachewrite=true"), 1),
+        ((f"{PLAIN}&tracelevel=1", f"{PLAIN}&tracelevel=1"), 2),
+        ((f"{PLAIN}&presentation.timing=true",) * 2, 2),
+        ((f"{PLAIN}&rankfeatures=true",) * 2, 2),
+        ((f"{PLAIN}&ranking=timely",) * 2, 2),
+        ((f"{PLAIN}&ranking=typed",) * 2, 1),
+        (("query=partial&sources=media",) * 2, 2),
+        (("query=limited&sources=media",) * 2, 2),
+        ((f"{PLAIN}&streaming.selection=true",) * 2, 2),
+        (("query=two",) * 2, 2),  # two clusters, once each
+        ((f"{PLAIN}&format=cbor", PLAIN), 2),
+    ],
+)
+def test_what_is_kept(queries: tuple[str, ...], times: int) -> None:
+    assert asked(clusters(), *queries) == times
+
+
+def test_what_nobody_knows_the_view_of_is_not_kept() -> None:
+    assert asked(clusters(0), PLAIN, PLAIN) == 2
+
+
+def test_errors_are_not_kept() -> None:
+    fake = clusters()
+    handler = SearchHandler(fake, config())
+    for _ in range(2):
+        asyncio.run(handler.handle(Request("GET", "/search/", "query=halfbroken")))
+    assert len(fake.asked) == 4
+
+
+def test_another_view_and_another_application_end_it() -> None:
+    fake = clusters()
+    handler = SearchHandler(fake, config())
+    for stamp, application in ((7, None), (8, None), (8, config())):
+        fake.stamp = stamp
+        if application is not None:
+            handler.configure(application)
+        for _ in range(2):
+            asyncio.run(handler.handle(Request("GET", "/search/", PLAIN)))
+    assert len(fake.asked) == 3
+
+
+def test_the_least_recently_used_make_room() -> None:
+    cache = SearchCache(3000)
+    keys = [key_of([("query", str(number))], "json") for number in range(4)]
+    for key in keys[:3]:
+        cache.put(key, Response(200, b"x" * 300), None, {"media": 1})
+    assert cache.get(keys[0], None) is not None
+    cache.put(keys[3], Response(200, b"x" * 300), None, {"media": 1})
+    assert [cache.get(key, None) is not None for key in keys] == [True, False, True, True]
+    assert cache.size_bytes <= 3000
+    cache.put(keys[3], Response(200, b"x" * (limits.SEARCH_CACHE_ANSWER_BYTES + 1)), None, {"media": 1})
+    assert len(cache) == 3
+    cache.clear()
+    assert cache.size_bytes == 0
+
+
+def test_whoever_has_written_finds_it() -> None:
+    """A writer that asks after each of its writes, beside another one: never an answer from before its write."""
+    seed = random.randrange(2**32)
+    rng = random.Random(seed)
+    stop = Event()
+    with running() as service:
+
+        def feed() -> None:
+            number = 0
+            while not stop.is_set():
+                service.apply(put(f"other{number % 50}", title="c", year=number))
+                number += 1
+
+        thread = Thread(target=feed)
+        thread.start()
+        try:
+            expected: dict[str, int] = {}
+            for _ in range(300):
+                name = f"own{rng.randrange(5)}"
+                kind = rng.random()
+                if kind < 0.3 and name in expected:
+                    service.apply(remove(name))
+                    del expected[name]
+                elif kind < 0.6 and name in expected:
+                    expected[name] = rng.randrange(100)
+                    service.apply(update(name, year=expected[name]))
+                else:
+                    expected[name] = rng.randrange(100)
+                    service.apply(put(name, title="a", year=expected[name]))
+                for _ in range(2):
+                    root = service.ask(query="a", **{"default-index": "title", "sources": "media", "hits": 20})
+                    found = {hit["id"].rpartition(":")[2]: hit["fields"]["year"] for hit in root.get("children", [])}
+                    assert found == expected, f"seed {seed}"
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_kept_answers_are_given_while_nothing_is_written() -> None:
+    with running() as service:
+        service.apply(put(1, title="a"), put(1, "thing", title="a"))
+        said = {"query": "a", "default-index": "title"}
+        first = service.answer(**said)
+        assert orjson.loads(first.body)["root"]["fields"]["totalCount"] == 2
+        assert service.answer(**said) is first
+        service.apply(put(2, "thing", title="a"))
+        assert service.ask(**said)["fields"]["totalCount"] == 3
