@@ -17,7 +17,19 @@ from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
 from paperwasp.document.updates import Assign, FieldUpdate
-from paperwasp.query import AndItem, EquivItem, Item, NotItem, OrItem, PhraseItem, PrefixItem, TrueItem, WordItem
+from paperwasp.query import (
+    AndItem,
+    EquivItem,
+    Item,
+    NotItem,
+    OrItem,
+    PhraseItem,
+    RangeItem,
+    RankItem,
+    SameElementItem,
+    TrueItem,
+    WordItem,
+)
 from paperwasp.schema import parse_schemas
 from paperwasp.store.document_store import DocumentStore
 from paperwasp.tensor.json_format import tensor_of
@@ -35,7 +47,9 @@ schema album {
     field year type int { indexing: attribute | summary }
     field genre type string { indexing: attribute | summary }
     field labels type array<string> { indexing: attribute | summary }
-    field tracks type array<track> { indexing: summary }
+    field tracks type array<track> { indexing: summary
+      struct-field name { indexing: attribute }
+      struct-field seconds { indexing: attribute } }
     field best type track { indexing: summary }
     field prices type map<string, track> { indexing: summary }
     field vector type tensor<float>(x[2]) { indexing: attribute | summary }
@@ -59,6 +73,9 @@ schema album {
       tokens }
     summary genre_words { source: genre
       tokens } }
+  document-summary matched { summary quotes { matched-elements-only }
+    summary labels { matched-elements-only }
+    summary tracks { matched-elements-only } }
   document-summary parts { summary names { source: tracks
       struct-field: name }
     summary best_name { source: best.name }
@@ -135,7 +152,7 @@ def test_words_of_phrases_are_bold_where_the_phrase_is():
             tree: shown(album, tree)["title"]
             for tree in (
                 PhraseItem("title", ("of", "blue")),
-                AndItem((WordItem("title", "kind"), PrefixItem("title", "tr"))),
+                AndItem((WordItem("title", "kind"), WordItem("title", "train"))),
                 NotItem((WordItem("title", "blue"), WordItem("title", "kindly"))),
                 OrItem((WordItem("review", "kind"), WordItem("title", "train"))),
                 EquivItem((WordItem("title", "zappa"), WordItem("title", "blue"))),
@@ -174,6 +191,23 @@ def test_tokens_are_what_a_field_is_searched_by():
             "quote_words": [["blue", "train"], ["nothing"]],
             "genre_words": ["modal jazz"],
         }
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (WordItem("quotes", "blue"), {"quotes": ["Blue train"]}),
+        (WordItem("labels", "cbs"), {"labels": ["CBS"]}),
+        (RangeItem("tracks.seconds", 500, 600), {"tracks": [{"name": "So What", "seconds": 562}]}),
+        (SameElementItem("tracks", (RangeItem("seconds", 1, 1),)), {"tracks": [{"seconds": 1}]}),
+        (RankItem((TrueItem(), WordItem("labels", "columbia"))), {"labels": ["Columbia"]}),
+        (NotItem((WordItem("labels", "cbs"), WordItem("quotes", "red"))), {"labels": ["CBS"]}),
+        (TrueItem(), {}),
+    ],
+)
+def test_elements_that_the_query_matched(tree, expected):
+    with node() as album:
+        assert shown(album, tree, summary="matched") == expected
 
 
 def test_parts_of_structs():

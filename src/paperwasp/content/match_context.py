@@ -28,6 +28,7 @@ DEFAULT_CONNECTIVITY = 0.1
 class QueryTerms:
     """The terms of one query in one document type, in the order of the query."""
 
+    root: Operator
     operators: tuple[TermOperator, ...]
     rank_terms: tuple[RankTerm, ...]
 
@@ -39,7 +40,7 @@ class QueryTerms:
         for term in operators:
             described.append(_rank_term(term, previous, space.documents))
             previous = term
-        return cls(operators, tuple(described))
+        return cls(operator, operators, tuple(described))
 
 
 def _rank_term(term: TermOperator, previous: TermOperator | None, documents: int) -> RankTerm:
@@ -54,12 +55,16 @@ def _rank_term(term: TermOperator, previous: TermOperator | None, documents: int
         id=notes.id,
         label=notes.label,
         phrase_length=term.length,
+        document_frequency=notes.document_frequency,
     )
 
 
 def _significance(term: TermOperator, documents: int) -> float:
     """0.5 for a term that all documents have, to 1 for one in a million."""
-    frequency = max((match.frequency() for match in term.matches), default=0)
+    if term.annotations.document_frequency is not None:
+        frequency, documents = term.annotations.document_frequency
+    else:
+        frequency = max((match.frequency() for match in term.matches), default=0)
     share = min(max(frequency / max(documents, 1), _LEAST_FREQUENCY), 1.0)
     return 0.5 + 0.5 * math.log(share) / math.log(_LEAST_FREQUENCY)
 

@@ -8,7 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#matched-elements-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -28,6 +28,23 @@ def matched_elements(operator: Operator, field: str, lids: Lids) -> Occurrences:
     if not found:
         return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
     return _core.merge_positions([offsets for offsets, _ in found], [numbers for _, numbers in found])
+
+
+class ElementsOfHits:
+    """The matched elements of some hits, found for all of them at once, when a field is first asked about."""
+
+    def __init__(self, operator: Operator, lids: Iterable[int]) -> None:
+        self._operator = operator
+        self._places = {lid: place for place, lid in enumerate(sorted(set(lids)))}
+        self._found: dict[str, Occurrences] = {}
+
+    def __call__(self, field: str, lid: int) -> list[int]:
+        """The numbers of a field's elements that the query matched in one of the hits, rising."""
+        if field not in self._found:
+            self._found[field] = matched_elements(self._operator, field, np.fromiter(self._places, np.uint32))
+        offsets, numbers = self._found[field]
+        place = self._places[lid]
+        return [int(number) for number in numbers[offsets[place] : offsets[place + 1]]]
 
 
 def _matches(operator: Operator, field: str) -> Iterator[FieldMatch]:

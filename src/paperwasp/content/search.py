@@ -17,6 +17,7 @@ from paperwasp.content.diversity import diversifier_of
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.match_context import QuerySetting, QueryTerms
 from paperwasp.content.match_phase import limiter_of
+from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import Hit, RankingOverride, SearchRequest, SearchResponse
 from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
@@ -295,7 +296,7 @@ def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator
     """The hits with their fields and features. A document that went meanwhile keeps its place, without fields."""
     gids = [view.gid(place.lid) for place in places]
     by_type = {id(place.ranked): place.ranked for place in places}
-    writers = {key: summary_writer(request, ranked.setting.space, _no_elements) for key, ranked in by_type.items()}
+    writers = {key: _writer(request, ranked, places) for key, ranked in by_type.items()}
     documents = _documents(view, gids, [writers[id(place.ranked)].needs_document for place in places])
     features = {key: _features(request, ranked, places) for key, ranked in by_type.items()}
     for place, gid, document in zip(places, gids, documents, strict=True):
@@ -317,6 +318,11 @@ def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator
         )
 
 
+def _writer(request: SearchRequest, ranked: RankedHits, places: Sequence[_Place]) -> SummaryWriter:
+    lids = (place.lid for place in places if place.ranked is ranked)
+    return summary_writer(request, ranked.setting.space, ElementsOfHits(ranked.setting.terms.root, lids))
+
+
 def _documents(view: View, gids: Sequence[bytes], needed: Sequence[bool]) -> list[StoredDocument | None]:
     """The documents that are needed, read together; None where one is not, or went meanwhile."""
     wanted = [gid for gid, is_needed in zip(gids, needed, strict=True) if is_needed]
@@ -328,10 +334,6 @@ def _fields(writer: SummaryWriter, view: View, document: StoredDocument | None, 
     if document is not None:
         return writer.write(view.fields_of(document), document.id, lid)
     return b"{}" if writer.needs_document else writer.write(b"{}", "", lid)
-
-
-def _no_elements(field: str, lid: int) -> Sequence[int]:
-    return ()
 
 
 def _attributes(request: SearchRequest, place: _Place) -> dict[str, object]:
