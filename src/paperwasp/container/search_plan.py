@@ -88,6 +88,7 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
     profile = parameters.rank_profile
     plan.is_repeatable = all(config.is_repeatable(schema, profile) for target in targets for schema in target.schemas)
     asked = _asked(plan, targets, parameters, now_ns, now_seconds)
+    asked["language"] = language_of(parameters, statement)
     plan.queries = tuple(_cluster_query(asked, target, number, plan) for number, target in enumerate(targets))
     return plan
 
@@ -98,7 +99,7 @@ def _asked(
     """What every cluster is asked: fields of SearchRequest. Where results are merged, each gives all that could be
     among the best."""
     merge = len(targets) > 1
-    shown, text, trace, now = parameters.presentation, parameters.text, parameters.trace, parameters.now
+    shown, trace, now = parameters.presentation, parameters.trace, parameters.now
     asked: dict[str, Any] = {
         "tree": plan.tree,
         "rank_profile": parameters.rank_profile,
@@ -111,7 +112,6 @@ def _asked(
         "bolding": shown.bolding,
         "list_features": parameters.list_features,
         "deadline_ns": now_ns + int(plan.timeout_ms * 1e6),
-        "language": language_of(text),
         "trace_level": trace.level,
         "explain_level": trace.explain_level,
         "soft_timeout": parameters.soft_timeout,

@@ -12,12 +12,13 @@ from paperwasp.container.search_config import Target
 from paperwasp.container.search_location import located
 from paperwasp.container.search_settings import SearchParameters, TextParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
-from paperwasp.query.items import Item, OrItem, WeakAndItem
+from paperwasp.linguistics import ENGLISH, detect
+from paperwasp.query.items import Item, OrItem, TermItem, WeakAndItem
 from paperwasp.yql import QueryType, UserText, YqlQuery, complete, parse_recall, parse_yql
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.select_json import parse_select
-from paperwasp.yql.user_text import UserQueryItem
+from paperwasp.yql.user_text import UserQueryItem, UserTextItem
 
 _LANGUAGES: Final = {
     "big5": "zh-hant", "euc-tw": "zh-hant", "gb2312": "zh-hans", "gbk": "zh-hans", "gb18030": "zh-hans",
@@ -29,9 +30,30 @@ _USER_QUERY: Final = UserQueryItem()
 """The tree of a request without YQL."""
 
 
-def language_of(text: TextParameters) -> str:
-    """The language of the query's text: said, of its locale, or guessed from its encoding; empty: not known."""
-    return text.language or text.locale or _LANGUAGES.get(text.encoding, "")
+def language_of(parameters: SearchParameters, statement: YqlQuery | None) -> str:
+    """The language of a query's text, as a tag: said, or of its locale or encoding; else that of the first text in it
+    that says one or that one is detected in; empty: English.
+
+    Vespa: https://docs.vespa.ai/en/linguistics/linguistics.html#query-language-detection
+    """
+    text = parameters.text
+    said = text.language or text.locale or _LANGUAGES.get(text.encoding, "")
+    if said or text.query:
+        return said or _foreign(text.query or "")
+    for item in statement.tree.walk() if statement is not None else ():
+        if isinstance(item, UserTextItem | TermItem) and item.annotations.language:
+            return item.annotations.language
+        if isinstance(item, UserTextItem):
+            written = item.text if item.parameter is None else parameters.given.get(item.parameter)
+            if written and (found := _foreign(written)):
+                return found
+    return ""
+
+
+def _foreign(text: str) -> str:
+    """The language of a text, if it is not English, which every text is taken for."""
+    found = detect(text)
+    return "" if found == ENGLISH else found
 
 
 def read_statement(parameters: SearchParameters) -> YqlQuery | None:

@@ -42,9 +42,9 @@ def query_terms(
 ) -> list[QueryToken]:
     """The tokens of a text of a query, one for each position, none left out.
 
-    `language`: a tag; unknown: English. Within a phrase every token has a single form. In a field of grams
-    (`profile.gram_size`) the tokens are grams: Vespa searches for all of them in any order, within a phrase for one
-    after the other.
+    `language`: a tag; empty: English. In a language that Vespa does not know, nothing is stemmed. Within a phrase every
+    token has a single form. In a field of grams (`profile.gram_size`) the tokens are grams: Vespa searches for all of
+    them in any order, within a phrase for one after the other.
     """
     if not implicit_transforms:
         return [QueryToken(((text, 1.0),))] if text else []
@@ -52,9 +52,9 @@ def query_terms(
         cased = profile.cased or not normalize_case
         profile = replace(profile, normalizing=profile.normalizing and accent_drop, cased=cased)
     words = profile.words(text)
-    if not (stem and profile.is_stemmed):
+    known = language_of(language) if language else ENGLISH
+    if not (stem and known and profile.is_stemmed):
         return [QueryToken(((word, 1.0),)) for word in words]
-    known = language_of(language) or ENGLISH
     tokens = []
     for word in words:
         found = profile.stem(word, known)
