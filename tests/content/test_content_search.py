@@ -193,6 +193,18 @@ def test_bm25_by_hand():
     assert [hit.relevance for hit in hits] == pytest.approx(sorted(score.values(), reverse=True), rel=1e-14)
 
 
+def test_bm25_by_what_the_query_says():
+    """The idf of a term in 3 of 100 documents, whatever is here; a significance in its place."""
+    with node_with(paper(1, body="cat dog cat"), paper(2, body="cat")) as node:
+        said = Annotations(document_frequency=(3, 100))
+        rare = ask(node, WordItem("body", "cat", annotations=said), "body").hits
+        weighed = ask(node, WordItem("body", "cat", annotations=Annotations(significance=0.5)), "body").hits
+        plain = ask(node, WordItem("body", "cat"), "body").hits
+    here = math.log(1 + 0.5 / 2.5)
+    for hits, idf in ((rare, math.log(1 + (100 - 3 + 0.5) / 3.5)), (weighed, 0.5)):
+        assert [h.relevance for h in hits] == pytest.approx([h.relevance / here * idf for h in plain], rel=1e-12)
+
+
 def test_documents_that_are_gone_count_no_more():
     """As above: replaced and removed documents must not raise the document frequency or N."""
     again = [paper(1, body="cat cat cat"), paper(3, body="cat"), Remove(DocumentId("n", "paper", "3"))]

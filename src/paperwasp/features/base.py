@@ -22,6 +22,7 @@ class RankTerm:
     `fields` are the fields it searches (several for a fieldset). A phrase is one term. `significance` is Vespa's term
     significance 0..1; `connectivity` is to the previous term (default 0.1). `weight` is the query's percentage.
     `explicit_significance`: the query itself gave the significance, which then also stands for the idf of bm25.
+    `document_frequency`: (documents with the term, documents), where the query itself says so.
     """
 
     fields: tuple[str, ...]
@@ -32,6 +33,7 @@ class RankTerm:
     label: str | None = None
     phrase_length: int = 1
     explicit_significance: bool = False
+    document_frequency: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,12 @@ def _listed(setup: RankSetup) -> Iterable[str]:
 
 
 def term_weight(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
-    """The idf of a term; the significance in its place where the query gives one."""
+    """The idf of a term, by what the query says of its frequency, if it does; or the significance that it gives."""
     if term.explicit_significance:
         return term.significance
+    if term.document_frequency is not None:
+        frequency, documents = term.document_frequency
+        return inverse_document_frequency(documents, frequency)
     documents = context.field_statistics(field).documents
     return inverse_document_frequency(documents, context.document_frequency(number, field))
 
