@@ -13,6 +13,7 @@ void bind_value_sets(nb::module_& m);
 void bind_text_scan(nb::module_& m);
 void bind_products(nb::module_& m);
 void bind_distances(nb::module_& m);
+void bind_places(nb::module_& m);
 void bind_gid_map(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
@@ -35,6 +36,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_text_scan(m);
     paperwasp::bind_products(m);
     paperwasp::bind_distances(m);
+    paperwasp::bind_places(m);
     paperwasp::bind_gid_map(m);
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);

@@ -1,0 +1,158 @@
+"""How far vectors are from each other: the distance metrics of tensor attributes.
+
+What the kernel computes orders vectors; of it a metric makes the distance and the closeness that people see.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#distance-metric
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.column import Bitmap, Lids, bitmap_of
+from paperwasp.attribute.imported import ImportedView
+from paperwasp.attribute.rows import LONGEST_ROW, Rows
+from paperwasp.attribute.tensor import NO_LABEL, TensorView
+from paperwasp.core import _core
+from paperwasp.core.attribute import ROW_LENGTH_BITS
+from paperwasp.core.distances import METRICS
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor, as_cells
+
+EARTH_RADIUS_KM: Final = 6371.0088
+"""The mean one."""
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceMetric:
+    """`kernel`: the name of what is computed. `norm` is the product of the query's vector with itself."""
+
+    kernel: str
+    distance: Callable[[Numbers, float], Numbers]
+    """What people see, of what is computed."""
+    limit: Callable[[float, float], float]
+    """The greatest that is computed where the distance is no more than a threshold."""
+    is_product: bool = False
+    """Whether the closeness is the dot product itself: the greater the better, and not from 0 to 1."""
+
+    def closeness(self, computed: Numbers, norm: float) -> Numbers:
+        """The raw score."""
+        distance = self.distance(computed, norm)
+        return -distance if self.is_product else 1.0 / (1.0 + distance)
+
+
+def _angle(computed: Numbers, _: float) -> Numbers:
+    return np.arccos(np.clip(1.0 - computed, -1.0, 1.0))
+
+
+def _angular_limit(threshold: float, _: float) -> float:
+    return 0.0 if threshold < 0 else 2.0 if threshold > math.pi else 1.0 - math.cos(threshold)
+
+
+def _cosine_distance(computed: Numbers, norm: float) -> Numbers:
+    return 1.0 - np.clip(-computed / norm, -1.0, 1.0)
+
+
+def _great_circle_km(computed: Numbers, _: float) -> Numbers:
+    return 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(computed, 0.0, 1.0)))
+
+
+def _haversine_limit(threshold_km: float, _: float) -> float:
+    return math.sin(min(max(threshold_km / (2 * EARTH_RADIUS_KM), 0.0), math.pi / 2)) ** 2
+
+
+_PRENORMALIZED: Final = DistanceMetric("product", _cosine_distance, lambda limit, norm: -(1.0 - limit) * norm)
+DISTANCE_METRICS: Final[Mapping[str, DistanceMetric]] = {
+    "euclidean": DistanceMetric("euclidean", lambda computed, _: np.sqrt(computed), lambda limit, _: limit * limit),
+    "angular": DistanceMetric("angular", _angle, _angular_limit),
+    "dotproduct": DistanceMetric("product", lambda computed, _: computed, lambda limit, _: limit, is_product=True),
+    "prenormalized-angular": _PRENORMALIZED,
+    "innerproduct": _PRENORMALIZED,
+    "hamming": DistanceMetric("hamming", lambda computed, _: computed, lambda limit, _: limit),
+    "geodegrees": DistanceMetric("geodegrees", _great_circle_km, _haversine_limit),
+}
+"""By the names of schemas."""
+
+
+class Distances:
+    """From the one vector of a query to those of a column: dense ones, or one for each label of a mapped dimension.
+
+    Errors: ValueError for tensors that cannot be compared so.
+    """
+
+    def __init__(self, column: TensorView | ImportedView, query: Tensor, metric: str) -> None:
+        tensors = column.parent if isinstance(column, ImportedView) else column
+        if not isinstance(tensors, TensorView):
+            raise ValueError("Attribute is not a tensor")
+        _check(tensors.type, query.type, metric)
+        self._imported = column if isinstance(column, ImportedView) else None
+        self._column = tensors
+        self._metric = DISTANCE_METRICS[metric or "euclidean"]
+        self._query = _as_kept(query, tensors.type.cell_type)
+        self._norm = float(np.square(self._query.astype(np.float64)).sum()) or 1.0
+
+    def computed(self, lids: Lids) -> tuple[Numbers, NDArray[np.uint32]]:
+        """What orders documents, the nearest first (infinite where there is no vector), and which vector it is."""
+        rows = self._rows(lids)
+        distances, vectors = np.empty(len(rows)), np.empty(len(rows), np.uint32)
+        cells = self._column.cells.reshape(len(self._column.cells), -1)
+        _core.least_distances(METRICS.index(self._metric.kernel), self._query, cells, rows, distances, vectors)
+        return distances, vectors
+
+    def distance(self, computed: Numbers) -> Numbers:
+        """As people see it: an angle in radians, kilometres, bits, …"""
+        return self._metric.distance(computed, self._norm)
+
+    def closeness(self, computed: Numbers) -> Numbers:
+        """The raw score: 1 / (1 + distance), or the dot product."""
+        return self._metric.closeness(computed, self._norm)
+
+    def limit(self, threshold: float) -> float:
+        """The greatest `computed` of what is within a distance."""
+        return self._metric.limit(threshold, self._norm)
+
+    def documents(self, limit: int) -> Bitmap:
+        """The documents with lids below `limit` that have a vector."""
+        rows = self._rows(np.arange(limit, dtype=np.uint32))
+        return bitmap_of(np.flatnonzero(rows & np.uint64(LONGEST_ROW)), limit)
+
+    def _rows(self, lids: Lids) -> Rows:
+        """Where the vectors of documents stand; a tensor without subspaces has none."""
+        rows: Rows
+        if self._imported is None:
+            rows = self._column.rows[lids]
+        else:
+            parents, is_there = self._imported.parents(lids)
+            rows = np.zeros(len(lids), np.uint64)
+            rows[is_there] = self._column.rows[parents[is_there]]
+        if self._column.type.mapped and len(self._column.labels):
+            starts = np.minimum(rows >> np.uint64(ROW_LENGTH_BITS), np.uint64(len(self._column.labels) - 1))
+            rows = np.where(self._column.labels[starts, 0] == NO_LABEL, np.uint64(0), rows)
+        return rows
+
+
+def _check(column: TensorType, query: TensorType, metric: str) -> None:
+    if len(column.indexed) != 1 or len(column.mapped) > 1:
+        raise ValueError(f"Attribute tensor type ({column}) is not supported")
+    if query.mapped or query.is_number:
+        raise ValueError(f"Query tensor type ({query}) is not a dense tensor")
+    if column.indexed != query.indexed:
+        raise ValueError(f"Attribute tensor type ({column}) and query tensor type ({query}) are not compatible")
+    if metric == "geodegrees" and column.indexed[0].size != 2:
+        raise ValueError(f"Attribute tensor type ({column}) has no latitude and longitude")
+
+
+def _as_kept(query: Tensor, cell_type: str) -> NDArray[Any]:
+    """The query's cells as the column's: what an int8 cannot hold becomes the nearest that it can."""
+    cells = query.cells.reshape(-1).astype(np.float64)
+    if cell_type == "int8":
+        cells = np.clip(np.nan_to_num(np.trunc(cells)), -128, 127)
+    return np.ascontiguousarray(as_cells(cells, cell_type))

@@ -1,0 +1,18 @@
+"""The plain twin of places.cpp: its oracle and its documentation."""
+
+from __future__ import annotations
+
+ANYWHERE = 2**64 - 1
+"""The square of a radius that leaves out nothing."""
+
+
+def has_place(
+    x: int, y: int, box: tuple[int, int, int, int], center: tuple[int, int], aspect: int, square: int
+) -> bool:
+    """Whether a position is in the box (west, south, east, north) and in the circle."""
+    west, south, east, north = box
+    across, up = abs(x - center[0]), abs(y - center[1])
+    if aspect:
+        across = across * aspect >> 32
+    within = square == ANYWHERE or across * across + up * up <= square
+    return west <= x <= east and south <= y <= north and within
