@@ -45,7 +45,9 @@ std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const
     std::vector<uint16_t> lengths(documents);
     std::vector<uint32_t> owners(n);
     for (uint32_t d = 0; d < documents; ++d) {
-        lengths[d] = static_cast<uint16_t>(std::min<uint64_t>(offsets[d + 1] - offsets[d], 65535));
+        uint64_t length = 0;  // positions: a word and its stem may be at one
+        for (uint64_t i = offsets[d]; i < offsets[d + 1]; ++i) length += i == offsets[d] || positions[i] != positions[i - 1];
+        lengths[d] = static_cast<uint16_t>(std::min<uint64_t>(length, 65535));
         std::fill(owners.begin() + static_cast<int64_t>(offsets[d]), owners.begin() + static_cast<int64_t>(offsets[d + 1]), d);
     }
     std::vector<Occurrence> tokens(n);

@@ -254,15 +254,15 @@ class TextIndex:
 
     def load(self, state: IndexState) -> None:
         """Restores a flushed state; raises Corruption that names the file where one is damaged."""
-        described = enumerate(state["fields"])
-        fields = ((number, _read_field(field)) for number, field in described if field is not None)
-        self._fields = {field.key: (number, field) for number, field in fields}
-        self._numbers = len(state["fields"])
         path = files.check_file(self._directory, state["lexicon"])
         try:
             files.restore_lexicon(self._lexicon, path.read_bytes())
         except ValueError as error:
             raise Corruption(f"{path}: {error}") from error
+        described = enumerate(state["fields"])
+        fields = ((number, _read_field(field)) for number, field in described if field is not None)
+        self._fields = {field.key: (number, field) for number, field in fields}
+        self._numbers = len(state["fields"])
         self._parts = tuple(files.open_part(self._directory, described) for described in state["parts"])
         self._totals = {number: files.total_tokens(self._parts, number) for number, _ in self._fields.values()}
         self._saved_states = [state]
