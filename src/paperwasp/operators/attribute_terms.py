@@ -19,8 +19,10 @@ from paperwasp.schema.model import Field
 def word_match(space: SearchSpace, field: Field, column: ColumnView, word: str) -> AttributeMatch:
     """A word: a string, or in a column of numbers what it says there, a number or a range."""
     term = None if column.is_string else number_term(word)
-    if term is None or term.low == term.high:
+    if term is None:
         return AttributeMatch(space, field.name, column, column.any_of(word))
+    if term == NumberTerm(term.low, term.low) and term.low is not None:
+        return AttributeMatch(space, field.name, column, column.any_of(term.low))
     return range_match(space, field, column, term)
 
 
