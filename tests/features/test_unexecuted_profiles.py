@@ -175,7 +175,6 @@ def test_the_global_phase_is_checked_and_not_executed() -> None:
 @pytest.mark.parametrize(
     ("setting", "name"),
     [
-        ("second-phase { expression: 1 }\n diversity { attribute: year\n min-groups: 3 }", "diversity"),
         ("mutate { on-match { seen += 1 } }", "mutate"),
         ("significance { use-model: true }", "significance: use-model"),
     ],

@@ -38,12 +38,15 @@ class Diversifier:
         return order_keys(self.view, lids, _AS_IT_IS)
 
     def chosen(self, lids: Lids, most: int, cutoff_groups: int) -> NDArray[np.bool_]:
-        """Which of these lids, best first, are among the at most `most` that are chosen.
+        """Which of these lids, best first, are among the at most `most` that are chosen."""
+        return self.chosen_of(self.groups_of(lids), most, cutoff_groups)
+
+    def chosen_of(self, groups: NDArray[np.int64], most: int, cutoff_groups: int) -> NDArray[np.bool_]:
+        """Which places are chosen, by the group of what stands there.
 
         No group has more than `most / min_groups` of them. Once `cutoff_groups` groups are seen, groups are no longer
         told apart: what comes then is chosen, where the cutoff is strict only if its group has not been seen.
         """
-        groups = self.groups_of(lids)
         most_of_group = max(1, most // max(1, self.min_groups))
         _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
         chosen = _occurrence(numbers) < most_of_group

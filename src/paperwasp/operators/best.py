@@ -94,6 +94,10 @@ class BestOperator(TermOperator):
                 match.select(within)
         return super().bitmap(within)
 
+    @property
+    def targets_hits(self) -> bool:
+        return True
+
 
 def _first(lids: Lids, values: NDArray[np.float64], count: int) -> tuple[Lids, NDArray[np.float64]]:
     """The `count` with the greatest values, rising lids; `lids` rise."""

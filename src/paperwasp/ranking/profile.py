@@ -88,8 +88,6 @@ class ProfileSource(Protocol):
     @property
     def strict(self) -> bool | None: ...
     @property
-    def diversity(self) -> object: ...
-    @property
     def mutations(self) -> object: ...
     @property
     def use_significance_model(self) -> object: ...
@@ -222,7 +220,6 @@ class _ProfileCompiler:
         profile = self.profile
         settings = {
             "global-phase": profile.global_phase,
-            "diversity": profile.diversity,
             "mutate": profile.mutations,
             "significance: use-model": profile.use_significance_model,
         }

@@ -70,7 +70,7 @@ def is_indexed_now(field: Field) -> bool:
     """Whether the field has an index that is made and searched."""
     if field.index is None or not is_filled_now(field) or field.match not in _MATCHES:
         return False
-    return _indexed_element(field.type) == STRING
+    return _indexed_element(field.type) in (STRING, URI)
 
 
 def _indexed_element(type_: DataType) -> DataType | None:
@@ -93,7 +93,11 @@ def is_attribute_now(field: Field) -> bool:
 def is_matched_now(field: Field) -> bool:
     """Whether terms and ranges are matched against the field's column. Other columns are kept, changed and shown."""
     element = field.type.element if isinstance(field.type, ArrayType) else field.type
-    return is_attribute_now(field) and element not in (POSITION, PREDICATE, RAW) and not isinstance(element, TensorFieldType)
+    return (
+        is_attribute_now(field)
+        and element not in (POSITION, PREDICATE, RAW)
+        and not isinstance(element, TensorFieldType)
+    )
 
 
 _ROW_ELEMENTS: Final = frozenset({*PRIMITIVES.values(), FLOAT16, URI})
@@ -193,7 +197,6 @@ def _has_part_of_parts(field: Field) -> bool:
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
     ("match: exact-terminator", _is_set("exact_terminator")),
-    ("sorting", lambda field: bool(field.attribute and field.attribute.sorting)),
     ("rank: literal", lambda field: field.rank_literal),
     ("rank-type", lambda field: field.rank_type not in ("", "about")),
     ("query-command: phrase-segmenting", lambda field: _PHRASE_SEGMENTING in field.query_commands),
@@ -266,9 +269,6 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
     """
     parents = [schema.rank_profiles[name] for name in profile.inherits if name in schema.rank_profiles]
     said = f"rank-profile {profile.name}"
-    degrading = profile.match_phase
-    if degrading is not None and all(parent.match_phase != degrading for parent in parents):
-        yield _later("match-phase", degrading.position)
     for keyword, value in profile.tuning.items():
         if not any(parent.tuning.get(keyword) == value for parent in parents):
             if why := _TUNING_NO_EFFECT.get(keyword):
