@@ -113,7 +113,8 @@ def great_circle_km(positions: NDArray[np.int32], center: tuple[int, int]) -> ND
     x, y = math.radians(center[0] / MILLIONTHS), math.radians(center[1] / MILLIONTHS)
     up, along = np.sin((latitude - y) / 2), np.sin((longitude - x) / 2)
     haversine = up * up + np.cos(latitude) * math.cos(y) * along * along
-    return 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(haversine, 0.0, 1.0)))
+    kilometres: NDArray[np.float64] = 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(haversine, 0.0, 1.0)))
+    return kilometres
 
 
 def numbers_of(view: PositionView, lids: Lids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

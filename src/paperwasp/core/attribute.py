@@ -1,4 +1,4 @@
-"""The plain NumPy twins of attribute.cpp and value_sets.cpp: their oracle and their documentation. Same arguments, same results."""
+"""The plain NumPy twins of attribute.cpp and value_sets.cpp: oracle and documentation. Same arguments, same results."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def products(
     lids: NDArray[np.uint32],
     sums: NDArray[np.float64],
 ) -> None:
-    """For each document the sum of token weight × element weight over its elements that are keys."""
+    """For each document the sum of products of token weight and element weight, over its elements that are keys."""
     by_key = dict(zip(keys.tolist(), token_weights.tolist(), strict=True))
     for place, lid in enumerate(lids.tolist()):
         row = int(rows[lid]) if len(rows) else lid << ROW_LENGTH_BITS | 1
