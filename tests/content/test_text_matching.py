@@ -29,7 +29,7 @@ from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators import TermOperator, plan
 from paperwasp.query import AndItem, Annotations, Item, NotItem, OrItem, PhraseItem, PrefixItem, TrueItem, WordItem
-from paperwasp.query.items import EquivItem, NearItem, RegexItem, SameElementItem, WordAlternativesItem
+from paperwasp.query.items import EquivItem, NearItem, RegexItem, SameElementItem, UriItem, WordAlternativesItem
 from paperwasp.schema import parse_schemas
 
 SCHEMA = """
@@ -50,6 +50,8 @@ schema song {
         gram-size: 2 } }
     field kind type string { indexing: attribute
       attribute: fast-search }
+    field link type uri { indexing: index }
+    field links type array<uri> { indexing: index }
     field known type string { indexing: index | attribute }
   }
   fieldset default { fields: title, verses }
@@ -272,6 +274,43 @@ def test_without_position_data():
         assert term.matches[0].occurrences(lids).tolist() == [1, 1, 1, 0]
         assert rows(term.matches[0].positions(lids)) == [[], [], [], []]
         assert names(node, WordItem("title", "a", annotations=notes)) == "abc"
+
+
+LINKS = (
+    song("a", link="http://www.vespa.ai:8080/docs/near.html?lang=en#top", links=["http://a.b/c", "http://b.a/c"]),
+    song("b", link="https://vespa.ai/near", links=["http://c.a/b?a"]),
+    song("c", link="http://vespa.ai.example.org/docs"),
+)
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (UriItem("link", "vespa.ai/near"), "b"),
+        (UriItem("link", "https"), "b"),
+        (UriItem("link", "vespa.ai"), "abc"),
+        (UriItem("link.hostname", "vespa.ai"), "abc"),
+        (UriItem("link.hostname", "vespa.ai", end_anchor=True), "ab"),
+        (UriItem("link.host", "vespa.ai", start_anchor=True), "bc"),
+        (UriItem("link.hostname", "vespa.ai", start_anchor=True, end_anchor=True), "b"),
+        (UriItem("link.path", "docs"), "ac"),
+        (UriItem("link.path", "vespa"), ""),
+        (UriItem("link.query", "lang=en"), "a"),
+        (UriItem("link.fragment", "TOP"), "a"),
+        (UriItem("link.port", "8080"), "a"),
+        (WordItem("link.scheme", "http"), "ac"),
+        (WordItem("link", "near"), "ab"),
+        (UriItem("links.hostname", "a", end_anchor=True), "ab"),
+        (UriItem("links.hostname", "a", start_anchor=True), "a"),
+        (UriItem("links", "a/c"), "a"),
+        (UriItem("links.hostname", "a.b.b.a"), ""),
+        (UriItem("kind", "a"), ""),
+    ],
+    ids=str,
+)
+def test_parts_of_uris(tree, expected):
+    with node_with(*LINKS) as node:
+        assert names(node, tree) == expected
 
 
 # ------------------------------------------------------------------------------------------------ random queries

@@ -9,7 +9,7 @@ What a change does to documents that are there: `content.relayout`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -20,6 +20,7 @@ import orjson
 from paperwasp.attribute import LONGEST_ROW, Column, create_column
 from paperwasp.content.parts import part_reader
 from paperwasp.document.operations import Value
+from paperwasp.document.parts import is_uri
 from paperwasp.document.types import (
     RAW,
     ArrayType,
@@ -33,7 +34,7 @@ from paperwasp.document.types import (
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
-from paperwasp.linguistics import TextProfile
+from paperwasp.linguistics import TextProfile, uri
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
 from paperwasp.schema.text_profiles import text_profile
@@ -65,8 +66,15 @@ class FieldLayout:
     is_derived: bool = False
     """Whether indexing makes it of fields of the document: it is stored with them, and shown where it is asked for."""
 
-    def indexed_field(self, document_type: str) -> IndexedField:
-        return IndexedField(document_type, self.name, self.text or TextProfile())
+    def indexed_fields(self, document_type: str) -> Iterator[IndexedField]:
+        """What the index has of it: one field; of URIs, one for all of them and one for each part."""
+        profile = self.text or TextProfile()
+        if not is_uri(self.type):
+            yield IndexedField(document_type, self.name, profile)
+            return
+        yield IndexedField(document_type, self.name, profile, uri.ALL)
+        for part in uri.PARTS:
+            yield IndexedField(document_type, f"{self.name}.{part}", profile, part)
 
     def create_column(self) -> Column:
         settings = self.column or ColumnSettings()

@@ -47,7 +47,9 @@ def change_layout(state: NodeState, layout: Layout) -> None:
     codecs = {name: DocumentCodec(kind) for name, kind in layout.types.items()}
     for name, kind in layout.types.items():
         _change_type(state, _before(state, kind), kind, codecs[name])
-    indexed = [field.indexed_field(kind.name) for kind in layout.types.values() for field in kind.indexed]
+    indexed = [
+        found for kind in layout.types.values() for field in kind.indexed for found in field.indexed_fields(kind.name)
+    ]
     state.index.configure(indexed, anew)
     state.codecs = codecs
     state.layout = layout

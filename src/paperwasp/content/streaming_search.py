@@ -162,7 +162,7 @@ class _Gathered:
 
 def _index_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> Any:
     index = TextIndex(_NO_INDEX_DIRECTORY)
-    index.configure(field.indexed_field(kind.name) for field in kind.indexed)
+    index.configure(found for field in kind.indexed for found in field.indexed_fields(kind.name))
     if values:
         index.add_batch(0, kind.name, values)
     return index.snapshot()

@@ -5,7 +5,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#struct-field
 
 from __future__ import annotations
 
-from paperwasp.document.types import ArrayType, DataType, MapType, StructType, unrolled
+from paperwasp.document.types import URI, ArrayType, DataType, MapType, StructType, WeightedSetType, unrolled
 
 
 def part_of(type_: DataType, path: str) -> DataType | None:
@@ -25,6 +25,12 @@ def part_of(type_: DataType, path: str) -> DataType | None:
             return None
         type_ = found
     return type_
+
+
+def is_uri(type_: DataType) -> bool:
+    """Whether the values are URIs: one, an array of them, or the keys of a weighted set."""
+    element = type_.element if isinstance(type_, ArrayType) else type_
+    return (element.key if isinstance(element, WeightedSetType) else element) == URI
 
 
 def part_of_element(type_: DataType, path: str) -> DataType | None:

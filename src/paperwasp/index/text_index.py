@@ -38,6 +38,7 @@ from paperwasp.index.snapshot import FieldKey, IndexSnapshot
 from paperwasp.index.tokenizing import tokenize
 from paperwasp.index.tokens import Text, Texts, Tokens
 from paperwasp.linguistics import TextProfile
+from paperwasp.linguistics.uri import uri_parts
 
 INLINE_MERGE_TOKENS = 1_000_000
 """Merges of more tokens than this are left to the background."""
@@ -58,6 +59,13 @@ class IndexedField:
     document_type: str
     name: str
     profile: TextProfile = DEFAULT_PROFILE
+    uri: str = ""
+    """The part of the URIs in the field that is its text (`linguistics.uri`); empty: its values are no URIs."""
+
+    @property
+    def source(self) -> str:
+        """The field of the document."""
+        return self.name.removesuffix(f".{self.uri}")
 
     @property
     def key(self) -> FieldKey:
@@ -118,11 +126,12 @@ class TextIndex:
         """
         fields: list[Tokens | None] = [None] * self._numbers
         count = 0
-        for (kind, name), (number, indexed) in self._fields.items():
-            if kind == document_type:
-                said = [of_fields.get(name, "") for of_fields in languages] if languages is not None else None
-                values = [document.get(name) for document in documents]
-                fields[number] = tokens = self._tokens(indexed.profile, number, values, said)
+        for number, indexed in self._fields.values():
+            if indexed.document_type == document_type:
+                source = indexed.source
+                said = [of_fields.get(source, "") for of_fields in languages] if languages is not None else None
+                values = [document.get(source) for document in documents]
+                fields[number] = tokens = self._tokens(indexed, number, values, said)
                 count += len(tokens.terms) if tokens is not None else 0
         part = Part(first_lid, len(documents), tuple(fields), count)
         if count >= LEAST_INVERTED_TOKENS:
@@ -132,12 +141,13 @@ class TextIndex:
         self._merge_small()
 
     def _tokens(
-        self, profile: TextProfile, number: int, values: Sequence[Text | None], languages: Sequence[str] | None
+        self, indexed: IndexedField, number: int, values: Sequence[Text | None], languages: Sequence[str] | None
     ) -> Tokens | None:
         found = Texts(values)
+        texts = [uri_parts(text)[indexed.uri] for text in found.texts] if indexed.uri else found.texts
         said = [languages[owner] for owner in found.owners] if languages is not None else None
         terms, positions, offsets, ends = tokenize(
-            self._lexicon, profile, found.texts, found.owners, len(values), said
+            self._lexicon, indexed.profile, texts, found.owners, len(values), said
         )
         if len(terms) == 0:
             return None
@@ -295,9 +305,11 @@ def _describe_field(indexed: IndexedField) -> dict[str, Any]:
         "document_type": indexed.document_type,
         "name": indexed.name,
         **asdict(indexed.profile),
+        **({"uri": indexed.uri} if indexed.uri else {}),
     }
 
 
 def _read_field(described: Mapping[str, Any]) -> IndexedField:
     settings = {key: described[key] for key in TextProfile.__dataclass_fields__}
-    return IndexedField(described["document_type"], described["name"], TextProfile(**settings))
+    profile = TextProfile(**settings)
+    return IndexedField(described["document_type"], described["name"], profile, described.get("uri", ""))

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from paperwasp.document.parts import part_of, part_of_element
+from paperwasp.document.parts import is_uri, part_of, part_of_element
 from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
 from paperwasp.errors import Position
+from paperwasp.linguistics import uri
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.tensor.types import TensorType
 
@@ -448,6 +449,8 @@ class Schema:
             if each.index is not None or each.attribute is not None or each.is_outer:
                 yield each.name
                 yield from each.aliases
+            if each.index is not None and is_uri(each.type):
+                yield from (f"{each.name}.{path}" for path in (*uri.PARTS, uri.HOST))
             parts = (self.field_named(f"{each.name}.{path}") for path in each.sub_fields)
             yield from (part.name for part in parts if part is not None and part.attribute is not None)
         yield from self.fieldsets
@@ -458,6 +461,9 @@ class Schema:
 
 def _part(field: Field, path: str) -> Field | None:
     """The part of a field at a path below it."""
+    if field.index is not None and is_uri(field.type) and path in (*uri.PARTS, uri.HOST):
+        part = "hostname" if path == uri.HOST else path
+        return replace(field, name=f"{field.name}.{part}", attribute=None, outer=field.name)
     type_ = part_of(field.type, path)
     if type_ is None:
         return None

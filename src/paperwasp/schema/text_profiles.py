@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paperwasp.document.parts import is_uri
 from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.schema.model import Field
 
@@ -9,6 +10,8 @@ from paperwasp.schema.model import Field
 def text_profile(field: Field) -> TextProfile:
     """The profile of an indexed field."""
     assert field.index is not None
+    if is_uri(field.type):
+        return profile_of("none", False, None)
     match = field.match_settings
     return profile_of(
         field.index.stemming,
