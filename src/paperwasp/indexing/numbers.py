@@ -53,27 +53,32 @@ _LONGEST_HEX: Final = 1000
 
 @compiles("arithmetic")
 def _arithmetic(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    first, *others = expression.operands
-    compiled = scope.compile(first, type_)
-    for sign, operand in zip(expression.arguments, others, strict=True):
-        compiled = _calculated(expression, sign, compiled, scope.compile(operand, type_), scope)
-    return compiled
+    """From left to right; without one of the numbers there is none."""
+    first, *others = (scope.compile(operand, type_) for operand in expression.operands)
+    found = _number(expression, first.type, scope)
+    rest: list[tuple[Compiled, Callable[[Number, Number], Number]]] = []
+    for sign, other in zip(expression.arguments, others, strict=True):
+        found = _result(found, _number(expression, other.type, scope, f"[{found}] {sign} "))
+        rest.append((other, _calculation(sign, found)))
+
+    def run_all(value: Value, run: Run) -> Value:
+        total = first.after(value, run)
+        for other, calculate in rest:
+            operand = other.after(value, run)
+            if total is None or operand is None:
+                return None
+            total = calculate(total, operand)
+        return total
+
+    return Compiled(run_all, found, all(each.needs_input for each in (first, *others)))
 
 
-def _calculated(expression: Expression, sign: str, left: Compiled, right: Compiled, scope: Scope) -> Compiled:
-    if left.type is None or right.type is None:
+def _number(expression: Expression, type_: DataType | None, scope: Scope, before: str = "") -> DataType:
+    if type_ is None:
         scope.fail(expression, "Attempting to perform arithmetic on a null value")
-    if not (is_number(left.type) and is_number(right.type)):
-        scope.fail(expression, f"Attempting to perform unsupported arithmetic: [{left.type}] {sign} [{right.type}]")
-    type_ = _result(left.type, right.type)
-    calculate = _calculation(sign, type_)
-
-    def run_both(value: Value, run: Run) -> Value:
-        a = left.after(value, run)
-        b = right.after(value, run)
-        return None if a is None or b is None else calculate(a, b)
-
-    return Compiled(run_both, type_, left.needs_input and right.needs_input)
+    if not is_number(type_):
+        scope.fail(expression, f"Attempting to perform unsupported arithmetic: {before}[{type_}]")
+    return type_
 
 
 def _result(left: DataType, right: DataType) -> NumericType:

@@ -1,0 +1,125 @@
+"""What scripts call: components by their protocols, the hash, and what is told where one is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from indexing_scripts import ID, NOW, deployment, schema_of
+
+from paperwasp.document.types import DataType
+from paperwasp.errors import InvalidInput, LanguageError
+from paperwasp.indexing import check_scripts, compiler, processor_of
+from paperwasp.indexing.components import BUILT_IN, Components, Context
+from paperwasp.indexing.siphash import siphash
+from paperwasp.schema.model import Schema
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
+
+
+class Lengths:
+    """Embeds a text as its length and that of the first argument."""
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
+        if "" in texts:
+            raise ValueError("nothing to embed")
+        second = len(context.arguments[0]) if context.arguments else 0
+        cells = [np.array([[len(text), second]], np.float32) for text in texts]
+        return [Tensor(type, ((),), cell) for cell in cells]
+
+
+class Echo:
+    """Generates what it is told."""
+
+    def generate(self, prompt: str, type: DataType, context: Context) -> Any:
+        return f"{prompt} for {context.destination}"
+
+
+COMPONENTS = Components({"mine": Lengths()}, BUILT_IN.chunkers, {"echo": Echo()})
+VECTOR, VECTORS = "tensor<float>(x[2])", "tensor<float>(p{},x[2])"
+
+
+@pytest.fixture(autouse=True)
+def executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if components were executed already (`schema.pending`)."""
+    monkeypatch.setattr(compiler, "is_filled_now", lambda field: True)
+
+
+def made(schema: Schema, **fields: Any) -> Any:
+    processor = processor_of(schema, COMPONENTS, NOW)
+    assert processor is not None
+    return processor.derived(ID, fields).get("out")
+
+
+@pytest.mark.parametrize(
+    ("script", "cells"),
+    [("embed mine", [[4, 0]]), ("embed", [[4, 0]]), ("embed mine query", [[4, 5]]), ("embed mine 'a b'", [[4, 3]])],
+)
+def test_embed(script: str, cells: list[list[int]]) -> None:
+    schema = schema_of(VECTOR, f"input a | {script} | attribute")
+    assert not list(check_scripts(schema, COMPONENTS))
+    assert made(schema, a="text").cells.tolist() == cells
+    assert made(schema) is None
+
+
+def test_embed_each_text_of_an_array() -> None:
+    found = made(schema_of(VECTORS, "input texts | embed mine | attribute"), texts=["a", "bb"])
+    assert (found.labels, found.cells.tolist()) == ((("0",), ("1",)), [[1, 0], [2, 0]])
+
+
+def test_chunk_then_embed() -> None:
+    found = made(schema_of(VECTORS, "input a | chunk sentence | embed mine | attribute"), a="One. Two!")
+    assert found.cells.tolist() == [[4, 0], [5, 0]]
+
+
+def test_generate() -> None:
+    assert made(schema_of("string", "input a | generate echo | summary"), a="x") == "x for out"
+
+
+def test_what_a_component_refuses_is_told() -> None:
+    with pytest.raises(InvalidInput, match="Could not index field 'out': nothing to embed"):
+        made(schema_of(VECTOR, "input a | embed mine | attribute"), a="")
+
+
+@pytest.mark.parametrize(
+    ("type_", "script", "message"),
+    [
+        (
+            VECTOR,
+            "input a | embed e5",
+            "For expression 'embed e5': Can't find embedder 'e5': no embedders are configured",
+        ),
+        (VECTOR, "input a | embed", "For expression 'embed': Can't find embedder any: no embedders are configured"),
+        ("string", "input a | generate g", "For expression 'generate g': Can't find generator 'g': no generators are"),
+    ],
+)
+def test_a_component_that_is_not_there_is_told_at_the_deployment(type_: str, script: str, message: str) -> None:
+    assert deployment(type_, f"{script} | attribute").removeprefix("! ").startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("type_", "script", "message"),
+    [
+        (VECTOR, "input a | embed other", "Can't find embedder 'other'. Valid embedders are 'mine'"),
+        ("string", "input a | embed mine", "embed makes a tensor, but type string is needed"),
+        (VECTOR, "input n | embed mine", "Expected string or array of string input, got int"),
+        (VECTOR, "input texts | embed mine", "to embed an array, the tensor needs a mapped dimension"),
+    ],
+)
+def test_what_does_not_fit_is_told_at_the_deployment(type_: str, script: str, message: str) -> None:
+    (finding,) = check_scripts(schema_of(type_, f"{script} | attribute"), COMPONENTS)
+    assert message in finding.message and finding.level == "ERROR"
+    assert not isinstance(finding, LanguageError)
+
+
+def test_siphash() -> None:
+    """The vectors of the reference implementation: the bytes 0, 1, … and so many of them."""
+    expected = {0: 0x726FDB47DD0E0E31, 1: 0x74F839C593DC67FD, 7: 0xAB0200F58B01D137, 8: 0x93F5F5799A932462}
+    expected[15] = 0xA129CA6149BE45E5
+    assert {length: siphash(bytes(range(length))) for length in expected} == expected
