@@ -226,7 +226,7 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
     (
         "index: prefix",
         lambda field: (field.index or IndexSettings()).prefix,
-        "an index can always be searched by prefix, where the query asks for it",
+        "prefixes are looked for in attributes only, as in Vespa",
     ),
     (
         "query-command",
@@ -288,13 +288,18 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
 def _field_rank(
     said: str, name: str, rank: FieldRank, profile: RankProfile, parents: list[RankProfile]
 ) -> Iterator[Finding]:
-    for setting in ("filter_threshold", "element_gap", "rank_type"):
+    for setting, what in _RANK_LATER.items():
         value = getattr(rank, setting)
         known = [getattr(parent.field_ranks.get(name), setting, None) for parent in parents]
         if value not in (None, "", "about") and value not in known:
-            yield _later(f"{said}: {setting.replace('_', '-')} of field {name}", profile.position)
+            yield _later(f"{said}: {what} of field {name}", profile.position)
 
 
+_RANK_LATER: Final[Mapping[str, str]] = {
+    "filter_threshold": "filter-threshold",
+    "element_gap": "element-gap beyond near and onear",
+    "rank_type": "rank-type",
+}
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
 _TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("num-threads-per-search", "min-hits-per-thread", "num-search-partitions"), _EXECUTION),
