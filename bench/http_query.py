@@ -77,7 +77,7 @@ def requests(field: str, profile: str) -> Iterator[str]:
     while True:
         a, b = choice.sample(choice.choice(pairs), 2)
         yql = f'select * from article where {field} contains "{a}" or {field} contains "{b}"'
-        yield "/search/?" + urllib.parse.urlencode({"yql": yql, "ranking": profile})
+        yield "/search/?" + urllib.parse.urlencode({"yql": yql, "ranking": profile, "nocache": "true"})
 
 
 class Connection:

@@ -15,10 +15,11 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.http.messages import Response
 
-Key = tuple[object, ...]
+Key = tuple[str, frozenset[tuple[str, str]]]
 ENTRY_BYTES: Final = 600
 """About what keeping an answer takes beside its body and the texts of the request."""
-_NOT_OF_THE_KEY: Final = frozenset(("nocache", "nocachewrite"))
+_CACHING: Final = "nocache"
+_NOT_OF_THE_KEY: Final = (_CACHING, "nocachewrite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,11 @@ class SearchCache:
 def key_of(pairs: Iterable[tuple[str, str]], format_: str) -> Key:
     """What makes requests the same: the last value of each parameter, and the format of the answer."""
     named = dict(pairs)
-    kept = sorted(item for item in named.items() if item[0].lower() not in _NOT_OF_THE_KEY)
-    return (format_, *(part for item in kept for part in item))
+    for name in [name for name in named if name[:7].lower() == _CACHING]:
+        if name.lower() in _NOT_OF_THE_KEY:
+            del named[name]
+    return format_, frozenset(named.items())
 
 
 def _size_of(key: Key) -> int:
-    return sum(len(part) for part in key if isinstance(part, str))
+    return sum(len(name) + len(value) for name, value in key[1])

@@ -72,6 +72,8 @@ def _key_of(order_by: Sequence[SortKey], clusters: Sequence[str]) -> Callable[[E
 
 
 def _coverage(found: Sequence[tuple[str, SearchResponse]]) -> Coverage:
+    if len(found) == 1 and not found[0][1].degraded:
+        return Coverage(found[0][1].documents, 100, 1, 1)
     answers = [answer for _, answer in found]
     documents = sum(answer.documents for answer in answers)
     searched = sum(answer.covered_documents for answer in answers)
