@@ -61,13 +61,12 @@ def stemmer_of(language: Language) -> str:
 
 
 def stem_words(stemmer: str, words: list[str]) -> list[str]:
-    """The stems of words, one each."""
+    """The stems of words, one each; of a word of which nothing would be left, itself."""
     if stemmer == NO_STEMMER:
         return words
     if stemmer == KROVETZ:
         return [_krovetz(word) if _is_plain(word) else word for word in words]
-    stems: list[str] = _snowball_of(stemmer).stemWords(words)
-    return stems
+    return [stem or word for stem, word in zip(_snowball_of(stemmer).stemWords(words), words, strict=True)]
 
 
 @lru_cache(maxsize=65536)
