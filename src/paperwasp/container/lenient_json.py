@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-_STRING: Final = re.compile(rb"""'((?:[^'\\]|\\.)*)'|"(?:[^"\\]|\\.)*"|[^'"]+""", re.DOTALL)
+_STRING: Final = re.compile(rb"""'((?:[^'\\]++|\\.)*+)'|"(?:[^"\\]++|\\.)*+"|[^'"]++""", re.DOTALL)
 _ESCAPES: Final = re.compile(rb"""\\(.)|(")""", re.DOTALL)
 
 

@@ -1,0 +1,99 @@
+"""Queries over several real clusters: merged by sort keys and by relevance, collapsed, sorted; beside Python.
+
+Authority: https://docs.vespa.ai/en/querying/federation.html, result-diversity.html, sorting-language.html.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from search_nodes import Running, put, running
+
+YEARS = {
+    **{("music", number): number % 4 for number in range(12)},
+    **{("book", number): (number * 7) % 5 for number in range(10)},
+    **{("thing", number): (number * 3) % 6 for number in range(8)},
+}
+"""(document type, name) → year; the price is the name, so that every document has another."""
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running() as started:
+        for (kind, number), year in YEARS.items():
+            started.apply(put(number, kind, title="a", year=year, price=float(number), name=f"{kind}{number}"))
+        started.apply(put("unset", "music", title="a", price=100.0))
+        yield started
+
+
+SAID = {"query": "a", "default-index": "title"}
+
+
+def shown(root: dict, *fields: str) -> list[tuple]:
+    assert "errors" not in root, root
+    return [tuple(hit["fields"].get(field) for field in fields) for hit in root.get("children", [])]
+
+
+@pytest.mark.parametrize(("offset", "hits"), [(0, 400), (0, 5), (7, 6), (28, 10), (100, 3)])
+@pytest.mark.parametrize(("sign", "unset_at"), [("%2B", 0), ("-", -1)])
+def test_sorted_over_clusters(service, offset, hits, sign, unset_at):
+    falling = sign == "-"
+    keys = [(year, name) for (kind, name), year in YEARS.items()]
+    keys.sort(key=lambda key: (-key[0] if falling else key[0], key[1]))
+    expected = [(year, float(name)) for year, name in keys]
+    expected.insert(0 if unset_at == 0 else len(expected), (None, 100.0))
+    root = service.ask(sorting=f"{'-' if falling else '+'}year +price", offset=offset, hits=hits, **SAID)
+    assert shown(root, "year", "price") == expected[offset : offset + hits]
+    assert root["fields"]["totalCount"] == len(expected)
+
+
+def test_by_relevance_over_clusters(service):
+    root = service.ask(ranking="year", hits=400, sources="media,other", **SAID)
+    found = [hit["relevance"] for hit in root["children"] if hit["fields"].get("year") is not None]
+    assert found == sorted((float(year) for year in YEARS.values()), reverse=True)
+    assert {hit["source"] for hit in root["children"]} == {"media", "other"}
+    assert root["coverage"]["documents"] == len(YEARS) + 1
+    assert root["coverage"]["nodes"] == 2
+
+
+def test_by_source(service):
+    for sorting, expected in (("+[source] +price", ["media", "other"]), ("-[source] +price", ["other", "media"])):
+        root = service.ask(sorting=sorting, hits=400, **SAID)
+        assert list(dict.fromkeys(hit["source"] for hit in root["children"])) == expected
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize(("offset", "hits"), [(0, 3), (2, 4), (0, 20)])
+@pytest.mark.parametrize("sources", ["media", "media,other"])
+def test_collapsed(service, size, offset, hits, sources):
+    kinds = {"media": ("music", "book"), "media,other": ("music", "book", "thing")}[sources]
+    ordered = sorted((number, kind, year) for (kind, number), year in YEARS.items() if kind in kinds)
+    seen: dict[int, int] = {}
+    expected: list[tuple] = []
+    for number, kind, year in ordered:
+        seen[year] = seen.get(year, 0) + 1
+        if seen[year] <= size:
+            expected.append((year, f"{kind}{number}"))
+    expected.append((None, None))
+    root = service.ask(
+        sorting="+price +name",
+        collapsefield="year",
+        collapsesize=size,
+        offset=offset,
+        hits=hits,
+        sources=sources,
+        **SAID,
+    )
+    assert shown(root, "year", "name") == expected[offset : offset + hits]
+    assert root["fields"]["totalCount"] == len(ordered) + 1
+
+
+def test_a_cluster_that_cannot_sort_so_says_it_beside_the_hits_of_the_other(service):
+    root = service.ask(sorting="title", **SAID)
+    assert root["errors"][0]["code"] == 4
+    assert "sortable attribute" in root["errors"][0]["message"]
