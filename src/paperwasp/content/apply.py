@@ -295,7 +295,7 @@ class _Batch:
             column = state.columns[document_type, source.name]
             column.pad(state.limit)
             column.append(source.values(documents))
-        state.index.add_batch(state.limit, document_type, documents)
+        state.index.add_batch(state.limit, document_type, documents, kind.languages_of(documents))
 
     def _give_lids(self) -> None:
         state, run = self._state, self._run

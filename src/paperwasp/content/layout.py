@@ -9,7 +9,7 @@ What a change does to documents that are there: `content.relayout`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -36,7 +36,7 @@ from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
 from paperwasp.linguistics import TextProfile, uri
 from paperwasp.schema.model import Field, Schema
-from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
+from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now, says_language
 from paperwasp.schema.text_profiles import text_profile
 
 INDEX_MODE: Final = "index"
@@ -65,6 +65,8 @@ class FieldLayout:
     """Those of its parts that have columns (`persons.name`): arrays, an element for each of the field's."""
     is_derived: bool = False
     """Whether indexing makes it of fields of the document: it is stored with them, and shown where it is asked for."""
+    language_from: str = ""
+    """The field that says the language of its text; empty: none, and it is detected."""
 
     def indexed_fields(self, document_type: str) -> Iterator[IndexedField]:
         """What the index has of it: one field; of URIs, one for all of them and one for each part."""
@@ -144,6 +146,18 @@ class TypeLayout:
         return {name: field.type for name, field in self.fields.items()}
 
     @cached_property
+    def _languages(self) -> tuple[tuple[str, str], ...]:
+        """Indexed field, and where its language is said."""
+        indexed = (field for field in self.fields.values() if field.text is not None and field.language_from)
+        return tuple((field.name, field.language_from) for field in indexed)
+
+    def languages_of(self, documents: Sequence[Mapping[str, Any]]) -> list[dict[str, str]] | None:
+        """For each document, what it says of the languages of its indexed fields; None: its type has no such field."""
+        if not self._languages:
+            return None
+        return [{name: document.get(said) or "" for name, said in self._languages} for document in documents]
+
+    @cached_property
     def fed(self) -> frozenset[str] | None:
         """The fields of the document as it was fed; None: there are no others."""
         if not any(field.is_derived for field in self.fields.values()):
@@ -217,12 +231,16 @@ def _ancestors(name: str, schemas: Mapping[str, Schema]) -> tuple[str, ...]:
 def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
     """What is stored of a document: its fields, and those that indexing makes of them."""
     fields = {name: FieldLayout(name, data_type) for name, data_type in schema.document.fields.items()}
+    language_from = ""
     for field in schema.fields.values():
         derived = is_derived(field)
+        if says_language(field):  # of itself, and of the fields after it
+            language_from = field.name
         if derived:
             fields[field.name] = FieldLayout(field.name, field.type, is_derived=True)
         if is_searched and field.name in fields:
-            fields[field.name] = replace(_field_layout(field), parts=_parts_of(schema, field), is_derived=derived)
+            found = replace(_field_layout(field), parts=_parts_of(schema, field), is_derived=derived)
+            fields[field.name] = replace(found, language_from=language_from if found.text is not None else "")
     return fields
 
 
@@ -257,6 +275,8 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
         said["parts"] = [_describe(part) for part in field.parts]
     if field.is_derived:
         said["derived"] = True
+    if field.language_from:
+        said["language_from"] = field.language_from
     return said
 
 
@@ -274,6 +294,7 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
         ColumnSettings(**found["column"]) if "column" in found else None,
         tuple(map(_read_field, found.get("parts", ()))),
         found.get("derived", False),
+        found.get("language_from", ""),
     )
 
 

@@ -164,7 +164,7 @@ def _index_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> Any:
     index = TextIndex(_NO_INDEX_DIRECTORY)
     index.configure(found for field in kind.indexed for found in field.indexed_fields(kind.name))
     if values:
-        index.add_batch(0, kind.name, values)
+        index.add_batch(0, kind.name, values, kind.languages_of(values))
     return index.snapshot()
 
 

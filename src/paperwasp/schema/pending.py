@@ -8,6 +8,7 @@ here is an INFO. The predicates say to the rest of the code what is executed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from typing import Final
 
 from paperwasp.document.parts import part_of_element
@@ -26,6 +27,7 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import Finding, Position
+from paperwasp.schema.indexing_tree import OUTPUTS
 from paperwasp.schema.model import (
     DocumentSummary,
     Field,
@@ -58,6 +60,23 @@ def is_filled_now(field: Field) -> bool:
 def is_derived(field: Field) -> bool:
     """Whether the field is outside the document and made by indexing."""
     return not field.in_document and is_filled_now(field)
+
+
+def says_language(field: Field) -> bool:
+    """Whether the value of a text field of the document is the language of its texts."""
+    tree = field.script.tree if field.script is not None and field.in_document and field.type == STRING else None
+    if tree is None:
+        return False
+    first, *others = tree.operands[0].operands
+    before = takewhile(lambda each: each.keyword != "set_language", others)
+    kept = first.keyword == "input" and first.arguments == (field.name,) and all(e.keyword in OUTPUTS for e in before)
+    return kept and any(each.keyword == "set_language" for each in others)
+
+
+def _makes_language(field: Field) -> bool:
+    """Whether the script sets a language in any other way."""
+    tree = field.script.tree if field.script is not None else None
+    return tree is not None and any(e.keyword == "set_language" for e in tree.walk()) and not says_language(field)
 
 
 def _components(field: Field) -> list[str]:
@@ -198,6 +217,7 @@ _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
     ("match: exact-terminator", _is_set("exact_terminator")),
     ("rank: literal", lambda field: field.rank_literal),
+    ("set_language of anything but a text field of the document, for its tokens", _makes_language),
     ("rank-type", lambda field: field.rank_type not in ("", "about")),
     ("query-command: phrase-segmenting", lambda field: _PHRASE_SEGMENTING in field.query_commands),
 )
