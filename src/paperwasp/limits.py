@@ -120,6 +120,8 @@ STREAMED_BYTES: Final = 16 * 1024 * 1024
 """About, of those."""
 STREAMED_BETWEEN_CLOCKS: Final = 64
 """Documents read between two looks at the clock."""
+LENIENT_JSON_BYTES: Final = 256 * 1024
+"""Of the body of a query whose JSON is not strict: single quotes, line breaks in strings."""
 SORT_KEYS: Final = 100
 """Of one query."""
 SEARCH_CACHE_BYTES: Final = 32 * 1024 * 1024

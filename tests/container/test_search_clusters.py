@@ -80,15 +80,8 @@ def test_collapsed(service, size, offset, hits, sources):
         if seen[year] <= size:
             expected.append((year, f"{kind}{number}"))
     expected.append((None, None))
-    root = service.ask(
-        sorting="+price +name",
-        collapsefield="year",
-        collapsesize=size,
-        offset=offset,
-        hits=hits,
-        sources=sources,
-        **SAID,
-    )
+    said = {"collapsefield": "year", "collapsesize": size, "offset": offset, "hits": hits, "sources": sources, **SAID}
+    root = service.ask(sorting="+price +name", **said)
     assert shown(root, "year", "name") == expected[offset : offset + hits]
     assert root["fields"]["totalCount"] == len(ordered) + 1
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 _STRING: Final = re.compile(rb"""'((?:[^'\\]++|\\.)*+)'|"(?:[^"\\]++|\\.)*+"|[^'"]++""", re.DOTALL)
-_ESCAPES: Final = re.compile(rb"""\\(.)|(")""", re.DOTALL)
+_BACKSLASHES: Final = rb"\\"
 
 
 def lenient_json(text: bytes) -> Any:
@@ -31,11 +31,13 @@ def _in_double_quotes(text: bytes) -> Iterator[bytes]:
             raise ValueError(f"a string that begins at byte {at} has no end")
         at = match.end()
         own = match[1]
-        yield match[0] if own is None else b'"%b"' % _ESCAPES.sub(_requoted, own)
+        yield match[0] if own is None else b'"%b"' % _requoted(own)
 
 
-def _requoted(match: re.Match[bytes]) -> bytes:
-    """What a single quote leaves as it is and a double quote does not, and the other way round."""
-    if match[2]:
-        return b'\\"'
-    return b"'" if match[1] == b"'" else match[0]
+def _requoted(content: bytes) -> bytes:
+    """What is in single quotes as it is in double quotes: the former need no backslash there, and the latter do.
+
+    Between pairs of backslashes, a backslash belongs to what follows it.
+    """
+    parts = content.split(_BACKSLASHES)
+    return _BACKSLASHES.join(part.replace(b"\\'", b"'").replace(b'\\"', b'"').replace(b'"', b'\\"') for part in parts)

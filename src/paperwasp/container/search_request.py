@@ -71,6 +71,8 @@ def _json_object(body: bytes) -> Mapping[str, Any]:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         try:
+            if len(body) > limits.LENIENT_JSON_BYTES:
+                raise ValueError("too large to be read leniently")
             content = lenient_json(body)
         except ValueError:
             raise IllegalQuery(f"The JSON of the body is broken: {error}") from None
