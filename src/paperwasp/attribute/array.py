@@ -75,7 +75,7 @@ class ArrayView(ColumnView):
     ) -> Wanted:
         if self._type is None:
             return NOTHING
-        bounds = bounds_of(self._type, low, high, low_inclusive, high_inclusive, skip_unset=False)
+        bounds = bounds_of(self._type, low, high, low_inclusive, high_inclusive, skip_unset=True)
         return NOTHING if bounds is None else InRange(bounds)
 
     def any_of(self, values: Value | Sequence[Value]) -> Wanted:
