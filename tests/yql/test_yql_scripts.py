@@ -1,4 +1,4 @@
-"""Every script of tests/yql/scripts gives what it says: where_*.txt, statement_*.txt, simple_*.txt."""
+"""Every script of tests/yql/scripts gives what it says: where_, completed_, statement_, simple_ and so on."""
 
 from __future__ import annotations
 
@@ -9,13 +9,44 @@ from pathlib import Path
 import pytest
 
 from paperwasp.errors import PaperwaspError
-from paperwasp.yql import UserText, complete, parse_simple, parse_yql, to_yql
+from paperwasp.yql import (
+    OrderBy,
+    UserText,
+    complete,
+    filtered,
+    parse_recall,
+    parse_select,
+    parse_simple,
+    parse_yql,
+    to_yql,
+)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from yql_scripts import SCRIPTS, dump, run
 
-PARAMETERS = {"text": "free text", "number": "7", "values": "10, 20,'a b'", "empty": "", "word": "it's"}
-INDEXES = frozenset({"default", "title", "body", "year", "my.field", "sddocname"})
+PARAMETERS = {
+    "text": "free text",
+    "number": "7",
+    "values": "10, 20,'a b'",
+    "empty": "",
+    "word": "it's",
+    "map": "{a: 1, 'b:c': 2}",
+    "pairs": "[[11, 1], [37,2]]",
+}
+INDEXES = frozenset(
+    {
+        "default",
+        "title",
+        "body",
+        "year",
+        "my.field",
+        "sddocname",
+        "persons",
+        "persons.first",
+        "persons.last",
+        "url.hostname",
+    }
+)
 SELECT = "select * from sources * where "
 
 
@@ -55,11 +86,50 @@ def statement(text: str) -> str:
         "fields": ", ".join(query.fields),
         "sources": ", ".join(query.sources),
         "where": dump(query.tree),
-        "order": ", ".join(f"{key.field} {'desc' if key.descending else 'asc'}" for key in query.order_by),
+        "order": ", ".join(map(_order, query.order_by)),
         "window": "" if query.hits is None else f"{query.hits} from {query.offset}",
         "timeout": "" if query.timeout_ms is None else f"{query.timeout_ms} ms",
+        "grouping": query.grouping,
     }
     return "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+
+
+def _order(key: OrderBy) -> str:
+    how = " ".join(filter(None, (key.function, key.locale, key.strength)))
+    return f"{key.field} {'desc' if key.descending else 'asc'}" + (f" ({how})" if how else "")
+
+
+def select(text: str) -> str:
+    """The tree of a `select.where`, which is the tree of the condition that it is written as."""
+    try:
+        tree = parse_select(text).tree
+    except PaperwaspError as error:
+        return str(error)
+    assert dump(parse_yql(SELECT + to_yql(tree)).tree) == dump(tree)
+    return dump(tree)
+
+
+def advanced(text: str) -> str:
+    try:
+        return dump(parse_simple(text, "advanced", "default", INDEXES))
+    except PaperwaspError as error:
+        return str(error)
+
+
+def filters(text: str) -> str:
+    """The query `q` with the text as its filter, and as its recall; and the filter of a query with nothing in it."""
+    query = parse_simple("q")
+    assert query is not None
+    try:
+        recalled = dump(parse_recall(text, "default", INDEXES).applied_to(query))
+    except PaperwaspError as error:
+        recalled = str(error)
+    lines = {
+        "filter": dump(filtered(query, text, "default", INDEXES)),
+        "alone": dump(filtered(None, text, "default", INDEXES)),
+        "recall": recalled,
+    }
+    return "\n".join(f"{name}: {tree}" for name, tree in lines.items())
 
 
 def simple(text: str) -> str:
@@ -92,3 +162,18 @@ def test_statement(path: Path) -> None:
 @pytest.mark.parametrize("path", scripts("simple"), ids=lambda p: p.stem)
 def test_simple(path: Path) -> None:
     run(path, simple)
+
+
+@pytest.mark.parametrize("path", scripts("select"), ids=lambda p: p.stem)
+def test_select(path: Path) -> None:
+    run(path, select)
+
+
+@pytest.mark.parametrize("path", scripts("advanced"), ids=lambda p: p.stem)
+def test_advanced(path: Path) -> None:
+    run(path, advanced)
+
+
+@pytest.mark.parametrize("path", scripts("filters"), ids=lambda p: p.stem)
+def test_filters(path: Path) -> None:
+    run(path, filters)

@@ -38,25 +38,24 @@ class Lexicon:
     def __init__(self, kinds: Mapping[str, str]) -> None:
         skipped = "|".join(pattern for kind, pattern in kinds.items() if kind.startswith("_"))
         tokens = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items() if not kind.startswith("_"))
-        # One match a token, with all that is skipped before it; the last may be nothing but that.
-        self._pattern = re.compile(f"(?:{skipped})*+(?:{tokens}|)" if skipped else tokens, re.DOTALL)
+        # One match a token, with all that is skipped before it; one without a token ends the text, or should.
+        self._pattern = re.compile(f"(?:{skipped})*+(?:{tokens}|)" if skipped else f"(?:{tokens}|)", re.DOTALL)
+        self._kinds = {index: kind for kind, index in self._pattern.groupindex.items()}
 
     def tokenize(self, text: str, source: str = "") -> TokenStream:
         """The tokens of `text`; raises LanguageError at the first character that starts none."""
         if len(text) > limits.LANGUAGE_TEXT_BYTES:
             raise TooLarge(f"{source or 'text'} has {len(text)} characters; at most {limits.LANGUAGE_TEXT_BYTES}")
         tokens: list[Token] = []
+        kinds = self._kinds
         new = tuple.__new__  # what Token(…) calls in the end; schemas have tens of thousands of tokens
         at = 0
         for match in self._pattern.finditer(text):
-            if match.start() != at:
+            index = match.lastindex
+            if index is None:
+                at = match.end()
                 break
-            at = match.end()
-            kind = match.lastgroup
-            if kind is None:
-                break
-            found = match[kind]
-            tokens.append(new(Token, (kind, found, at - len(found))))
+            tokens.append(new(Token, (kinds[index], match.group(index), match.start(index))))
         if at < len(text):
             raise LanguageError(f"unexpected character {text[at]!r}", position_of(text, at, source))
         return TokenStream(text, source, tokens)
@@ -74,7 +73,8 @@ class TokenStream:
     def __init__(self, text: str, source: str, tokens: list[Token]) -> None:
         self.text = text
         self.source = source
-        self._tokens = [*tokens, Token(END, "", len(text))]
+        end = Token(END, "", len(text))
+        self._tokens = [*tokens, end, end]  # the second is only for peeking
         self._at = 0
         self._depth = 0
         self.current = self._tokens[0]
@@ -82,11 +82,12 @@ class TokenStream:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+        return [0, *(match.end() for match in re.finditer("\n", self.text))] if "\n" in self.text else [0]
 
     def peek(self, ahead: int = 1) -> Token:
         """The token `ahead` places after the current one; the end token past the end."""
-        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+        at = self._at + ahead
+        return self._tokens[at] if at < len(self._tokens) else self._tokens[-1]
 
     def at(self, *texts: str) -> bool:
         """Whether the current token is one of these texts, none of which is empty."""
@@ -169,6 +170,8 @@ class TokenStream:
 
     def position(self, token: Token | None = None) -> Position:
         start = (token or self.current).start
+        if len(self._line_starts) == 1:
+            return Position(self.source, 1, start + 1)
         line = bisect_right(self._line_starts, start)
         return Position(self.source, line, start - self._line_starts[line - 1] + 1)
 

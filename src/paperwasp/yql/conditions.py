@@ -36,7 +36,6 @@ from paperwasp.yql.lexicon import (
     MAX_DIGITS,
     NUMBERS,
     accept_keyword,
-    at_keyword,
     dotted_name,
     number_value,
     string_value,
@@ -81,7 +80,7 @@ class ConditionParser:
         tokens.enter()
         scope = self._annotated(scope)
         item = self._conjunction(scope)
-        if at_keyword(tokens, "or"):
+        if tokens.current.text.lower() == "or":
             alternatives = [item]
             while accept_keyword(tokens, "or"):
                 alternatives.append(self._conjunction(scope.below()))
@@ -178,6 +177,8 @@ class ConditionParser:
         name = self.tokens.current
         if name.kind != "identifier" or self.tokens.peek().text != "(":
             return
+        if name.text in CONDITIONS or name.text in LEAVES:
+            self.tokens.fail(f"operator '{name.text}' cannot stand here", name)
         known = sorted({*CONDITIONS, *LEAVES})
         self.tokens.fail(f"operator '{name.text}' is not known here; known are {', '.join(known)}", name)
 
@@ -188,7 +189,7 @@ class ConditionParser:
         tokens = self.tokens
         first_negated = tokens.current.text == "!" and tokens.next()
         first = self._condition(scope)
-        if not first_negated and not at_keyword(tokens, "and"):
+        if not first_negated and tokens.current.text.lower() != "and":
             return first
         positives = [] if first_negated else [first]
         negatives = [first] if first_negated else []
@@ -405,6 +406,8 @@ class ConditionParser:
         tokens.expect(")")
         if any(isinstance(value, int) for value in values):
             values = [self._integer(value, start) for value in values]
+        if not values:
+            return FalseItem()
         return InItem(field, tuple(dict.fromkeys(values)), annotations=scope.of_term())
 
     def _listed(self) -> list[str | int]:

@@ -35,24 +35,23 @@ _ESCAPED: Final = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '
 
 
 def at_keyword(tokens: TokenStream, *words: str) -> bool:
-    """Whether the current token is one of these words, in any case."""
-    token = tokens.current
-    return token.kind == "identifier" and token.text.lower() in words
+    """Whether the current token is one of these words, in any case. A string never is: it has its quotes."""
+    return tokens.current.text.lower() in words
 
 
 def accept_keyword(tokens: TokenStream, *words: str) -> Token | None:
-    return tokens.next() if at_keyword(tokens, *words) else None
+    return tokens.next() if tokens.current.text.lower() in words else None
 
 
 def expect_keyword(tokens: TokenStream, word: str) -> Token:
-    if at_keyword(tokens, word):
+    if tokens.current.text.lower() == word:
         return tokens.next()
     tokens.fail(f"expected '{word}', found {tokens.found()}")
 
 
 def dotted_name(tokens: TokenStream) -> str:
     """`name` or `name.name…`: a field, a source."""
-    name = tokens.expect_kind("identifier").text
+    name = (tokens.next() if tokens.current.kind == "identifier" else tokens.expect_kind("identifier")).text
     if tokens.current.text != ".":
         return name
     parts = [name]

@@ -119,7 +119,8 @@ class _StatementParser:
         sources = self._sources()
         expect_keyword(self.tokens, "where")
         tree = self.conditions.expression()
-        check_connectivity(tree)
+        if "onnectivity" in self.tokens.text or "\\u" in self.tokens.text:
+            check_connectivity(tree)
         order_by = self._order_by()
         hits, offset = self._limit_and_offset()
         timeout_ms = self._number_after("timeout")
