@@ -7,11 +7,12 @@ import sys
 
 from rich.console import Console
 
-from bench import deploy, documents, feed, http_load, http_query, start, top_k
+from bench import deploy, documents, feed, http_load, http_query, sorting, start, top_k
 from bench.report import Report
 
 BENCHMARKS = (
     "top_k",
+    "sorting",
     "feed",
     "update",
     "documents",
@@ -43,6 +44,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
     count = {} if arguments.documents is None else {"documents_count": arguments.documents}
     if name == "top_k":
         top_k.run(report, _top_k_options(arguments))
+    elif name == "sorting":
+        sorting.run(report, sorting.Options(**count))
     elif name == "feed":
         feed.run(report, feed.Options(**count))
     elif name == "update":

@@ -68,8 +68,6 @@ def _documents(documents: Element, findings: Findings) -> Iterator[ContentDocume
         is_global = boolean(element.attributes.get("global", ""))
         if is_global and mode != "index":
             findings.error(f"'global' is for mode 'index' only, not '{mode}'", element.position)
-        elif mode in _MODES[1:]:
-            findings.warning(f"mode '{mode}' of document type '{name}' is not executed yet", element.position)
         _check_selection(element, findings, name)
         if name:
             known = cast(Mode, mode) if mode in _MODES else "index"

@@ -171,6 +171,10 @@ def _streamed(
     view: View, name: str, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None
 ) -> _Found:
     """The hits among the documents of a type with mode streaming: the best of each batch, merged with those before."""
+    if request.search_after is not None:
+        raise InvalidQuery(
+            "'searchAfter' is for indexed document types; those with mode streaming have pages by offset"
+        )
     wanted = request.offset + request.hits
     hits: list[Hit] = []
     total_count = documents = 0

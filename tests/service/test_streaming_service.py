@@ -1,0 +1,61 @@
+"""Streaming mode through the whole service, as https://docs.vespa.ai/en/performance/streaming-search.html describes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+from in_process import Deployed, deployed_service
+from music import FILES
+
+STREAMING = {**FILES, "services.xml": FILES["services.xml"].replace('mode="index"', 'mode="streaming"')}
+
+def feed(service: Deployed, path: str, title: str, year: int) -> None:
+    fields = {"fields": {"title": title, "year": year, "tags": ["x"]}}
+    answer = httpx.post(f"{service.url}/document/v1/mynamespace/music/{path}", json=fields, timeout=30)
+    assert answer.status_code == 200, answer.text
+
+
+def search(service: Deployed, yql: str = "select * from music where true", **more: str | int) -> dict[str, object]:
+    answer = httpx.post(f"{service.url}/search/", json={"yql": yql, "timeout": "20s", **more}, timeout=30)
+    root: dict[str, object] = answer.json()["root"]
+    return root
+
+
+def titles(root: dict[str, object]) -> list[str]:
+    return [hit["fields"]["title"] for hit in root.get("children", ())]  # type: ignore[attr-defined]
+
+
+def test_a_group_is_searched(tmp_path: Path) -> None:
+    with deployed_service(tmp_path) as service:
+        assert service.deploy(STREAMING).status_code == 200
+        for number, title in enumerate(("Kind of Blue", "Blue Train", "Giant Steps")):
+            feed(service, f"group/myuser/{number}", title, 1957 + number)
+        feed(service, "group/other/1", "Blue of another", 1950)
+        feed(service, "number/42/1", "Blue by number", 1951)
+
+        root = search(service, **{"streaming.groupname": "myuser"})
+        assert root["fields"] == {"totalCount": 3}
+        assert root["coverage"] == {
+            "coverage": 100, "documents": 3, "full": True, "nodes": 1, "results": 1, "resultsFull": 1,
+        }  # fmt: skip
+        words = "select * from music where title contains 'blue' order by year desc"
+        assert titles(search(service, words, **{"streaming.groupname": "myuser"})) == [
+            "<hi>Blue</hi> Train",
+            "Kind of <hi>Blue</hi>",
+        ]
+        assert titles(search(service, words, **{"streaming.userid": 42})) == ["<hi>Blue</hi> by number"]
+        selection = {"streaming.selection": "music.year < 1952", "presentation.bolding": "false"}
+        assert titles(search(service, words, **selection)) == ["Blue by number", "Blue of another"]
+        (error,) = search(service)["errors"]  # type: ignore[misc]
+        assert error["code"] == 3
+        assert error["message"].startswith(
+            "Streaming search requires either streaming.groupname or streaming.selection"
+        )
+
+
+def test_another_mode_must_be_allowed(tmp_path: Path) -> None:
+    with deployed_service(tmp_path) as service:
+        assert service.deploy(STREAMING).status_code == 200
+        refused = service.deploy(FILES)
+        assert refused.status_code == 412 and "indexing-mode-change" in refused.text
