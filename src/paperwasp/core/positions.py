@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+ELEMENT_GAP = 100
+"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in segment.hpp."""
+
 Row = Sequence[int]
 """Positions in one document, rising."""
 
@@ -81,6 +84,3 @@ class Near:
         """Whether an excluded position is within the exclusion's distance, on either side."""
         after = self.place(excluded) <= self.reach(last, self.exclusion)
         return after and self.place(first) <= self.reach(excluded, self.exclusion)
-
-
-ELEMENT_GAP = 100

@@ -26,7 +26,7 @@ constexpr uint64_t SEGMENT_MAGIC = 0x3230677365737077ull;  // "pwsseg02"
 constexpr uint32_t NO_INDEX = 0xFFFFFFFFu;
 constexpr uint32_t CHAMPIONS = 16;            // best documents kept for each long term
 constexpr uint32_t CHAMPION_FREQUENCY = 128;  // terms in fewer documents have none
-constexpr uint32_t ELEMENT_GAP = 100;         // positions between the elements of a field, as the lexicon numbers them
+constexpr uint32_t ELEMENT_GAP = 100;         // positions between the elements of a field: no phrase crosses it
 constexpr float DEFAULT_K1 = 1.2f, DEFAULT_B = 0.75f;
 
 enum Section : uint32_t {

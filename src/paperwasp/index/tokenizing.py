@@ -7,12 +7,13 @@ tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core.positions import ELEMENT_GAP
 from paperwasp.linguistics import (
     ENGLISH,
     NO_STEMMER,
@@ -23,9 +24,6 @@ from paperwasp.linguistics import (
     stem_words,
     stemmer_of,
 )
-
-ELEMENT_GAP: Final = 100
-"""Positions between two texts of one document: no phrase crosses it."""
 
 Array: TypeAlias = NDArray[np.uint32]
 Tokenized: TypeAlias = tuple[Array, Array, NDArray[np.uint64], Array]
