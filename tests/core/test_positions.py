@@ -74,6 +74,13 @@ def test_near(found, lengths, wanted, distance, exclusion, ordered, gap, in_elem
         assert [bool(mark) for mark in kept[i]] == [mark for row in expected for mark in row]
 
 
+def test_terms_at_one_place_begin_one_window():
+    """The window from 0 ends at 0, where both terms are: what follows is not in it."""
+    offsets, positions = as_lists([[[0, 1], [0]]], 2)
+    kept, _, _ = _core.near(offsets, positions, [], 2, False, 1, 0, -1)
+    assert [marks.tolist() for marks in kept] == [[1, 0], [1]]
+
+
 def _ends(lengths: list[int]) -> tuple[int, ...]:
     ends, at = [], 0
     for length in lengths:

@@ -155,7 +155,8 @@ class NearInRow {
                 if (*term.at > *farthest->at) farthest = &term;
             }
             add(*front, *farthest, spans);
-            ++front->at;
+            const uint32_t done = *front->at;
+            for (Places& term : wanted_) term.at += *term.at == done;
         }
     }
 
