@@ -32,7 +32,6 @@ from paperwasp.attribute.string import checked_codes, string_tokens, strings_lik
 from paperwasp.attribute.wanted import NOTHING, InRange, Tokens, Wanted
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, NumericType
-from paperwasp.errors import InvalidQuery
 
 _SAMPLE_ROWS: Final = 1024
 
@@ -75,7 +74,7 @@ class ArrayView(ColumnView):
     ) -> Wanted:
         if self._type is None:
             return NOTHING
-        bounds = bounds_of(self._type, low, high, low_inclusive, high_inclusive, skip_unset=True)
+        bounds = bounds_of(self._type, low, high, low_inclusive, high_inclusive, skip_unset=False)
         return NOTHING if bounds is None else InRange(bounds)
 
     def any_of(self, values: Value | Sequence[Value]) -> Wanted:
@@ -147,9 +146,6 @@ class ArrayView(ColumnView):
             has = lengths > element
             numbers[has] = self.values[starts[has] + element]
         return numbers
-
-    def sort_keys(self, lids: Lids) -> NDArray[Any]:
-        raise InvalidQuery("Cannot sort by an array: it has no single value")
 
     def gather(self, lids: Lids) -> list[Value | None]:
         starts, lengths = split(self.rows[lids])
