@@ -7,12 +7,13 @@ import sys
 
 from rich.console import Console
 
-from bench import deploy, documents, feed, http_load, http_query, sorting, start, top_k
+from bench import deploy, documents, feed, filters, http_load, http_query, sorting, start, top_k
 from bench.report import Report
 
 BENCHMARKS = (
     "top_k",
     "sorting",
+    "filters",
     "feed",
     "update",
     "documents",
@@ -44,6 +45,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
     count = {} if arguments.documents is None else {"documents_count": arguments.documents}
     if name == "top_k":
         top_k.run(report, _top_k_options(arguments))
+    elif name == "filters":
+        filters.run(report, filters.Options())
     elif name == "sorting":
         sorting.run(report, sorting.Options(**count))
     elif name == "feed":

@@ -59,9 +59,13 @@ class UnionMatch(FieldMatch):
         return all(match.is_positional for match in self.matches)
 
     def positions(self, lids: Lids) -> Occurrences:
+        if not self.matches:
+            return super().positions(lids)
         return _merged([match.positions(lids) for match in self.matches])
 
     def elements(self, lids: Lids) -> Occurrences:
+        if not self.matches:
+            return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
         return _merged([match.elements(lids) for match in self.matches])
 
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
