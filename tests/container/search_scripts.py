@@ -232,15 +232,17 @@ def ask(text: str, query_profiles: QueryProfiles) -> str:
 
 
 def shown_body(response: Response) -> list[str]:
-    """The JSON, indented; within the call of a function where the answer is one."""
-    if response.body.endswith(b");"):
-        name, _, content = response.body[:-2].partition(b"(")
-        return [f"{name.decode()}(…);", orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2).decode()]
-    return [orjson.dumps(content_of(response), option=orjson.OPT_INDENT_2).decode()]
+    """The JSON, indented; where the answer is the call of a function, its name before."""
+    name = response.body.partition(b"(")[0].decode() if response.body.endswith(b");") else ""
+    shown = orjson.dumps(content_of(response), option=orjson.OPT_INDENT_2).decode()
+    return [f"{name}(…);", shown] if name else [shown]
 
 
 def content_of(response: Response) -> object:
-    return cbor2.loads(response.body) if response.content_type == "application/cbor" else orjson.loads(response.body)
+    if response.content_type == "application/cbor":
+        return cbor2.loads(response.body)
+    body = response.body
+    return orjson.loads(body[body.index(b"(") + 1 : -2] if body.endswith(b");") else body)
 
 
 def describe(address: str, message: SearchRequest) -> str:
