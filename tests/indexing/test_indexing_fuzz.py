@@ -145,7 +145,14 @@ def test_a_script_runs_or_says_why_not(type_: str, script: str, document: dict[s
 
 
 @settings(deadline=None, max_examples=1000, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.one_of(st.sampled_from([*KEYWORDS, *"|;{}().,+-", "a", "b", '"x"', "7"]), st.text(max_size=4))))
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from([*KEYWORDS, *"|;{}().,+-", "a", "b", '"x"', "7", "07", "1.5", "-3", "2L"]),
+            st.text(max_size=4),
+        )
+    )
+)
 def test_any_text_is_a_script_or_is_told_why_not(words: list[str]) -> None:
     text = " ".join(words).replace("\n", " ").replace("\r", " ")
     try:

@@ -94,7 +94,7 @@ def _hostname(expression: Expression, type_: DataType | None, scope: Scope) -> C
 @compiles("random")
 def _random(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     if expression.arguments:
-        most = wrapped(int(expression.arguments[0], 0), 32)
+        most, _ = number_of(expression.arguments[0])
         if most <= 0:
             scope.fail(expression, f"random needs a bound of at least 1, and {most} is not")
         return Compiled(lambda _, run: run.random(most), INT, needs_input=False)

@@ -25,7 +25,7 @@ from paperwasp.document.types import (
     unrolled,
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, Step, Value, compiles
-from paperwasp.indexing.sources import unescaped
+from paperwasp.indexing.sources import number_of, unescaped
 from paperwasp.indexing.values import Fit, fit_of, is_text, joined, text_of
 from paperwasp.linguistics import TextProfile
 from paperwasp.schema.indexing_tree import Expression
@@ -68,7 +68,7 @@ def _change(expression: Expression, type_: DataType | None, scope: Scope) -> Com
 
 @compiles("substring")
 def _substring(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    start, end = (int(argument, 0) for argument in expression.arguments)
+    start, end = (number_of(argument)[0] for argument in expression.arguments)
     if start < 0 or end < start:
         scope.fail(expression, f"there is no substring from {start} to {end}")
     return _changing(expression, type_, scope, lambda text: text[start:end])

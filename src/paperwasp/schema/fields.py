@@ -62,8 +62,25 @@ def resolve_field(
         _SETTINGS["index"](draft, index, problems)
     if type_ is None:
         return None
+    _match_by_script(draft, problems)
     check_field(draft, problems)
     return _field(draft), draft
+
+
+def _match_by_script(draft: Draft, problems: Problems) -> None:
+    """Where `match` says no mode, `exact` and `ngram` in the script do."""
+    if draft.script is None or draft.match is not None:
+        return
+    for expression in draft.script.tree.walk():
+        if expression.keyword == "exact":
+            draft.match = "exact"
+        elif expression.keyword == "ngram":
+            draft.match = "gram"
+            size = expression.arguments[0]
+            if size.isdecimal() and 0 < int(size[:10]) <= INT_MAX:
+                draft.match_settings["gram_size"] = int(size[:10])
+            else:
+                problems.error(f"{size} is no size of grams", draft.script.place(expression))
 
 
 def stemming_of(node: Node, problems: Problems) -> Stemming:

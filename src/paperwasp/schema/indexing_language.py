@@ -74,9 +74,16 @@ def _string(parser: _Parser) -> tuple[str, ...]:
     return (parser.tokens.expect_kind("string").text,)
 
 
-def _integer(parser: _Parser) -> tuple[str, ...]:
+def _number(parser: _Parser) -> tuple[str, ...]:
     sign = parser.tokens.accept("-", "+")
     return (("-" if sign and sign.text == "-" else "") + parser.tokens.expect_kind("number").text,)
+
+
+def _integer(parser: _Parser) -> tuple[str, ...]:
+    found = parser.tokens.current if parser.tokens.at_kind("number") else None
+    if found is not None and not found.text.isdecimal() and found.text[:2].lower() != "0x":
+        parser.tokens.fail(f"expected a whole number, found {parser.tokens.found()}")
+    return _number(parser)
 
 
 def _two_integers(parser: _Parser) -> tuple[str, ...]:
@@ -84,7 +91,11 @@ def _two_integers(parser: _Parser) -> tuple[str, ...]:
 
 
 def _optional_number(parser: _Parser) -> tuple[str, ...]:
-    return _integer(parser) if parser.tokens.at_kind("number") or parser.tokens.at("-") else ()
+    return _number(parser) if parser.tokens.at_kind("number") or parser.tokens.at("-") else ()
+
+
+def _optional_integer(parser: _Parser) -> tuple[str, ...]:
+    return _integer(parser) if parser.tokens.at_kind("number") else ()
 
 
 def _key(parser: _Parser) -> tuple[str, ...]:
@@ -132,7 +143,8 @@ _ARGUMENTS: Final[Mapping[str, _Argument]] = {
     **dict.fromkeys((*OUTPUTS, "passthrough", "input", "to_tensor"), _optional_name),
     **dict.fromkeys(("get_field", "get_var", "set_var"), _name),
     **dict.fromkeys(("join", "split"), _string),
-    **dict.fromkeys(("random", "binarize"), _optional_number),
+    "random": _optional_integer,
+    "binarize": _optional_number,
     "ngram": _integer,
     "substring": _two_integers,
     "get_value": _key,
@@ -240,7 +252,7 @@ class _Parser:
     def literal(self) -> str:
         if self.tokens.at_kind("string"):
             return self.tokens.next().text
-        return _integer(self)[0]
+        return _number(self)[0]
 
     def block(self) -> Expression:
         position = self.tokens.position()
