@@ -405,6 +405,11 @@ def test_what_cannot_be_asked(node: TestNode, item: Item, said: str) -> None:
         found(node, SameElementItem("persons", (item,)))
 
 
+def test_a_field_of_structs_is_not_searched_as_a_whole(node: TestNode) -> None:
+    with pytest.raises(InvalidQuery, match="not searched as a whole: name one of its parts, or use sameElement: key, "):
+        found(node, WordItem("people", "joe"))
+
+
 def test_fields_are_searched_by_their_aliases(node: TestNode) -> None:
     node.apply(Put(doc_id("a", "crew"), {"place": "Oslo"}))
     assert found(node, WordItem("location", "oslo")) == {"a"}

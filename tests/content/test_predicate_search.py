@@ -34,6 +34,8 @@ from paperwasp.schema.model import Schema
 
 ALL = 2**64 - 1
 PROFILES = Profiles()
+RANKING = """rank-profile bits { match-features: subqueries(target) subqueries(target).lsb subqueries(target).msb
+        first-phase { expression: subqueries(target).msb } }"""
 Attributes = tuple[tuple[str, str, int], ...]
 Ranges = tuple[tuple[str, int, int], ...]
 
@@ -42,7 +44,8 @@ def schemas(column: bool = True) -> dict[str, Schema]:
     text = f"""schema ad {{ document ad {{
       field target type predicate {{ indexing: {"attribute | summary" if column else "summary"}
         {"index { arity: 8 lower-bound: -100 upper-bound: 200 }" if column else ""} }}
-      field title type string {{ indexing: attribute | summary }} }} }}"""
+      field title type string {{ indexing: attribute | summary }} }}
+      {RANKING if column else ""} }}"""
     return dict(parse_schemas({"schemas/ad.sd": text}).schemas)
 
 
@@ -221,6 +224,19 @@ def test_what_is_refused(node: TestNode, item: Item, said: str) -> None:
     with pytest.raises(IllegalQuery) as caught:
         found(node, item)
     assert str(caught.value) == said
+
+
+def test_subqueries_are_rank_features(node: TestNode) -> None:
+    node.apply(ad("1", "a in [x]"), ad("2", "true"))
+    item = PredicateItem("target", (("a", "x", 1 << 63 | 6),))
+    request = SearchRequest(item, rank_profile="bits", document_types=("ad",))
+    hits = search(node.node.view(), request, PROFILES).hits
+    low, full = 2**31, 2**32 - 1
+    expected = {"1": (6, 6, low), "2": (full, full, full)}
+    for hit in hits:
+        assert hit.match_features is not None
+        assert tuple(hit.match_features.values()) == expected[hit.document_id[-1]]
+    assert [hit.relevance for hit in hits] == [full, low]
 
 
 def test_a_saved_column_keeps_only_what_is_used() -> None:

@@ -16,6 +16,7 @@ from paperwasp.attribute import ColumnView
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.features.base import FieldStatistics, RankTerm
 from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
+from paperwasp.operators.predicate import PredicateMatch
 
 Lids = NDArray[np.uint32]
 
@@ -179,6 +180,14 @@ class BlockContext:
         for match in self._matches(term, field):
             return match.positions(self.lids)
         return np.zeros(len(self.lids) + 1, np.uint32), np.zeros(0, np.uint32)
+
+    def subqueries(self, field: str) -> NDArray[np.uint64]:
+        found = np.zeros(len(self.lids), np.uint64)
+        for term in self.setting.terms.operators:
+            for match in term.matches:
+                if isinstance(match, PredicateMatch) and match.field == field:
+                    found |= match.subqueries(self.lids)
+        return found
 
     def _matches(self, term: int, field: str) -> Iterator[FieldMatch]:
         return (match for match in self.setting.terms.operators[term].matches if match.field == field)

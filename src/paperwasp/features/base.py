@@ -95,3 +95,6 @@ class MatchContext(Protocol):
         """The length in tokens of the indexed `field`."""
 
     def field_statistics(self, field: str) -> FieldStatistics: ...
+
+    def subqueries(self, field: str) -> NDArray[np.uint64]:
+        """The subqueries of predicate() that match in `field`: a bit for each."""

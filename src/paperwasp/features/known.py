@@ -215,7 +215,6 @@ _UNDOCUMENTED: Final = (
     "proximity",
     "queryCompleteness",
     "reverseProximity",
-    "subqueries",
     "termEditDistance",
     "termFieldMd",
     "termInfo",

@@ -7,6 +7,7 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
 
 from __future__ import annotations
 
+from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.attribute_terms import word_match
@@ -71,5 +72,16 @@ def term_operator(space: SearchSpace, matches: list[FieldMatch], notes: Annotati
 
 
 def fields_of(index: str, space: SearchSpace) -> list[Field]:
-    """The fields that an index name of a query stands for; none, if this document type has no such field."""
-    return list(space.schema.fields_named(index))
+    """The fields that an index name of a query stands for; none, if this document type has no such field.
+
+    Raises InvalidQuery for a field of which only parts are searched.
+    """
+    found = list(space.schema.fields_named(index))
+    for field in found:
+        if field.is_outer:
+            parts = ", ".join(path for path, part in field.sub_fields.items() if part.attribute is not None)
+            raise InvalidQuery(
+                f"Field '{field.name}' of type '{field.type}' is not searched as a whole: name one of its parts, or use"
+                f" sameElement: {parts}"
+            )
+    return found
