@@ -119,6 +119,12 @@ def is_matched_now(field: Field) -> bool:
     )
 
 
+def is_found_now(field: Field) -> bool:
+    """Whether operators of their own search the field: those of places and of vectors."""
+    element = field.type.element if isinstance(field.type, ArrayType) else field.type
+    return is_attribute_now(field) and (element == POSITION or isinstance(element, TensorFieldType))
+
+
 _ROW_ELEMENTS: Final = frozenset({*PRIMITIVES.values(), FLOAT16, URI})
 """What the elements of an array, and the keys of a weighted set, may be in a column."""
 _SINGLES: Final = _ROW_ELEMENTS | {RAW, POSITION, PREDICATE}
@@ -177,7 +183,8 @@ def _field(field: Field) -> Iterator[Finding]:
     if field.imported is not None:
         if not (is_matched_now(field) or field.is_outer):
             what = f"{said}: importing {field.imported.target} of {field.imported.target_document}"
-            yield _later(what if not is_attribute_now(field) else f"{what} beyond showing it", field.position)
+            beyond = "searching and showing" if is_found_now(field) else "showing"
+            yield _later(what if not is_attribute_now(field) else f"{what} beyond {beyond} it", field.position)
         return
     if calls := _components(field):
         yield _later(f"{said}: {', '.join(calls)}, so filling it", field.position)
@@ -194,9 +201,11 @@ def _field(field: Field) -> Iterator[Finding]:
 
 
 def _type(field: Field) -> Iterator[Finding]:
-    """Tells of a type that cannot be searched."""
-    message = f"field {field.name} of type {field.type} is stored and shown; searching and ranking it"
-    yield _later(message, field.position)
+    """Tells of a type that cannot be searched, or not ranked by."""
+    said = f"field {field.name} of type {field.type} is stored"
+    later = "searched and shown; ranking by it" if is_found_now(field) else "shown; searching and ranking it"
+    joint = ", " if is_found_now(field) else " and "
+    yield _later(f"{said}{joint}{later}", field.position)
 
 
 def _is_set(name: str) -> Callable[[Field], bool]:
