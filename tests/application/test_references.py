@@ -89,3 +89,14 @@ def test_the_files_of_embedders_must_be_there() -> None:
     assert "component 'e': file 'models/e.onnx' is not" in problems_of(package(MUSIC, COMPONENT, **files))
     model = model_of(package(MUSIC, COMPONENT, **files, **{"models/e.onnx": b""}))
     assert model.containers[0].components[0].settings["transformer-model@path"] == "models/e.onnx"
+
+
+def test_what_indexing_scripts_call_must_be_there() -> None:
+    script = "field v type tensor<float>(x[2]) {{ indexing: input a | to_string | embed {} | attribute }}"
+    missing = package(MUSIC, **{"schemas/music.sd": schema(script.format("other"))})
+    assert "Can't find embedder 'other': services.xml has no components" in problems_of(missing)
+    other = package(MUSIC, COMPONENT, **{"schemas/music.sd": schema(script.format("other")), "models/e.onnx": b""})
+    assert "Can't find embedder 'other': components are e" in problems_of(other)
+    for name in ("e", ""):
+        there = package(MUSIC, COMPONENT, **{"schemas/music.sd": schema(script.format(name)), "models/e.onnx": b""})
+        assert any("embed" in finding.message for finding in model_of(there).findings)
