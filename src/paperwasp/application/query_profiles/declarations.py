@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.application.findings import Findings
-from paperwasp.application.query_profiles.field_types import FieldDescription, FieldType, ProfileType
+from paperwasp.application.query_profiles.field_types import FieldDescription, ProfileType
 from paperwasp.application.query_profiles.model import QueryProfile
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.application.query_profiles.substitution import Template
@@ -60,9 +60,6 @@ def check_field(
         return False
     if declared.field is None:
         _warn_native(declared.name, value, position, findings)
-    if isinstance(value, str) and declared.name.startswith(_FEATURES) and FieldType("double").misfit(value):
-        message = f"'{declared.name}' is not executed yet: only numbers are, so far; queries that get it will fail"
-        findings.warning(message, position)
     return True
 
 
@@ -79,7 +76,6 @@ def _misfit(value: str | Template | QueryProfile, field: FieldDescription | None
     return f"{value} is not a {field.type}"
 
 
-_FEATURES: Final = "ranking.features."
 _NATIVE: Final = native_types()
 
 

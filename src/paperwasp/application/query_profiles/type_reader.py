@@ -111,9 +111,6 @@ def _read_field(owner: ProfileType, element: Element, types: Registry[ProfileTyp
         holder = nested
     if last in holder.declared and not _is_nested(holder.declared[last]):
         findings.warning(f"Field '{name}' is declared twice in {owner}: the last holds", element.position)
-    if name.startswith("ranking.features.") and field_type.tensor is not None and field_type.tensor.dimensions:
-        message = f"Queries that give '{name}' a tensor are not executed yet: its values are checked and then refused"
-        findings.warning(message, element.position)
     mandatory, overridable = flag(element, "mandatory", findings), flag(element, "overridable", findings)
     holder.declared[last] = FieldDescription(last, field_type, aliases, bool(mandatory), overridable is not False)
 
