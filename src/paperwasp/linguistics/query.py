@@ -55,14 +55,13 @@ def query_terms(
     known = language_of(language) if language else ENGLISH
     if not (stem and known and profile.is_stemmed):
         return [QueryToken(((word, 1.0),)) for word in words]
-    tokens = []
-    for word in words:
-        found = profile.stem(word, known)
-        if profile.stemming == "multiple" and not in_phrase and found != word:
-            tokens.append(QueryToken(((word, 1.0), (found, STEM_EXACTNESS))))
-        else:
-            tokens.append(QueryToken(((found, 1.0),)))
-    return tokens
+    stems = profile.stems(words, known)
+    if profile.stemming != "multiple" or in_phrase:
+        return [QueryToken(((found, 1.0),)) for found in stems]
+    return [
+        QueryToken(((word, 1.0), (found, STEM_EXACTNESS)) if found != word else ((word, 1.0),))
+        for word, found in zip(words, stems, strict=True)
+    ]
 
 
 def index_terms(profile: TextProfile, text: str, language: str = UNKNOWN) -> list[tuple[str, ...]]:
@@ -75,7 +74,7 @@ def index_terms(profile: TextProfile, text: str, language: str = UNKNOWN) -> lis
         return [(word,) for word in words]
     known = document_language(text, language)
     both = profile.stemming == "multiple"
-    stems = (profile.stem(word, known) for word in words)
+    stems = profile.stems(words, known)
     return [(stem, word) if both and stem != word else (stem,) for stem, word in zip(stems, words, strict=True)]
 
 

@@ -97,21 +97,23 @@ class TextProfile:
         if self.whole:
             found = [canonical] if canonical else []
         else:
+            is_ascii = canonical.isascii()
             if not self.cased:
-                canonical = canonical.translate(_LOWER)
-            found = (_ASCII_WORD if canonical.isascii() else _WORD).findall(canonical)
+                canonical = canonical.lower() if is_ascii else canonical.translate(_LOWER)
+            found = (_ASCII_WORD if is_ascii else _WORD).findall(canonical)
         if len(canonical) > self.max_token_length:
             found = [word for word in found if len(word) <= self.max_token_length]
         return found
 
-    def stem(self, word: str, language: Language = ENGLISH) -> str:
+    def stems(self, words: list[str], language: Language = ENGLISH) -> list[str]:
+        """The stem of each word."""
         stemmer = self.stemmer(language)
-        return word if stemmer == NO_STEMMER else stem_word(stemmer, word)
+        return words if stemmer == NO_STEMMER else [stem_word(stemmer, word) for word in words]
 
     def terms(self, text: str, stem: bool = True, language: Language = ENGLISH) -> list[str]:
         """The term of each word of a text: with `multiple` stemming, its stem."""
         words = self.words(text)
-        return [self.stem(word, language) for word in words] if stem and self.is_stemmed else words
+        return self.stems(words, language) if stem else words
 
 
 @lru_cache(maxsize=1024)
