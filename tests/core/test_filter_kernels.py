@@ -24,7 +24,7 @@ def words(rows: int) -> np.ndarray:
 def random_values(random: np.random.Generator, dtype: str, count: int, spread: str) -> np.ndarray:
     """Values that are few, far apart, or extreme."""
     if dtype.startswith("float"):
-        scale = {"few": 5, "far": 1e30, "extreme": 1e38}[spread]
+        scale = {"few": 5, "far": 1e30, "extreme": 1e37}[spread]
         values = (random.integers(-5, 5, count) * scale).astype(dtype)
         odd = [math.nan, math.inf, -math.inf, -0.0, 0.0]
         return np.where(random.random(count) < 0.2, random.choice(np.array(odd, dtype), count), values).astype(dtype)

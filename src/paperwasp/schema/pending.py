@@ -122,7 +122,9 @@ def is_matched_now(field: Field) -> bool:
 def is_found_now(field: Field) -> bool:
     """Whether operators of their own search the field: those of places and of vectors."""
     element = field.type.element if isinstance(field.type, ArrayType) else field.type
-    return is_attribute_now(field) and (element == POSITION or isinstance(element, TensorFieldType))
+    if isinstance(element, TensorFieldType):
+        return is_attribute_now(field) and len(element.tensor.indexed) == 1 and len(element.tensor.mapped) <= 1
+    return is_attribute_now(field) and element == POSITION
 
 
 _ROW_ELEMENTS: Final = frozenset({*PRIMITIVES.values(), FLOAT16, URI})
