@@ -111,7 +111,10 @@ def joined(runs: Sequence[Tokens | int], kept: NDArray[np.bool_], average: float
 
 
 def _lengths(run: Tokens | int) -> NDArray[np.int64]:
-    return np.zeros(run, np.int64) if isinstance(run, int) else np.diff(run.offsets.astype(np.int64))
+    if isinstance(run, int):
+        return np.zeros(run, np.int64)
+    ends: NDArray[np.int64] = run.offsets.astype(np.int64)
+    return ends[1:] - ends[:-1]
 
 
 def _joined_elements(runs: Sequence[Tokens | int], kept: NDArray[np.bool_]) -> Elements:
