@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from paperwasp.attribute import Column, ColumnView, create_column
 from paperwasp.attribute.bounds import bounds_of
+from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -25,7 +26,6 @@ from paperwasp.document.types import (
     NumericType,
     array_of,
 )
-from paperwasp.errors import InvalidQuery
 
 SCALARS: list[DataType] = [BYTE, INT, LONG, FLOAT, DOUBLE, BOOL, STRING]
 TYPES = SCALARS + [array_of(scalar) for scalar in SCALARS]
@@ -181,22 +181,27 @@ def test_numbers_for_ranking(history: tuple[DataType, Settings, Column, list[Any
         assert same(view.as_float64(lids).tolist(), expected)
 
 
-@given(histories())
-def test_sort_keys_sort_as_values_do(history: tuple[DataType, Settings, Column, list[Any]]) -> None:
+@given(histories(), st.booleans())
+def test_order_keys_sort_as_values_do(history: tuple[DataType, Settings, Column, list[Any]], falls: bool) -> None:
+    """The least of several values where they rise, the greatest where they fall; what has none, before or after."""
     data_type, _, column, rows = history
-    view, lids = column.snapshot(), every(len(rows))
-    if isinstance(data_type, ArrayType):
-        with pytest.raises(InvalidQuery):
-            view.sort_keys(lids)
-        return
-    keys = view.sort_keys(lids).tolist()
-    plain = [(not is_unset(row), row.lower() if isinstance(row, str) else row) for row in rows if not is_unset(row)]
-    in_order = [key for key, row in zip(keys, rows, strict=True) if not is_unset(row)]
-    assert [value for _, value in sorted(zip(in_order, (p[1] for p in plain), strict=True))] == sorted(
-        value for _, value in plain
-    )
-    unset = [key for key, row in zip(keys, rows, strict=True) if is_unset(row)]
-    assert not unset or not in_order or max(unset) <= min(in_order) or data_type == BOOL
+    view = column.snapshot()
+    keys = order_keys(view, every(len(rows)), SortOrder(falls)).tolist()
+
+    def value(row: Any) -> Any:
+        folded = [each.lower() if isinstance(each, str) else each for each in (row if isinstance(row, list) else [row])]
+        return max(folded) if falls else min(folded)
+
+    rows = [bool(row) if data_type == BOOL else row for row in rows]
+    there = [(value(row), key) for row, key in zip(rows, keys, strict=True) if not is_unset(row)]
+    for one, key in there:
+        for other, other_key in there:
+            assert (key < other_key) == (one > other if falls else one < other)
+    unset = {key for row, key in zip(rows, keys, strict=True) if is_unset(row)}
+    assert len(unset) <= 1
+    if unset and there:
+        outside = min(key for _, key in there) if not falls and not view.is_array else max(key for _, key in there)
+        assert (next(iter(unset)) < outside) if not falls and not view.is_array else (next(iter(unset)) > outside)
 
 
 @pytest.mark.parametrize("data_type", [INT, FLOAT, STRING])

@@ -26,6 +26,7 @@ from nodes import TestNode, doc_id, put, remove, start, started, update
 
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
+from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.content.view import View
 from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.schema import parse_schemas
@@ -146,7 +147,8 @@ def check_column(column: ColumnView, rows: np.ndarray, values: list[Any], is_boo
     assert [column.get(int(row)) for row in rows] == values
     if is_bool:  # that is unset in a parent counts as false
         assert [bool(value) for value in column.gather(rows)] == [bool(value) for value in values]
-        assert [key > 0 for key in column.sort_keys(rows).tolist()] == [bool(value) for value in values]
+        keys = order_keys(column, rows, SortOrder(missing="as", missing_value="false")).tolist()
+        assert [key > 0 for key in keys] == [bool(value) for value in values]
         return
     if not column.is_searched:
         return
@@ -164,7 +166,7 @@ def check_column(column: ColumnView, rows: np.ndarray, values: list[Any], is_boo
         firsts = [float(value[0]) if isinstance(value, list) and value else 0.0 for value in values]
         assert column.element(rows, 0).tolist() == firsts
     else:
-        keys = column.sort_keys(rows)
+        keys = order_keys(column, rows, SortOrder())
         texts = [value.lower() if isinstance(value, str) else value for value in values]
         order = sorted(range(len(rows)), key=lambda place: (texts[place] is not None, texts[place] or 0))
         assert np.argsort(keys, kind="stable").tolist() == order

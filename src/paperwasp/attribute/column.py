@@ -124,15 +124,6 @@ class ColumnView(ABC):
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
         """Element `element` of a numeric array; 0 where it has fewer, and for all else."""
 
-    @abstractmethod
-    def sort_keys(self, lids: Lids) -> NDArray[Any]:
-        """Keys that sort as the values do, comparable within this view. Unset first. Strings: without case."""
-
-    @property
-    def unset_key(self) -> Number:
-        """The sort key of an unset row."""
-        raise InternalError(f"{type(self).__name__} is not sorted by")
-
     def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
         """The weight of just this key of a weighted set; NaN where a row does not have it, and for all else."""
         return np.full(len(lids), np.nan)

@@ -18,7 +18,7 @@ from paperwasp.attribute.scanned_text import ScannedText, TextKeeper, fold
 class StringDictionary:
     """Strings to codes and back; and, unless `cased`, the codes that are equal without case."""
 
-    __slots__ = ("_cased", "_codes", "_ranks", "_strings", "_text", "_variants", "orders", "size_bytes")
+    __slots__ = ("_cased", "_codes", "_strings", "_text", "_variants", "orders", "size_bytes")
 
     def __init__(self, *, cased: bool = False) -> None:
         self._cased = cased
@@ -26,7 +26,6 @@ class StringDictionary:
         self._codes: dict[str, int] = {"": 0}
         self._variants: dict[str, list[int]] = {}
         """Lower-cased string → the codes of its forms that are not lower case. Most strings need no entry."""
-        self._ranks: NDArray[np.uint32] = np.zeros(1, np.uint32)
         self._text = TextKeeper(cased=cased)
         self.orders: dict[Any, Any] = {}
         """Collation → the order of the strings in it: kept here by `attribute.string_order`."""
@@ -67,13 +66,6 @@ class StringDictionary:
         strings = self._strings
         return [strings[code] for code in codes]
 
-    def ranks(self) -> NDArray[np.uint32]:
-        """For each code its place in the order without case; equal strings have equal ranks. Kept until strings are
-        added."""
-        if len(self._ranks) != len(self._strings):
-            self._ranks = _ranks_of([fold(value) for value in self.strings()])
-        return self._ranks
-
     def scanned(self) -> ScannedText:
         """All strings as one text, which takes memory from when it is first asked for."""
         return self._text.text(self._strings)
@@ -109,8 +101,3 @@ def freeze_strings(strings: Sequence[str]) -> Mapping[str, NDArray[Any]]:
     encoded = [value.encode("utf-8", "surrogatepass") for value in strings]
     ends = np.cumsum([len(value) for value in encoded], dtype=np.uint64)
     return {"strings": np.frombuffer(b"".join(encoded), np.uint8), "string_ends": ends}
-
-
-def _ranks_of(folded: list[str]) -> NDArray[np.uint32]:
-    distinct = {value: rank for rank, value in enumerate(sorted(set(folded)))}
-    return np.array([distinct[value] for value in folded], np.uint32)

@@ -94,13 +94,6 @@ class ImportedView(ColumnView):
     def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
         return self._mapped(lids, lambda parents: self.parent.weights(parents, key), np.nan)
 
-    def sort_keys(self, lids: Lids) -> NDArray[Any]:
-        return self._mapped(lids, self.parent.sort_keys, self.parent.unset_key)
-
-    @property
-    def unset_key(self) -> Number:
-        return self.parent.unset_key
-
     def gather(self, lids: Lids) -> list[Value | None]:
         parents, is_there = self.parents(lids)
         values = iter(self.parent.gather(parents[is_there]))

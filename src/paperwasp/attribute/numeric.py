@@ -113,16 +113,6 @@ class NumericView(ColumnView):
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
         return np.zeros(len(lids))
 
-    def sort_keys(self, lids: Lids) -> NDArray[Any]:
-        values = self.values[lids]
-        if self._type.low is None:
-            return np.where(np.isnan(values), -np.inf, values)
-        return np.maximum(values, 0) if self._type == BOOL else values
-
-    @property
-    def unset_key(self) -> Number:
-        return -math.inf if self._type.low is None else self._type.low
-
     def gather(self, lids: Lids) -> list[Value | None]:
         values = self.values[lids]
         if self._type == BOOL:

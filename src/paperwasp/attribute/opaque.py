@@ -6,7 +6,6 @@ Tensors, raw, positions. Each has (or will have) operators and rank features of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +49,3 @@ class OpaqueView(ColumnView):
 
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
         return np.zeros(len(lids))
-
-    def sort_keys(self, lids: Lids) -> NDArray[Any]:
-        raise InvalidQuery("An attribute of this type is not sorted by")

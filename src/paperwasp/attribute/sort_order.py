@@ -93,8 +93,9 @@ def portable_key(view: ColumnView | None, value: Value | None, order: SortOrder)
 
 
 def _set_values(value: Value | None) -> list[Any]:
-    values = list(value) if isinstance(value, list | dict) else [value]
-    return [value for value in values if value is not None and value != "" and value == value]
+    if isinstance(value, list | dict):
+        return [element for element in value if element is not None and element == element]
+    return [] if value is None or value == "" or value != value else [value]
 
 
 _COMPLEMENT: Final = bytes(range(255, -1, -1))
@@ -151,7 +152,7 @@ def _(view: ArrayView, lids: Lids, order: SortOrder) -> _Keys:
     places, lengths = places_of(view.rows[lids])
     elements = view.values[places]
     if view.dictionary is not None:
-        keys, unset = _text_keys(elements, view.dictionary, order)
+        keys, unset = _text_keys(elements, view.dictionary, order)[0], None  # an empty element is a value
     else:
         assert view.element_type is not None
         keys, unset = _number_keys(elements, view.element_type)

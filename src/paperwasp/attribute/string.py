@@ -80,14 +80,6 @@ class StringView(ColumnView):
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
         return np.zeros(len(lids))
 
-    def sort_keys(self, lids: Lids) -> NDArray[Any]:
-        keys: NDArray[Any] = self.dictionary.ranks()[self.values[lids]]
-        return keys
-
-    @property
-    def unset_key(self) -> int:
-        return 0
-
     def gather(self, lids: Lids) -> list[Value | None]:
         return [text or None for text in self.dictionary.decode(self.values[lids].tolist())]
 

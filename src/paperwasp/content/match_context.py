@@ -103,11 +103,6 @@ class QuerySetting:
             raise InvalidQuery(f"Field '{name}' of schema '{self.space.schema.name}' is ranked by, and not indexed yet")
         return self.space.index.number_of(key)
 
-    def sorting_column(self, name: str) -> ColumnView | None:
-        """The column to sort by; None where the type has no such attribute. Raises InvalidQuery if it cannot be yet."""
-        field = self.space.schema.fields.get(name)
-        return self.space.columns.get(name) if field is None else self.space.column(field)
-
     def column(self, name: str) -> ColumnView:
         """The column of an attribute. Raises InvalidQuery if there is none."""
         column = self.space.columns.get(name)
