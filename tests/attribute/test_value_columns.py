@@ -21,7 +21,6 @@ from paperwasp.document.types import (
     INT,
     LONG,
     POSITION,
-    PREDICATE,
     RAW,
     STRING,
     URI,
@@ -250,7 +249,7 @@ def test_values_without_an_order_are_not_searched(data_type: DataType) -> None:
             order_keys(view, every(1), SortOrder())
 
 
-@pytest.mark.parametrize("data_type", [PREDICATE, map_of(STRING, INT), array_of(RAW), weighted_set_of(RAW)])
+@pytest.mark.parametrize("data_type", [map_of(STRING, INT), array_of(RAW), weighted_set_of(RAW)])
 def test_types_without_columns(data_type: DataType) -> None:
     with pytest.raises(InvalidInput, match="not kept as attributes"):
         create_column(data_type)
