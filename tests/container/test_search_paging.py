@@ -62,7 +62,7 @@ def pages(service: Running, size: int, **parameters: object) -> list[str]:
         assert len(found) < 1000
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(
     documents=DOCUMENTS,
     gone=st.sets(st.integers(0, 24), max_size=4),
