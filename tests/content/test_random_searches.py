@@ -10,7 +10,8 @@ import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from naive_search import Document, Domain, matches, random_domain, random_query
+from naive_matching import matches
+from naive_search import Document, Domain, random_domain, random_query
 from nodes import TestNode, started
 
 from paperwasp.content.messages import SearchRequest
