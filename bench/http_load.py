@@ -55,8 +55,8 @@ def _measure(report: Report, server: Running, options: Options) -> None:
 
 
 def _path(query: str) -> str:
-    parameters = {"yql": "select * from article where userQuery()", "query": query, "type": "any", "ranking": "body"}
-    return "/search/?" + urllib.parse.urlencode({**parameters, "default-index": "body"})
+    parameters = {"yql": "select * from article where userQuery()", "query": query, "type": "any", "nocache": "true"}
+    return "/search/?" + urllib.parse.urlencode({**parameters, "ranking": "body", "default-index": "body"})
 
 
 def _load(server: Running, paths: list[str], connections: int) -> list[float]:

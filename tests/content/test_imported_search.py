@@ -140,14 +140,15 @@ def test_sorting(node: TestNode) -> None:
 
 
 def test_summaries(node: TestNode) -> None:
+    ids = [hit.document_id for hit in ask(node, EVERYTHING).hits]  # the class shows attributes alone, and so no id
     hits = ask(node, EVERYTHING, summary="all").hits
-    fields = {hit.document_id.rsplit(":", 1)[1]: orjson.loads(hit.fields) for hit in hits}
+    fields = {id_.rsplit(":", 1)[1]: orjson.loads(hit.fields) for id_, hit in zip(ids, hits, strict=True)}
     assert fields["a"] == {
         "campaign": "id:n:campaign::ski", "budget": 5, "title": "Ski", "tags": {"sport": 3, "snow": 1},
         "days": [1, 7], "place": {"lat": 2.0, "lng": 1.0}, "clicks": 4,
     }  # fmt: skip
     assert fields["lost"] == {"campaign": "id:n:campaign::gone", "clicks": 3}
-    [hit] = ask(node, WordItem("title", "golf"), summary_fields=("budget", "clicks")).hits
+    [hit] = ask(node, WordItem("title", "golf"), summary="all", summary_fields=("budget", "clicks")).hits
     assert orjson.loads(hit.fields) == {"budget": 9, "clicks": 1}
 
 

@@ -138,4 +138,4 @@ def test_layouts_come_back_as_they_were() -> None:
     again = Layout.from_bytes(LAYOUT.to_bytes()).changed(1, [BOOK, MUSIC], {})
     assert again == LAYOUT
     with pytest.raises(InvalidInput, match="version 9"):
-        Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":2', b'"version":9'))
+        Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":3', b'"version":9'))

@@ -51,7 +51,9 @@ def token_of(cluster: str, hit: Hit) -> str:
 
 
 def _shown(value: object) -> object:
-    """A value of a sort key in JSON: bytes as the characters of those numbers."""
+    """A value of a sort key in JSON: bytes as the characters of those numbers, what is not finite as a text."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
@@ -81,4 +83,6 @@ def _key(shown: Any) -> PortableKey:
         return place, kind, value.encode("latin-1")
     if kind == 0 and type(value) in (int, float):
         return place, kind, value
+    if kind == 0 and value in ("inf", "-inf"):
+        return place, kind, float(value)
     raise TypeError
