@@ -24,7 +24,19 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import IllegalQuery, LanguageError, Timeout
-from paperwasp.query import AndItem, Item, NotItem, OrItem, PhraseItem, RangeItem, TrueItem, WordItem
+from paperwasp.query import (
+    AndItem,
+    Item,
+    NotItem,
+    OrItem,
+    PhraseItem,
+    PrefixItem,
+    RangeItem,
+    SubstringItem,
+    SuffixItem,
+    TrueItem,
+    WordItem,
+)
 from paperwasp.schema import parse_schemas
 
 MAIL = """
@@ -204,3 +216,32 @@ def test_random_queries_beside_mode_index():
             scores = [sorted((hit.document_id, round(hit.relevance, 9)) for hit in answer.hits) for answer in found]
             assert scores[0] == scores[1], (seed, tree)
             assert found[0].total_count == found[1].total_count
+
+
+@pytest.mark.parametrize(
+    ("item", "found"),
+    [
+        (PrefixItem("default", "Hel"), "ab"),
+        (PrefixItem("subject", "ell"), ""),
+        (SuffixItem("subject", "gain"), "b"),
+        (SubstringItem("subject", "ORL"), "a"),
+        (SubstringItem("subject", "ello orl"), "a"),
+        (SubstringItem("subject", "ello xyz"), ""),
+        (PrefixItem("labels", "x"), "b"),
+        (OrItem((SuffixItem("subject", "ye"), WordItem("subject", "hel"))), "c"),
+    ],
+)
+def test_words_are_matched_by_their_parts_where_the_query_says_so(item, found):
+    with node_with(*MAILS) as node:
+        assert "".join(sorted(names(ask(node, item)))) == found
+
+
+@pytest.mark.parametrize(
+    ("match", "word", "phrase"), [("prefix", "abd", "b"), ("substring", "abd", "bd"), ("suffix", "d", "d")]
+)
+def test_words_are_matched_by_their_parts_where_the_field_says_so(match, word, phrase):
+    text = MAIL.replace("      stemming: none\n", f"      match: {match}\n")
+    subjects = {"a": "Ella", "b": "ELLIPSE of", "c": "elf", "d": "well of an ell"}
+    with node_with(*(mail(name, subject=subject) for name, subject in subjects.items()), text=text) as node:
+        assert "".join(sorted(names(ask(node, WordItem("subject", "éll"))))) == word
+        assert "".join(sorted(names(ask(node, PhraseItem("subject", ("ell", "of")))))) == phrase

@@ -26,6 +26,9 @@ Table = NDArray[np.uint8]
 """A byte for each code: 1 where the string fits."""
 
 
+Place = Literal["prefix", "suffix", "substring"]
+
+
 class TextPattern(ABC):
     """What is asked of a string."""
 
@@ -38,7 +41,7 @@ class TextPattern(ABC):
 class PartPattern(TextPattern):
     """Strings that begin with, end with, or have in them a text."""
 
-    place: Literal["prefix", "suffix", "substring"]
+    place: Place
     part: str
 
     def fitting(self, text: ScannedText) -> Table:

@@ -15,7 +15,6 @@ import regex
 from paperwasp.content.teaser import DEFAULT_SETTINGS, HI_TAGS, Occurrence, Span, Tags, TeaserSettings, marked, teaser
 from paperwasp.linguistics import TextProfile, document_language, index_terms, query_terms
 from paperwasp.operators import SearchSpace
-from paperwasp.operators.word import fields_of
 from paperwasp.query import (
     EquivItem,
     Item,
@@ -73,7 +72,7 @@ class _Target:
     language: str
 
     def is_named_by(self, index: str) -> bool:
-        return any(field.name == self.field.name for field in fields_of(index, self.space))
+        return any(field.name == self.field.name for field in self.space.schema.fields_named(index))
 
     def words(self, item: TermItem, text: str) -> Way:
         notes = item.annotations

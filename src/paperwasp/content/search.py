@@ -180,7 +180,7 @@ def _streamed(
     total_count = documents = 0
     progress, degraded = 0.0, frozenset[str]()
     for batch in batches_of(view, profiles.streamed(view.schemas[name]), request.streaming, clock):
-        ranked = _rank(space_of(batch.view, name), request, profiles, clock, trace, wanted)
+        ranked = _rank(replace(space_of(batch.view, name), streamed=True), request, profiles, clock, trace, wanted)
         best = _write(batch.view, request, list(_places(ranked, request)))
         hits = sorted(chain(hits, (hit._replace(lid=documents + hit.lid) for hit in best)), key=_order_of(request))
         del hits[wanted:]

@@ -61,6 +61,14 @@ class IndexSnapshot:
         """The lexicon's id of a term, or -1: then no document has it."""
         return self.lexicon.find(term)
 
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All words of the lexicon, by id. For the small index of streaming search: this copies them."""
+        content, sizes = self.lexicon.words_from(0)
+        ends = np.cumsum(sizes).tolist()
+        starts = [0, *ends[:-1]]
+        return tuple(content[start:end].decode() for start, end in zip(starts, ends, strict=True))
+
     def document_frequency(self, number: int, term: int) -> int:
         """Documents with the term, dead ones that were not merged away yet among them."""
         return _core.document_frequency(self.reader, number, term)

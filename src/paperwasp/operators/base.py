@@ -62,6 +62,8 @@ class SearchSpace:
     """Of the query's text, as a tag; empty: English."""
     element_gaps: Mapping[str, float] = field(default_factory=dict)
     """By field: how far apart the rank profile says that its elements are."""
+    streamed: bool = False
+    """Whether these are documents of streaming search, whose words are few enough to look through."""
     check_time: Callable[[], None] = _no_clock
     """Raises OutOfTime when matching must end: called between operators, and by those that take long."""
 

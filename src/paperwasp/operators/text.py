@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+import numpy as np
+
+from paperwasp.attribute.patterns import PartPattern, Place
+from paperwasp.attribute.scanned_text import TextKeeper
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics import query_terms
 from paperwasp.linguistics.query import QueryToken
@@ -65,10 +69,24 @@ def tokens_in(
 
 
 def token_match(token: QueryToken, field: Field, space: SearchSpace) -> FieldMatch:
-    """One token: its term, or all of its forms as one. A term that no document has is nowhere."""
+    """One token: its term, or all of its forms as one. A term that no document has is nowhere.
+
+    In streaming search, a field may say that its words match by a part of them.
+    """
+    if space.streamed and (place := field.match_settings.algorithm) != "normal":
+        return part_match(token.term, place, field, space)
     known = [number for form, _ in token.forms if (number := space.index.term_id(form)) >= 0]
     matches = [IndexMatch(space, field.name, number) for number in dict.fromkeys(known) or (NOWHERE,)]
     return matches[0] if len(matches) == 1 else UnionMatch(space, field.name, matches)
+
+
+def part_match(part: str, place: Place, field: Field, space: SearchSpace) -> FieldMatch:
+    """The words of streamed documents that begin with, end with or have in them a normalized text, as one."""
+    text = TextKeeper(cased=True).text(space.index.words)
+    fitting = np.flatnonzero(PartPattern(place, part).fitting(text)).tolist()
+    number = space.index.number_of((space.schema.document.name, field.name))
+    terms = [term for term in fitting if space.index.document_frequency(number, term)]
+    return UnionMatch(space, field.name, [IndexMatch(space, field.name, term) for term in terms or (NOWHERE,)])
 
 
 def tokens_match(tokens: list[QueryToken], field: Field, space: SearchSpace) -> FieldMatch | None:

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, compiled
+from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, Place, RegexPattern, TextPattern, compiled
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.term import AttributeMatch, FieldMatch
-from paperwasp.operators.text import text_matcher
+from paperwasp.operators.text import part_match, sequence, text_matcher, tokens_in
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import FuzzyItem, PrefixItem, RegexItem, SubstringItem, SuffixItem, TermItem
 from paperwasp.schema.model import Field
+
+WordPartItem = PrefixItem | SuffixItem | SubstringItem
+_PLACES: Final[dict[type[WordPartItem], Place]] = {
+    PrefixItem: "prefix", SuffixItem: "suffix", SubstringItem: "substring",
+}  # fmt: skip
 
 
 def pattern_of(item: TermItem) -> TextPattern:
     """What the item asks of a string. Errors: InvalidQuery for an expression that is none."""
     match item:
-        case PrefixItem():
-            return PartPattern("prefix", item.word)
-        case SuffixItem():
-            return PartPattern("suffix", item.word)
-        case SubstringItem():
-            return PartPattern("substring", item.word)
+        case PrefixItem() | SuffixItem() | SubstringItem():
+            return PartPattern(_PLACES[type(item)], item.word)
         case FuzzyItem():
             return FuzzyPattern(item.word, item.max_edits, item.prefix_length, item.prefix)
         case RegexItem():
@@ -37,6 +38,8 @@ def pattern_of(item: TermItem) -> TextPattern:
 def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatch | None:
     """The item in one field; None where it has neither text nor strings."""
     if space.has_index(field):
+        if space.streamed and isinstance(item, WordPartItem):
+            return _parts_of_words(item, field, space)
         raise _not_in_an_index(item, field)
     column = space.column(field)
     if column is None:
@@ -44,6 +47,12 @@ def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatc
     if not column.is_string:
         raise InvalidQuery(f"{_name(item)} is matched against text, and field '{field.name}' is of type {field.type}")
     return AttributeMatch(space, field.name, column, column.like(pattern_of(item)))
+
+
+def _parts_of_words(item: WordPartItem, field: Field, space: SearchSpace) -> FieldMatch | None:
+    """In streaming search, of the words of a text; several tokens stand for words one after the other."""
+    tokens = tokens_in(item.word, item.annotations, field, space)
+    return sequence([part_match(token.term, _PLACES[type(item)], field, space) for token in tokens], field, space)
 
 
 def _not_in_an_index(item: TermItem, field: Field) -> InvalidQuery:

@@ -261,7 +261,7 @@ def _match(draft: Draft, problems: Problems) -> None:
         problems.warn(message, draft.place("exact-terminator"))
     if said.get("algorithm") in ("substring", "suffix"):
         node = draft.places["algorithm"]
-        message = f"match: {node.keyword} of {draft.described} has no effect: that is for streaming search"
+        message = f"match: {node.keyword} of {draft.described} has an effect in streaming search only"
         problems.warn(message, node.position)
     elif said.get("algorithm") == "prefix":
         why = "attributes can always be searched by prefix, where the query asks for it"

@@ -1,0 +1,75 @@
+"""labeled: what its child matches, and for ranking a raw score by the name of a label, where the child matches.
+
+The number is that of a term of its own, which searches no field: field features and the words around do not see it.
+Vespa: https://docs.vespa.ai/en/ranking/multivalue-query-operators.html#raw-scores-and-query-item-labeling
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.term import FieldMatch, Lids, TermOperator, bits_of
+from paperwasp.query import Annotations, LabeledItem
+
+
+class LabelMatch(FieldMatch):
+    """Where an operator matches, with a score that is the same everywhere."""
+
+    field = ""
+
+    def __init__(self, space: SearchSpace, labeled: Operator, score: float) -> None:
+        self._space = space
+        self._labeled = labeled
+        self.score = score
+
+    @cached_property
+    def _bitmap(self) -> Bitmap:
+        return self._labeled.bitmap()
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        bitmap |= self._bitmap
+
+    def frequency(self) -> int:
+        return _core.bitmap_count(self._bitmap, self._space.accept)
+
+    def estimate(self) -> int:
+        return self._labeled.estimate()
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        return bits_of(self._bitmap, lids).astype(np.int32)
+
+    def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
+        return np.where(bits_of(self._bitmap, lids), self.score, 0.0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LabeledOperator(Operator):
+    """What the operator below matches; its terms, and that of the label."""
+
+    labeled: Operator
+    label: TermOperator
+
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        return self.labeled.bitmap(within)
+
+    def children_of(self) -> tuple[Operator, ...]:
+        return (self.labeled,)
+
+    def terms(self) -> Iterator[TermOperator]:
+        yield from self.labeled.terms()
+        yield self.label
+
+
+@planner(LabeledItem)
+def plan_labeled(item: LabeledItem, space: SearchSpace) -> Operator:
+    labeled = plan(item.children[0], space)
+    match = LabelMatch(space, labeled, item.score)
+    notes = Annotations(label=item.label, significance=0.0)  # said, so that nobody counts the documents for it
+    return LabeledOperator(labeled, TermOperator(space, [match], notes))
