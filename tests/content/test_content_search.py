@@ -294,6 +294,25 @@ def test_summaries_and_bolding():
         assert [orjson.loads(hit.fields) for hit in one.hits] == [{"year": 2005}]
 
 
+@pytest.mark.parametrize("together", [AndItem, lambda items: NotItem((AndItem(items), WordItem("body", "never")))])
+def test_words_of_what_does_not_match_count_for_nothing(together):
+    """A document with one word of an `and` below an `or`, or below the later parts of `rank`, is not matched by it."""
+    documents = [
+        paper("one", title="", body="red blue"),
+        paper("two", title="", body="red blue green"),
+        paper("other", title="", body="pink"),
+    ]
+    whole = together((WordItem("body", "blue"), WordItem("body", "green")))
+    with node_with(*documents) as node:
+        alone = {h.document_id: h.relevance for h in ask(node, WordItem("body", "red"), "body").hits}
+        words = [WordItem("body", word) for word in ("red", "blue", "green")]
+        all_three = {h.document_id: h.relevance for h in ask(node, OrItem(tuple(words)), "body").hits}
+        for tree in (OrItem((words[0], whole)), WeakAndItem((words[0], whole)), RankItem((words[0], whole))):
+            found = {h.document_id: h.relevance for h in ask(node, tree, "body").hits}
+            assert found["id:n:paper::one"] == alone["id:n:paper::one"] < all_three["id:n:paper::one"]
+            assert found["id:n:paper::two"] == all_three["id:n:paper::two"]
+
+
 def test_what_cannot_be_searched():
     with node_with(*EXAMPLES) as node:
         with pytest.raises(InvalidQuery, match="does not contain requested rank profile 'nope'"):

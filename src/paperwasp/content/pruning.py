@@ -1,14 +1,15 @@
 """Finds the best hits without scoring all, where the query and the rank profile allow it.
 
 They do when the first phase is a weighted sum of bm25 features and the query is one `or` or `and` of
-words, beside conditions that add nothing to the score: those become a filter. The answer is that
-of scoring everything (`core/top_k.cpp`).
+words, beside conditions that add nothing to the score: those become a filter. What else an `or` has, such as phrases,
+matches few documents as a rule, and these are scored in full. The answer is that of scoring everything
+(`core/top_k.cpp`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -39,6 +40,8 @@ class Shape:
     all_terms: bool
     filters: tuple[Operator, ...] = ()
     excluded: tuple[Operator, ...] = ()
+    rest: tuple[Operator, ...] = ()
+    """Of an or: what the kernel does not run, such as phrases. Documents that these match are scored in full."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +55,9 @@ class PrunedHits:
     exact: bool
     """Whether the scores are the rank program's own."""
     total_count: int
+    rest: Bitmap | None = None
+    """Documents that may be among the best as well: those of `Shape.rest`."""
+    rest_count: int = 0
 
 
 def shape_of(operator: Operator, weights: Mapping[str, float]) -> Shape | None:
@@ -62,7 +68,7 @@ def shape_of(operator: Operator, weights: Mapping[str, float]) -> Shape | None:
         return _any_of(operator.children, weights)
     if isinstance(operator, NotOperator):
         inner = shape_of(operator.positive, weights)
-        return inner and Shape(inner.terms, inner.all_terms, inner.filters, (*inner.excluded, *operator.negatives))
+        return inner and replace(inner, excluded=(*inner.excluded, *operator.negatives))
     if isinstance(operator, AndOperator):
         return _and_shape(operator, weights)
     return None
@@ -75,7 +81,7 @@ def _and_shape(operator: AndOperator, weights: Mapping[str, float]) -> Shape | N
     filters = tuple(child for child in operator.children if not _scores(child, weights))
     if len(scoring) == 1:
         inner = shape_of(scoring[0], weights)
-        return inner and Shape(inner.terms, inner.all_terms, (*inner.filters, *filters), inner.excluded)
+        return inner and replace(inner, filters=(*inner.filters, *filters))
     words = tuple(child for child in scoring if isinstance(child, TermOperator) and _is_one_word(child, weights))
     return Shape(words, True, filters) if words and len(words) == len(scoring) else None
 
@@ -85,10 +91,13 @@ def _scores(operator: Operator, weights: Mapping[str, float]) -> bool:
 
 
 def _any_of(children: Sequence[Operator], weights: Mapping[str, float]) -> Shape | None:
-    terms = tuple(child for child in children if isinstance(child, TermOperator))
-    prunable = all(isinstance(m, IndexMatch) for term in terms for m in term.matches if m.field in weights)
-    ranked = all(term.annotations.ranked for term in terms)
-    return Shape(terms, False) if prunable and ranked and len(terms) == len(children) else None
+    terms = tuple(child for child in children if isinstance(child, TermOperator) and _is_prunable(child, weights))
+    rest = tuple(child for child in children if child not in terms)
+    return Shape(terms, False, rest=rest) if terms else None
+
+
+def _is_prunable(term: TermOperator, weights: Mapping[str, float]) -> bool:
+    return term.annotations.ranked and all(isinstance(m, IndexMatch) for m in term.matches if m.field in weights)
 
 
 def _is_one_word(term: TermOperator, weights: Mapping[str, float]) -> bool:
@@ -119,6 +128,9 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         return None
     space = setting.space
     accept = _accepted(shape, space)
+    rest = _rest(shape, space, accept)
+    if rest is not None:
+        accept = accept & ~rest
     lists = _lists_of(shape, profile, setting, weights)
     lids, scores, found = _core.top_k(
         space.index.reader,
@@ -139,7 +151,16 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         return None
     # Two summands give the same sum in any order; more might not.
     exact = len(weights) <= 2 and set(weights.values()) == {1.0}
-    return PrunedHits(lids, scores, len(lists.terms), exact, found)
+    rest_count = 0 if rest is None else _core.bitmap_count(rest, space.accept)
+    return PrunedHits(lids, scores, len(lists.terms), exact, found + rest_count, rest, rest_count)
+
+
+def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
+    if not shape.rest:
+        return None
+    found = OrOperator(space, shape.rest).bitmap(accept)
+    found &= accept
+    return found
 
 
 def _count_any(shape: Shape, space: SearchSpace, accept: Bitmap) -> int:

@@ -111,7 +111,12 @@ class Ranker:
         if self.trace is not None:
             least = float(scores[kept - 1]) if 0 < kept <= len(scores) else None
             self.trace.tag("top_k", lists=pruned.lists, wanted=kept, found=pruned.total_count, threshold=least)
-        return self._ranked(Matches(None, pruned.total_count), lids[:kept], scores[:kept])
+        scored = 1.0
+        if pruned.rest_count:
+            rest = self._exhaustive(Matches(pruned.rest, pruned.rest_count), kept)
+            lids, scores = _best_of(np.concatenate([lids, rest.lids]), np.concatenate([scores, rest.scores]), kept)
+            scored = rest.coverage
+        return self._ranked(Matches(None, pruned.total_count), lids[:kept], scores[:kept], scored)
 
     def _ranked(self, matches: Matches, lids: Lids, scores: Scores, scored: float = 1.0) -> RankedHits:
         """`scored`: the share of the matches that were ranked in time."""

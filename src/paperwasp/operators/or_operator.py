@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
 from paperwasp.operators.constants import FalseOperator
+from paperwasp.operators.masked import terms_where_matched
 from paperwasp.operators.term import TermOperator
 from paperwasp.query import Item, OrItem, WeakAndItem
 
@@ -37,7 +38,7 @@ class OrOperator(Operator):
 
     def terms(self) -> Iterator[TermOperator]:
         for child in self.children:
-            yield from child.terms()
+            yield from terms_where_matched(child, self.space)
 
 
 @planner(OrItem)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.masked import terms_where_matched
 from paperwasp.operators.term import TermOperator
 from paperwasp.query import RankItem
 
@@ -14,6 +15,7 @@ from paperwasp.query import RankItem
 class RankOperator(Operator):
     """What the first operator matches; the others only give terms to ranking."""
 
+    space: SearchSpace
     children: tuple[Operator, ...]
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
@@ -29,10 +31,12 @@ class RankOperator(Operator):
         return self.children
 
     def terms(self) -> Iterator[TermOperator]:
-        for child in self.children:
-            yield from child.terms()
+        first, *others = self.children
+        yield from first.terms()
+        for child in others:
+            yield from terms_where_matched(child, self.space)
 
 
 @planner(RankItem)
 def plan_rank(item: RankItem, space: SearchSpace) -> Operator:
-    return RankOperator(tuple(plan(child, space) for child in item.children))
+    return RankOperator(space, tuple(plan(child, space) for child in item.children))

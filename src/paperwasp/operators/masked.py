@@ -1,0 +1,95 @@
+"""Terms that ranking sees only where the operator matches that they are below.
+
+In `a or (b and c)` a document with `a` and `b` alone is not matched by the `and`: its `b` counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.operators.base import Bitmap, Operator, SearchSpace
+from paperwasp.operators.term import FieldMatch, Lids, Occurrences, TermOperator, bits_of
+
+
+def terms_where_matched(operator: Operator, space: SearchSpace) -> Iterator[TermOperator]:
+    """The terms of an operator that need not match; a term by itself is there where it matches anyway."""
+    if isinstance(operator, TermOperator):
+        yield from operator.terms()
+        return
+    whole = _Whole(operator)
+    for term in operator.terms():
+        yield TermOperator(space, [MaskedMatch(match, whole) for match in term.matches], term.annotations, term.length)
+
+
+class _Whole:
+    """What an operator matches, found once for all terms below it."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+
+    @cached_property
+    def bitmap(self) -> Bitmap:
+        return self._operator.bitmap()
+
+
+class MaskedMatch(FieldMatch):
+    """A term in a field, where a whole that it is part of matches."""
+
+    def __init__(self, match: FieldMatch, whole: _Whole) -> None:
+        self.field = match.field
+        self._match = match
+        self._whole = whole
+
+    @property
+    def is_positional(self) -> bool:
+        return self._match.is_positional
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        own = np.zeros_like(bitmap)
+        self._match.add_to(own)
+        own &= self._whole.bitmap
+        bitmap |= own
+
+    def frequency(self) -> int:
+        """Of the term by itself: how rare a word is does not depend on the query."""
+        return self._match.frequency()
+
+    def estimate(self) -> int:
+        return self._match.estimate()
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        there = self._there(lids)
+        found = np.zeros(len(lids), np.int32)
+        found[there] = self._match.occurrences(lids[there])
+        return found
+
+    def positions(self, lids: Lids) -> Occurrences:
+        there = self._there(lids)
+        return _spread(there, *self._match.positions(lids[there]))
+
+    def elements(self, lids: Lids) -> Occurrences:
+        there = self._there(lids)
+        return _spread(there, *self._match.elements(lids[there]))
+
+    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
+        return self._match.element_weights(lids[self._there(lids)])
+
+    def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
+        there = self._there(lids)
+        found = np.zeros(len(lids))
+        found[there] = self._match.raw_scores(lids[there])
+        return found
+
+    def _there(self, lids: Lids) -> NDArray[np.bool_]:
+        return bits_of(self._whole.bitmap, lids)
+
+
+def _spread(there: NDArray[np.bool_], offsets: NDArray[np.uint32], values: NDArray[np.uint32]) -> Occurrences:
+    """What was found in some documents, with nothing in the others between them."""
+    counts = np.zeros(len(there), np.int64)
+    counts[there] = np.diff(offsets.astype(np.int64))
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32), values
