@@ -33,7 +33,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
-from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, RankItem, TrueItem, WordItem
+from paperwasp.query import AndItem, Item, NearItem, NotItem, OrItem, RangeItem, RankItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 
 SHOP = """
@@ -261,6 +261,25 @@ def test_matching_ends_when_the_time_is_over():
             deadline_ns=clock.monotonic_ns() + 8_000_000,
         )
         assert answer.degraded == {"timeout"} and answer.coverage == 0 and answer.hits == ()
+
+
+def test_planning_telling_and_writing_end_when_the_time_is_over():
+    """Whenever it is over, the answer is a part of the hits or that there was no time, never a failure."""
+    words = OrItem(tuple(WordItem("title", "thing") for _ in range(20)))
+    near = NearItem((WordItem("title", "thing"), WordItem("title", "thing")), 3)
+    outcomes: set[object] = set()
+    with node_with(shop(10)) as node:
+        for milliseconds in range(1, 600, 3):
+            clock = stepping()
+            deadline = clock.monotonic_ns() + milliseconds * 1_000_000
+            try:
+                answer = ask(
+                    node, AndItem((words, near)), env=clock, deadline_ns=deadline, explain_level=2, trace_level=9
+                )
+                outcomes.add(answer.degraded)
+            except Timeout:
+                outcomes.add(Timeout)
+    assert {frozenset(), frozenset({"timeout"})} <= outcomes
 
 
 def test_a_trace_tells_the_plan(thousand):

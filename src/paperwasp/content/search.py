@@ -29,8 +29,9 @@ from paperwasp.content.view import View
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.features.compile import compile_profile
-from paperwasp.operators import SearchSpace, plan
+from paperwasp.operators import Operator, SearchSpace, plan
 from paperwasp.operators.base import OutOfTime
+from paperwasp.operators.constants import FalseOperator
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import StoredDocument
@@ -98,8 +99,11 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
     """
     trace = QueryTrace(env, request.trace_level, request.explain_level) if request.trace_level > 0 else None
     clock = QueryClock(request, env)
-    found = [_indexed(view, request, profiles, clock, trace)]
-    found += [_streamed(view, name, request, profiles, clock, trace) for name in streaming_types(view, request)]
+    try:
+        found = [_indexed(view, request, profiles, clock, trace)]
+        found += [_streamed(view, name, request, profiles, clock, trace) for name in streaming_types(view, request)]
+    except OutOfTime:
+        raise Timeout("the time was over before the hits were written") from None
     degraded = frozenset[str]().union(*(part.degraded for part in found))
     if "timeout" in degraded and not request.soft_timeout:
         raise Timeout("the time was over before all documents were searched, and there is no soft timeout")
@@ -237,17 +241,38 @@ def _rank(
         element_gaps=_element_gaps(space.schema, request.rank_profile),
         check_time=clock.check,
     )
-    operator = plan(request.tree, space)
-    schema = space.schema
-    profile = overridden(profiles.of(schema, request.rank_profile), request.ranking)
-    setting = QuerySetting(
+    profile = overridden(profiles.of(space.schema, request.rank_profile), request.ranking)
+    try:
+        return _ranked(
+            _setting(plan(request.tree, space), profile, request, space), profile, request, clock, trace, wanted
+        )
+    except OutOfTime:
+        setting = _setting(FalseOperator(space), profile, request, space)
+        nothing = np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)
+        return RankedHits(setting, profile, 0, *nothing, coverage=0.0, degraded=frozenset({"timeout"}))
+
+
+def _setting(operator: Operator, profile: CompiledProfile, request: SearchRequest, space: SearchSpace) -> QuerySetting:
+    return QuerySetting(
         space,
         QueryTerms.of(operator, space),
         {**profile.inputs, **_numbers(request.inputs)},
         {**profile.properties, **request.rank_properties},
         space.now_seconds,
     )
-    declared = schema.rank_profiles[profile.name]
+
+
+def _ranked(
+    setting: QuerySetting,
+    profile: CompiledProfile,
+    request: SearchRequest,
+    clock: QueryClock,
+    trace: QueryTrace | None,
+    wanted: int,
+) -> RankedHits:
+    """Raises OutOfTime where there was no time for any hit."""
+    space, operator = setting.space, setting.terms.root
+    declared = space.schema.rank_profiles[profile.name]
     ranker = Ranker(
         operator,
         profile,
@@ -259,15 +284,12 @@ def _rank(
         request.search_after,
     )
     if trace is not None:
-        trace.tag("query_setup", document_type=schema.document.name, documents=space.documents, profile=profile.name)
+        document_type = space.schema.document.name
+        trace.tag("query_setup", document_type=document_type, documents=space.documents, profile=profile.name)
         if trace.tells_plan:
             trace.tag("query_execution_plan", optimized=trace.explain(operator, space))
     levels = levels_of(request.order_by, space, request.language)
-    try:
-        return ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
-    except OutOfTime:
-        nothing = np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)
-        return RankedHits(setting, profile, 0, *nothing, coverage=0.0, degraded=frozenset({"timeout"}))
+    return ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
 
 
 def _element_gaps(schema: Schema, profile: str) -> dict[str, float]:

@@ -145,7 +145,8 @@ def planner(item_type: type[PlannedItem]) -> Callable[[Planner[PlannedItem]], Pl
 
 
 def plan(item: Item, space: SearchSpace) -> Operator:
-    """The operator that executes `item`; raises InvalidQuery for what cannot be searched."""
+    """The operator that executes `item`. Errors: InvalidQuery for what cannot be searched; OutOfTime."""
+    space.check_time()
     found = _all_planners().get(type(item))
     if found is None:
         raise InvalidQuery(f"{type(item).__name__} is not supported yet")
