@@ -45,6 +45,9 @@ PLAIN = "query=two&sources=media"
         ((PLAIN, PLAIN), 1),
         ((PLAIN, "sources=media&query=two"), 1),
         ((PLAIN, f"{PLAIN}&hits=3"), 2),
+        ((f"{PLAIN}&hits=3&count=1", f"{PLAIN}&count=1&hits=3"), 2),  # the last of two names is in force
+        ((f"{PLAIN}&count=1&hits=3", f"{PLAIN}&hits=3&count=1&Hits=3"), 2),
+        ((f"{PLAIN}&hits=3&hits=1", f"{PLAIN}&hits=1&hits=3"), 2),
         ((PLAIN, f"{PLAIN}&nocache=true"), 2),
         ((PLAIN, f"{PLAIN}&nocache=false"), 1),
         ((f"{PLAIN}&noCache=true", PLAIN, PLAIN), 2),

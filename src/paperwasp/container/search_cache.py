@@ -8,14 +8,15 @@ recently used make room. Runs on the event loop.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.container.search_parameter_table import full_name
 from paperwasp.http.messages import Response
 
-Key = tuple[str, frozenset[tuple[str, str]]]
+Key = tuple[str, frozenset[tuple[str, str]] | tuple[tuple[str, str], ...]]
 ENTRY_BYTES: Final = 600
 """About what keeping an answer takes beside its body and the texts of the request."""
 _CACHING: Final = "nocache"
@@ -72,13 +73,13 @@ class SearchCache:
         self.size_bytes = 0
 
 
-def key_of(pairs: Iterable[tuple[str, str]], format_: str) -> Key:
-    """What makes requests the same: the last value of each parameter, and the format of the answer."""
-    named = dict(pairs)
-    for name in [name for name in named if name[:7].lower() == _CACHING]:
-        if name.lower() in _NOT_OF_THE_KEY:
-            del named[name]
-    return format_, frozenset(named.items())
+def key_of(pairs: Sequence[tuple[str, str]], format_: str) -> Key:
+    """What makes requests the same: their parameters, and the format of the answer. The order of the parameters counts
+    only where one is given several times, maybe by its aliases: the last is in force."""
+    if any(name[:7].lower() == _CACHING for name, _ in pairs):
+        pairs = [pair for pair in pairs if pair[0].lower() not in _NOT_OF_THE_KEY]
+    once = len({full_name(name) for name, _ in pairs}) == len(pairs)
+    return format_, frozenset(pairs) if once else tuple(pairs)
 
 
 def _size_of(key: Key) -> int:
