@@ -59,6 +59,10 @@ SELECTION_TEXT_CHARACTERS: Final = 1024 * 1024
 SELECTION_BINDINGS: Final = 100_000
 """Ways to bind the variables of a document selection that are looked at for one document."""
 QUERY_TEXT_BYTES: Final = 1024 * 1024
+QUERY_TEXT_KEPT_CHARACTERS: Final = 4096
+"""Of what is longer the tree is not kept for the next query."""
+QUERY_INLINE_BYTES: Final = 16 * 1024
+"""Larger requests are read and planned outside the event loop, one at a time."""
 QUERY_ITEMS: Final = 10_000
 FIELD_MATCH_CHARACTERS: Final = 1_000_000
 """Of a text that are cut into words, where `match: max-length` says nothing else."""

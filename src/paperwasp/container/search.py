@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from typing import Final, ParamSpec, Protocol, TypeVar
 
+from paperwasp import limits
 from paperwasp.container.search_cache import Key, SearchCache, key_of
 from paperwasp.container.search_collapse import Entry, batches, collapsed
 from paperwasp.container.search_config import ClusterConfig, SearchConfig
@@ -37,6 +38,10 @@ GRACE_SECONDS: Final = 0.25
 """How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
 
 
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
 class Messenger(Protocol):
     """What of `cluster.messenger.Messenger` a search needs."""
 
@@ -59,6 +64,7 @@ class SearchHandler:
         self._config = config or SearchConfig()
         self._environment = environment
         self.cache = SearchCache()
+        self._one_large = asyncio.Lock()
 
     def configure(self, config: SearchConfig) -> None:
         self._config = config
@@ -70,15 +76,17 @@ class SearchHandler:
         callback = ""
         try:
             config = self._config
-            pairs = parameter_pairs(request)
+            large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
+            pairs = await self._done(large, parameter_pairs, request)
             key = key_of(pairs, format_)
             kept = await self._kept(key, pairs, config)
             if kept is not None:
                 return kept
-            parameters = read_parameters(pairs, config.query_profiles)
+            parameters = await self._done(large, read_parameters, pairs, config.query_profiles)
             format_ = parameters.presentation.format or format_
             callback = parameters.presentation.callback
-            plan = plan_search(config, parameters, started_ns, self._environment.now_seconds())
+            now_seconds = self._environment.now_seconds()
+            plan = await self._done(large, plan_search, config, parameters, started_ns, now_seconds)
             result, answers = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
             return respond(SearchResult(errors=[SearchError.of(error)]), format_, callback)
@@ -90,6 +98,15 @@ class SearchHandler:
         if _may_be_kept(plan, parameters, result):
             self._keep(key, response, config, answers)
         return response
+
+    async def _done(
+        self, large: bool, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs
+    ) -> _Made:
+        """What `work` makes of a request; of a large one on a thread, while the event loop serves others."""
+        if not large:
+            return work(*given, **named)
+        async with self._one_large:
+            return await asyncio.to_thread(work, *given, **named)
 
     async def _kept(self, key: Key, pairs: Sequence[tuple[str, str]], config: SearchConfig) -> Response | None:
         """The answer that is kept for such a request, if it still holds."""

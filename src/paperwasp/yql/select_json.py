@@ -65,10 +65,9 @@ def parse_select(where: str, parameters: Mapping[str, str] = _NO_PARAMETERS) -> 
     """
     if len(where) > limits.QUERY_TEXT_BYTES:
         raise LanguageError(f"{_ROOT} has {len(where)} characters; at most {limits.QUERY_TEXT_BYTES}")
-    return _parse(where)
+    return (_kept if len(where) <= limits.QUERY_TEXT_KEPT_CHARACTERS else _parse)(where)
 
 
-@lru_cache(maxsize=1024)
 def _parse(where: str) -> YqlQuery:
     writer = _Writer()
     try:
@@ -81,6 +80,9 @@ def _parse(where: str) -> YqlQuery:
         raise LanguageError(f"{_ROOT}: nested deeper than {limits.EXPRESSION_DEPTH} levels") from None
     check_connectivity(tree)
     return YqlQuery(tree, (), (), indexes=MappingProxyType(conditions.fields))
+
+
+_kept: Final = lru_cache(maxsize=1024)(_parse)
 
 
 def parse_select_grouping(grouping: str) -> str:

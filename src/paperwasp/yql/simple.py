@@ -30,7 +30,7 @@ from paperwasp.yql.advanced import advanced_terms
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QueryType, type_of
-from paperwasp.yql.simple_terms import NO_INDEXES, TOKEN, Reader, is_number
+from paperwasp.yql.simple_terms import NO_INDEXES, TOKEN, Reader, is_number, too_many_items
 
 Compose = Callable[[tuple[Item, ...]], Item]
 
@@ -200,7 +200,6 @@ _SYNTAXES: Final[Mapping[str, Callable[[Reader, str], Item | None]]] = MappingPr
 """Syntax → what reads a text of it, told the composite. The syntax `yql` is not read here."""
 
 
-@lru_cache(maxsize=4096)
 def parse_simple(
     text: str, type: str | QueryType = "weakAnd", default_index: str = "default", indexes: frozenset[str] = NO_INDEXES
 ) -> Item | None:
@@ -211,11 +210,18 @@ def parse_simple(
     """
     if len(text) > limits.QUERY_TEXT_BYTES:
         raise IllegalQuery(f"The query has {len(text)} characters; at most {limits.QUERY_TEXT_BYTES}")
+    return (_kept if len(text) <= limits.QUERY_TEXT_KEPT_CHARACTERS else _tree)(text, type, default_index, indexes)
+
+
+def _tree(text: str, type: str | QueryType, default_index: str, indexes: frozenset[str]) -> Item | None:
     kind = type_of(type)
     item = _plain(text, kind, default_index) or _parsed(text, kind, default_index, indexes)
     if item is None or isinstance(item, TrueItem):
         return None
     return marked(canonical(item), {"profile": kind.profile} if kind.profile else {})
+
+
+_kept: Final = lru_cache(maxsize=4096)(_tree)
 
 
 def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
@@ -227,7 +233,10 @@ def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
         or not text.isascii()
     ):
         return None
-    words = tuple(WordItem(default_index, word) for word in text.split())
+    parts = text.split()
+    if len(parts) > limits.QUERY_ITEMS:
+        raise too_many_items(len(parts))
+    words = tuple(WordItem(default_index, word) for word in parts)
     return words[0] if len(words) == 1 else _COMPOSE[kind.composite](words)
 
 

@@ -15,6 +15,8 @@ from unicodedata import category
 
 import regex
 
+from paperwasp import limits
+from paperwasp.errors import IllegalQuery
 from paperwasp.query.items import (
     Annotations,
     Item,
@@ -52,6 +54,13 @@ _RANGE = re.compile(
 _IN_PIECES: Final = Annotations(and_segmenting=True)
 
 
+def too_many_items(count: int) -> IllegalQuery:
+    """The error of a query with so many items, or more."""
+    return IllegalQuery(
+        f"Query tree exceeds allowed item count. Configured limit: {limits.QUERY_ITEMS} - Item count: {count}"
+    )
+
+
 class Reader:
     """A cursor over the text of a query that reads one term at a time."""
 
@@ -62,6 +71,7 @@ class Reader:
         self.default_index = default_index
         self._indexes = indexes
         self._run = _RUN
+        self._terms = 0
 
     def skip_spaces(self) -> bool:
         """Moves to the next character that is not white space; False at the end."""
@@ -81,13 +91,20 @@ class Reader:
         return found
 
     def term(self) -> tuple[Item | None, bool]:
-        """The term here, with its field and weight, and whether it names its field; no term: the cursor stays."""
+        """The term here, with its field and weight, and whether it names its field; no term: the cursor stays.
+
+        Errors: IllegalQuery beyond `limits.QUERY_ITEMS` terms, before the rest of a text is read in vain.
+        """
         start = self.at
         index = self._index()
         item = self._range(index) or self._phrase(index) or self._same_element(index) or self._word(index)
         if item is None:
             self.at = start
-        return (self._weighted(item) if item else None), index is not self.default_index
+            return None, index is not self.default_index
+        self._terms += 1
+        if self._terms > limits.QUERY_ITEMS:
+            raise too_many_items(self._terms)
+        return self._weighted(item), index is not self.default_index
 
     def _index(self) -> str:
         while (match := _INDEX.match(self.text, self.at)) and match.group(1) in self._indexes:

@@ -30,6 +30,7 @@ from paperwasp.yql.filters import filtered
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QUERY_TYPES, QueryType, type_of
 from paperwasp.yql.simple import parse_simple
+from paperwasp.yql.simple_terms import too_many_items
 from paperwasp.yql.statement import parse_yql
 from paperwasp.yql.user_items import Grammar, NonEmptyItem, UserQueryItem, UserTextItem
 
@@ -69,9 +70,7 @@ def complete(tree: Item, user: UserText) -> Item:
     whole = canonical(whole)
     count = sum(1 for _ in whole.walk())
     if count > limits.QUERY_ITEMS:
-        raise IllegalQuery(
-            f"Query tree exceeds allowed item count. Configured limit: {limits.QUERY_ITEMS} - Item count: {count}"
-        )
+        raise too_many_items(count)
     return whole
 
 
