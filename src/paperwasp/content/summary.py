@@ -20,7 +20,7 @@ from paperwasp.content.messages import SearchRequest
 from paperwasp.content.teaser import HI_TAGS, NO_TAGS
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
-from paperwasp.document.types import MapType
+from paperwasp.document.types import BOOL, MapType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.model import DocumentSummary, Field, Schema, SummaryField
 from paperwasp.schema.pending import is_filled_now
@@ -44,6 +44,8 @@ class _Shown:
     """Where the value can be read without the document."""
     render: Render | None
     steps: tuple[_Step, ...] = ()
+    missing: object = None
+    """What is shown where there is no value."""
 
     def value(self, fields: Mapping[str, Any], lid: int) -> Any:
         value = self._read(fields, lid)
@@ -51,7 +53,7 @@ class _Shown:
             if value is None:
                 break
             value = step(value, lid)
-        return value
+        return self.missing if value is None else value
 
     def _read(self, fields: Mapping[str, Any], lid: int) -> Any:
         if self.path[0] not in fields and self.column is not None:
@@ -119,7 +121,9 @@ def shows_document_id(summary: DocumentSummary, schema: Schema) -> bool:
 
 def _is_as_stored(shown: Mapping[str, _Shown], schema: Schema) -> bool:
     stored = {field.name for field in schema.fields.values() if is_filled_now(field)}
-    unchanged = all(field.path == (name,) and not field.steps for name, field in shown.items())
+    unchanged = all(
+        field.path == (name,) and not field.steps and field.missing is None for name, field in shown.items()
+    )
     return unchanged and stored == set(shown)
 
 
@@ -129,7 +133,10 @@ def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elem
     if source is None:
         return _Shown(path, None, None)
     column = space.columns.get(source.name) if len(path) == 1 and source.attribute is not None else None
-    return _Shown(path, column, render_of(source.type), tuple(_steps(field, source, request, space, elements)))
+    # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
+    missing = False if column is not None and source.type == BOOL and not space.streamed else None
+    steps = tuple(_steps(field, source, request, space, elements))
+    return _Shown(path, column, render_of(source.type), steps, missing)
 
 
 def _steps(
