@@ -22,14 +22,16 @@ class Corpus:
     documents: list[Document]
 
     @classmethod
-    def random(cls, seed: int, count: int) -> Corpus:
-        """Documents of 0 to 30 tokens; term t is about t times rarer than term 1."""
+    def random(cls, seed: int, count: int, gap: int = 0) -> Corpus:
+        """Documents of 0 to 30 tokens; term t is about t times rarer than term 1. Some are `gap` positions on."""
         rng = np.random.default_rng(seed)
         weights = 1 / np.arange(1, TERMS + 1)
         lengths = rng.integers(0, 31, count)
         tokens = rng.choice(TERMS, lengths.sum(), p=weights / weights.sum())
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        return cls([[(int(t), p) for p, t in enumerate(tokens[a:b])] for a, b in pairwise(starts)])
+        steps = 1 + gap * (rng.random(len(tokens)) < 0.1)
+        placed = [(tokens[a:b], np.cumsum(steps[a:b]) - 1) for a, b in pairwise(starts)]
+        return cls([[(int(t), int(p)) for t, p in zip(*row, strict=True)] for row in placed])
 
     @property
     def average_length(self) -> float:
@@ -51,7 +53,7 @@ class Corpus:
         return _core.Reader(parts, 1)
 
 
-corpora = st.builds(Corpus.random, st.integers(0, 2**32), st.integers(1, 700))
+corpora = st.builds(Corpus.random, st.integers(0, 2**32), st.integers(1, 700), st.sampled_from([0, 100, 3000]))
 cut_points = st.lists(st.integers(0, 10_000), max_size=4)
 averages = st.lists(st.floats(1, 60), min_size=1, max_size=3)
 bitmaps = st.tuples(st.integers(0, 2**32), st.sampled_from([0.0, 0.01, 0.3, 0.9, 1.0]))
@@ -72,29 +74,30 @@ def random_bitmap(seed: int, share: float, documents: int) -> tuple[np.ndarray, 
     weights=st.lists(st.just(0.0) | st.floats(1e-3, 12), min_size=8, max_size=8),
     k=st.integers(1, 40),
     every=st.booleans(),
+    counted=st.booleans(),
     bitmap=st.none() | bitmaps,
     parameters=st.sampled_from([(1.2, 0.75), (0.9, 0.4), (0.0, 0.0), (2.0, 1.0)]),
     drift=st.floats(0.3, 3),
 )
 def test_top_k_is_that_of_scoring_everything(
-    corpus, cuts, built_with, chosen, weights, k, every, bitmap, parameters, drift
+    corpus, cuts, built_with, chosen, weights, k, every, counted, bitmap, parameters, drift
 ):
     average = corpus.average_length * drift
     terms = [PlainTerm(t, w, *parameters, average) for t, w in zip(chosen, weights, strict=False)]
     reader = corpus.reader(cuts, built_with)
     bits, accept = random_bitmap(*bitmap, len(corpus.documents)) if bitmap else (None, None)
     expected = PlainIndex(corpus.documents).top_k(terms, k, every, lambda lid: bits is None or bool(bits[lid]))
-    lids, scores, found = run_top_k(reader, terms, k, every, accept)
+    lids, scores, found = run_top_k(reader, terms, k, every, counted, accept)
     # A document that scores nothing may be left out of "any": its caller looks for those in another way.
     scoring = [hit for hit in expected if hit[1] > 0]
     hits = [hit for hit in zip(lids.tolist(), scores.tolist(), strict=True) if hit[1] > 0]
     assert hits == scoring
-    if every:
+    if every and counted:
         everything = PlainIndex(corpus.documents).top_k(terms, 10**6, True, lambda lid: bits is None or bool(bits[lid]))
         assert found == len(everything)
 
 
-def run_top_k(reader, terms, k, every, accept):
+def run_top_k(reader, terms, k, every, counted, accept):
     count = len(terms)
     return _core.top_k(
         reader,
@@ -106,7 +109,7 @@ def run_top_k(reader, terms, k, every, accept):
         np.array([t.average_length for t in terms]),
         k,
         every,
-        every,
+        counted,
         accept,
     )
 
@@ -130,6 +133,17 @@ def test_occurrences_positions_lengths(corpus, cuts, seed, term):
     _core.match(reader, 0, term, bitmap)
     assert _core.bitmap_lids(bitmap, len(corpus.documents)).tolist() == np.flatnonzero(plain.occurrences(term)).tolist()
     assert _core.document_frequency(reader, 0, term) == np.count_nonzero(plain.occurrences(term))
+
+
+@settings(deadline=None, max_examples=30)
+@given(corpus=corpora, cuts=cut_points, chosen=st.lists(st.integers(0, TERMS), max_size=5), bitmap=bitmaps)
+def test_count_of_documents_with_any_term(corpus, cuts, chosen, bitmap):
+    reader = corpus.reader(cuts, [10.0])
+    bits, accept = random_bitmap(*bitmap, len(corpus.documents))
+    found = _core.count_any(reader, np.zeros(len(chosen), np.uint32), np.array(chosen, np.uint32), accept)
+    plain = PlainIndex(corpus.documents)
+    there = np.any([plain.occurrences(term) > 0 for term in chosen] or [[False]], axis=0)
+    assert found == np.count_nonzero(there & bits)
 
 
 @settings(deadline=None, max_examples=30)

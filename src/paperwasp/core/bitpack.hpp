@@ -14,6 +14,7 @@ constexpr uint32_t BLOCK = 64;
 constexpr uint32_t PADDING = 32;
 
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef int32_t i32x4 __attribute__((vector_size(16)));
 
 // Lanes of two rows, numbered 0 to 7, as one row. GCC has the first form from version 12 on.
 #if defined(__clang__) || __GNUC__ >= 12
@@ -110,6 +111,19 @@ inline void prefix_sum(uint32_t* values, uint32_t before) {
         store_row(values + i, row);
         carry = PAPERWASP_LANES(row, row, 3, 3, 3, 3);
     }
+}
+
+// How many of 64 rising values are below `value`. Without branches, which could not be predicted where values are looked up one after the other.
+inline uint32_t count_below(const uint32_t* values, uint32_t value) {
+    const uint32_t from = 16 * ((values[15] < value) + (values[31] < value) + (values[47] < value));
+    const u32x4 limit = {value, value, value, value};
+    i32x4 below = {0, 0, 0, 0};  // -1 for each
+    for (uint32_t i = from; i < from + 16; i += 4) {
+        u32x4 row;
+        std::memcpy(&row, values + i, sizeof row);
+        below += row < limit;
+    }
+    return from - static_cast<uint32_t>(below[0] + below[1] + below[2] + below[3]);
 }
 
 // Value `index` of a run packed with `width` bits.

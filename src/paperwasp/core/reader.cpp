@@ -10,6 +10,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
+#include "clones.hpp"
 
 namespace paperwasp {
 namespace {
@@ -80,24 +81,36 @@ nb::tuple field_statistics(const Reader& reader, uint32_t field) {
     return nb::make_tuple(documents, tokens);
 }
 
+constexpr uint32_t NEAR = 8;  // words of 32 bits that a block of documents may reach over for its bits to be gathered word by word
+
+// Of a full block of documents, the bits of the 32 that begin with `start`. A loop that vectorizes.
+PAPERWASP_INLINE uint32_t bits_of(const uint32_t* documents, uint32_t start) {
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < BLOCK; ++i) {
+        const uint32_t bit = documents[i] - start;  // beyond 31 too for those before `start`
+        bits |= bit < 32 ? 1u << (bit & 31) : 0;
+    }
+    return bits;
+}
+
+// Sets the bits of documents, which rise. Those that lie far apart are set byte by byte: whoever sets a bit waits for the last store to the
+// same place, and bytes are more places than words.
+PAPERWASP_CLONES void set_bits(const uint32_t* documents, uint32_t count, uint32_t base, uint64_t* words) {
+    const uint32_t first = (base + documents[0]) >> 5, last = (base + documents[count - 1]) >> 5;
+    if (count == BLOCK && last - first < NEAR) {
+        for (uint32_t at = first; at <= last; ++at) words[at >> 1] |= uint64_t{bits_of(documents, at * 32 - base)} << (at % 2 * 32);
+        return;
+    }
+    auto* bytes = reinterpret_cast<uint8_t*>(words);
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t lid = base + documents[i];
+        bytes[lid >> 3] |= static_cast<uint8_t>(1u << (lid & 7));
+    }
+}
+
 void set_bits(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words) {
     reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
-        // Bits are gathered in a register: a frequent term has many documents in one word.
-        uint32_t word = part.base >> 6;
-        uint64_t bits = 0;
-        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
-            const uint32_t* documents = cursor.documents();
-            for (uint32_t i = 0, n = cursor.count(); i < n; ++i) {
-                const uint32_t lid = part.base + documents[i];
-                if (lid >> 6 != word) {
-                    words[word] |= bits;
-                    word = lid >> 6;
-                    bits = 0;
-                }
-                bits |= uint64_t{1} << (lid & 63);
-            }
-        }
-        words[word] |= bits;
+        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) set_bits(cursor.documents(), cursor.count(), part.base, words);
     });
 }
 
@@ -240,6 +253,8 @@ nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uin
     return nb::make_tuple(own(std::move(elements)), own(std::move(starts)), own(std::move(ends)), own(std::move(weights)));
 }
 
+constexpr uint32_t MARKS = 4096;  // positions below this are compared by a table; a power of two
+
 // One phrase in one segment. The rarest word leads; the others are looked up in the documents it has.
 class PhraseInSegment {
   public:
@@ -269,39 +284,67 @@ class PhraseInSegment {
         }
     }
 
-    // Where the phrase starts in the document just visited.
-    const std::vector<uint32_t>& starts() {
+    // Where the phrase starts in the document just visited: (first, past the last).
+    std::pair<const uint32_t*, const uint32_t*> starts() {
         const uint32_t lead = order_[0];
-        read_positions(lead, starts_);
-        size_t kept = 0;
-        for (uint32_t position : starts_)
-            if (position >= lead) starts_[kept++] = position - lead;
-        starts_.resize(kept);
-        for (size_t j = 1; j < order_.size() && !starts_.empty(); ++j) keep_followed_by(order_[j]);
-        return starts_;
+        size_t count = read_positions(lead, starts_);
+        const uint32_t* const first = starts_.data();
+        const size_t before = static_cast<size_t>(std::lower_bound(first, first + count, lead) - first);
+        count -= before;
+        for (size_t i = 0; i < count; ++i) starts_[i] = starts_[before + i] - lead;
+        for (size_t j = 1; j < order_.size() && count > 0; ++j) count = keep_followed_by(order_[j], count);
+        return {first, first + count};
     }
 
   private:
-    void read_positions(uint32_t word, std::vector<uint32_t>& to) {
-        to.resize(cursors_[word].frequencies()[at_[word]]);
+    size_t read_positions(uint32_t word, std::vector<uint32_t>& to) {
+        const uint32_t count = cursors_[word].frequencies()[at_[word]];
+        if (to.size() < count) to.resize(count);
         cursors_[word].positions(at_[word], to.data());
+        return count;
     }
 
-    // Keeps those starts that have this word in its place. Both lists rise, so one pass does.
-    void keep_followed_by(uint32_t word) {
-        read_positions(word, positions_);
-        size_t kept = 0, at = 0;
-        for (uint32_t start : starts_) {
-            while (at < positions_.size() && positions_[at] < start + word) ++at;
-            if (at == positions_.size()) break;
-            if (positions_[at] == start + word) starts_[kept++] = start;
+    // Keeps those of the first `count` starts that have this word in its place; returns how many. Both lists rise. Which of them is behind
+    // cannot be predicted, so neither way has branches for it.
+    size_t keep_followed_by(uint32_t word, size_t count) {
+        const size_t size = read_positions(word, positions_);
+        if (size == 0) return 0;
+        const uint64_t most = std::max(uint64_t{starts_[count - 1]} + word, uint64_t{positions_[size - 1]});
+        return most < MARKS ? keep_marked(word, count, size) : keep_merged(word, count, size);
+    }
+
+    // Damaged positions, which may not rise, stay inside the table too.
+    uint8_t& mark(uint32_t position) { return marks_[position % MARKS]; }
+
+    size_t keep_marked(uint32_t word, size_t count, size_t size) {
+        for (size_t i = 0; i < size; ++i) mark(positions_[i]) = 1;
+        size_t kept = 0;
+        for (size_t i = 0; i < count; ++i) {
+            const uint32_t start = starts_[i];
+            starts_[kept] = start;
+            kept += mark(start + word);
         }
-        starts_.resize(kept);
+        for (size_t i = 0; i < size; ++i) mark(positions_[i]) = 0;
+        return kept;
+    }
+
+    size_t keep_merged(uint32_t word, size_t count, size_t size) {
+        size_t kept = 0;
+        for (size_t i = 0, at = 0; i < count && at < size;) {
+            const uint32_t start = starts_[i], position = positions_[at];
+            const uint64_t wanted = uint64_t{start} + word;
+            starts_[kept] = start;
+            kept += wanted == position;
+            i += wanted <= position;
+            at += position <= wanted;
+        }
+        return kept;
     }
 
     std::vector<Cursor> cursors_;
     std::vector<uint32_t> order_, at_;
-    std::vector<uint32_t> starts_, positions_;
+    std::vector<uint32_t> starts_, positions_;  // as long as was ever needed
+    uint8_t marks_[MARKS] = {};                 // 1: the word stands there
 };
 
 // Documents with the words next to each other, in order: (lids, offsets[lids + 1], positions of the first word).
@@ -327,10 +370,10 @@ nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const
             PhraseInSegment in_segment(segment, places);
             in_segment.run([&](uint32_t document) { return accepts(bitmap, part.base + document); },
                            [&](uint32_t document) {
-                               const std::vector<uint32_t>& starts = in_segment.starts();
-                               if (starts.empty()) return;
+                               const auto [first, last] = in_segment.starts();
+                               if (first == last) return;
                                lids->push_back(part.base + document);
-                               values->insert(values->end(), starts.begin(), starts.end());
+                               values->insert(values->end(), first, last);
                                offsets->push_back(static_cast<uint32_t>(values->size()));
                            });
         }

@@ -261,9 +261,9 @@ void Cursor::decode_documents() {
     } else {
         uint32_t document = before;
         for (uint32_t i = 0; i < n; ++i) document_values_[i] = document += run_value(at + 2, width, i);
+        std::fill(document_values_ + n, document_values_ + BLOCK, NO_INDEX);
     }
     decoded_documents_ = block_;
-    at_ = 0;
 }
 
 void Cursor::decode_frequencies() {
@@ -284,15 +284,8 @@ uint32_t Cursor::find(uint32_t document) {
     shallow_seek(document);
     if (exhausted()) return NO_INDEX;
     const uint32_t* documents = this->documents();
-    const uint32_t n = count();
-    uint32_t at = at_;
-    if (n == BLOCK) {
-        // Counting the smaller ones sixteen at a time has no branch to mispredict inside the step.
-        while (at + 16 < BLOCK && documents[at + 15] < document) at += 16;
-    }
-    while (at < n && documents[at] < document) ++at;
-    at_ = at;
-    return at < n && documents[at] == document ? at : NO_INDEX;
+    const uint32_t at = count_below(documents, document);
+    return at < BLOCK && documents[at] == document ? at : NO_INDEX;
 }
 
 void Cursor::positions(uint32_t index, uint32_t* to) {
@@ -304,8 +297,8 @@ void Cursor::positions(uint32_t index, uint32_t* to) {
         counted_block_ = block_;
     }
     const uint8_t* at = position_bytes_ + (position_offsets_ != nullptr ? position_offsets_[block_] : 0);
-    const uint32_t width = at[0];
-    for (uint32_t i = occurrence_starts_[index]; i < occurrence_starts_[index + 1]; ++i) *to++ = run_value(at + 1, width, i);
+    const uint32_t width = at[0], from = occurrence_starts_[index], count = occurrence_starts_[index + 1] - from;
+    for (uint32_t i = 0; i < count; ++i) to[i] = run_value(at + 1, width, uint64_t{from} + i);
 }
 
 }  // namespace paperwasp

@@ -181,7 +181,6 @@ class Cursor {
     uint32_t single_last_ = 0;
     uint32_t frequency_ = 0, blocks_ = 0, block_ = 0;
     uint32_t decoded_documents_ = NO_INDEX, decoded_frequencies_ = NO_INDEX, counted_block_ = NO_INDEX;
-    uint32_t at_ = 0;  // place in the decoded block before which nothing is asked for any more
     alignas(32) uint32_t document_values_[BLOCK + 4];
     alignas(32) uint32_t frequency_values_[BLOCK + 4];
     uint32_t occurrence_starts_[BLOCK + 1];

@@ -349,8 +349,9 @@ uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* acce
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return lists[a].walk.frequency() < lists[b].walk.frequency(); });
     std::vector<uint32_t> places(lists.size());
     List& lead = lists[order[0]];
-    float others = 0;
-    for (size_t i = 1; i < order.size(); ++i) others += lists[order[i]].bound_of_term();
+    std::vector<float> rest(lists.size() + 1, 0.0f);  // rest[j]: bounds of order[j..] together
+    for (size_t j = order.size(); j-- > 1;) rest[j] = rest[j + 1] + lists[order[j]].bound_of_term();
+    const float others = rest[1];
     uint64_t found = 0;
     for (; !lead.walk.exhausted(); lead.walk.next_block()) {
         const bool hopeless = lead.bound_of(lead.walk.block()) + others <= best.threshold();
@@ -364,14 +365,18 @@ uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* acce
             if (!count && bound + others <= best.threshold()) continue;
             places[order[0]] = i;
             size_t j = 1;
-            for (; j < order.size(); ++j) {
-                places[order[j]] = lists[order[j]].walk.find(document);
+            for (float most = bound; j < order.size(); ++j) {
+                List& list = lists[order[j]];
+                list.walk.shallow_seek(document);
+                if (list.walk.exhausted()) return found;
+                if (!count) {
+                    most += list.bound_of(list.walk.block());
+                    if (most + rest[j + 1] <= best.threshold()) break;
+                }
+                places[order[j]] = list.walk.find(document);
                 if (places[order[j]] == NO_INDEX) break;
             }
-            if (j < order.size()) {
-                if (lists[order[j]].walk.exhausted()) return found;
-                continue;
-            }
+            if (j < order.size()) continue;
             ++found;
             if (hopeless) continue;
             for (j = 1; j < order.size(); ++j) bound += lists[order[j]].contribution(lists[order[j]].walk.frequencies()[places[order[j]]], document);
