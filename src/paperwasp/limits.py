@@ -70,8 +70,8 @@ TERM_OCCURRENCES: Final = 10_000
 """Of one term in one text that are indexed, where `match: max-occurrences` says nothing else."""
 TOKEN_CHARACTERS: Final = 1000
 """Of a word; longer ones are not indexed, where `match: max-token-length` says nothing else."""
-QUERY_PATTERN_BYTES: Final = 8 * 1024 * 1024
-"""Memory of one compiled regular expression of a query."""
+QUERY_PATTERN_BYTES: Final = 1024 * 1024
+"""Memory of one compiled regular expression of a query: what it may take for each byte of a string grows with it."""
 FUZZY_CHARACTERS: Final = 1024
 """Of a fuzzy term."""
 HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from paperwasp.attribute.column import (
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import dtype_of, number_tokens, numbers_wanted
-from paperwasp.attribute.patterns import TextPattern
+from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.row_column import RowColumn
 from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, places_of, split
 from paperwasp.attribute.string import checked_codes, string_tokens, strings_like, strings_wanted, used_codes
@@ -83,8 +83,8 @@ class ArrayView(ColumnView):
         assert self._type is not None
         return numbers_wanted(values, self._type, self.values.dtype, skip_unset=False)
 
-    def like(self, pattern: TextPattern) -> Wanted:
-        return NOTHING if self.dictionary is None else strings_like(self.dictionary, pattern)
+    def like(self, pattern: TextPattern, check_time: Callable[[], None] = no_clock) -> Wanted:
+        return NOTHING if self.dictionary is None else strings_like(self.dictionary, pattern, check_time)
 
     def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
         limit = self.limit if limit is None else limit

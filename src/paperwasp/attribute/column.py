@@ -12,18 +12,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.wanted import NOTHING, Tokens, Wanted
 from paperwasp.core import _core
 from paperwasp.document.operations import Value
 from paperwasp.errors import InternalError
-
-if TYPE_CHECKING:
-    from paperwasp.attribute.patterns import TextPattern
 
 Bitmap = NDArray[np.uint64]
 Lids = NDArray[np.uint32]
@@ -69,8 +67,8 @@ class ColumnView(ABC):
         """One of these values. Text stands for a number in a numeric column, if it is one; strings are compared
         without case unless the field is cased."""
 
-    def like(self, pattern: TextPattern) -> Wanted:
-        """The strings that fit a pattern; nothing in a column of numbers."""
+    def like(self, pattern: TextPattern, check_time: Callable[[], None] = no_clock) -> Wanted:
+        """The strings that fit a pattern; nothing in a column of numbers. `check_time` may raise meanwhile."""
         return NOTHING
 
     @abstractmethod

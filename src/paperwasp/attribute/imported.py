@@ -7,14 +7,14 @@ unset or leads nowhere. The parent's view may itself be one of these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.column import Bitmap, ColumnView, Elements, Lids, Number, empty_bitmap
-from paperwasp.attribute.patterns import TextPattern
+from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.string import StringView
 from paperwasp.attribute.wanted import Tokens, Wanted
 from paperwasp.core import _core
@@ -56,8 +56,8 @@ class ImportedView(ColumnView):
     def any_of(self, values: Value | Sequence[Value]) -> Wanted:
         return self.parent.any_of(values)
 
-    def like(self, pattern: TextPattern) -> Wanted:
-        return self.parent.like(pattern)
+    def like(self, pattern: TextPattern, check_time: Callable[[], None] = no_clock) -> Wanted:
+        return self.parent.like(pattern, check_time)
 
     def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
         return self.children_of(self.parent.bitmap(wanted), limit)

@@ -5,13 +5,13 @@ Tensors, raw, positions. Each has (or will have) operators and rank features of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.column import Bitmap, ColumnView, Lids, Number, empty_bitmap
-from paperwasp.attribute.patterns import TextPattern
+from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.wanted import Wanted
 from paperwasp.document.operations import Value
 from paperwasp.errors import InvalidQuery
@@ -32,7 +32,7 @@ class OpaqueView(ColumnView):
     def any_of(self, values: Value | Sequence[Value]) -> Wanted:
         raise InvalidQuery("An attribute of this type is not matched by terms")
 
-    def like(self, pattern: TextPattern) -> Wanted:
+    def like(self, pattern: TextPattern, check_time: Callable[[], None] = no_clock) -> Wanted:
         raise InvalidQuery("An attribute of this type is not matched by terms")
 
     def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:

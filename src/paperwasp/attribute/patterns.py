@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -29,12 +31,35 @@ Table = NDArray[np.uint8]
 Place = Literal["prefix", "suffix", "substring"]
 
 
+def no_clock() -> None:
+    """There is always time."""
+
+
 class TextPattern(ABC):
     """What is asked of a string."""
 
     @abstractmethod
     def fitting(self, text: ScannedText) -> Table:
         """Which strings fit."""
+
+    def fitting_in_time(self, text: ScannedText, check_time: Callable[[], None]) -> Table:
+        """The same, piece by piece: before each, `check_time` may raise. The pieces grow while they take no time, since
+        how long a string takes differs a thousandfold from pattern to pattern."""
+        table = np.zeros(len(text.ends), np.uint8)
+        first, size = 0, _LEAST_BYTES
+        while first < len(table):
+            check_time()
+            start = int(text.ends[first - 1]) if first else 0
+            end = max(first + 1, int(np.searchsorted(text.ends, np.uint64(start + size), "right")))
+            started = perf_counter()
+            table[first:end] = self.fitting(text.part(first, end))
+            seconds = perf_counter() - started
+            first, size = end, size * 2 if seconds < _PIECE_SECONDS else max(size // 2, _LEAST_BYTES)
+        return table
+
+
+_LEAST_BYTES: Final = 8 * 1024
+_PIECE_SECONDS: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,13 @@ class ScannedText(NamedTuple):
         starts[1:] += self.ends[:-1].astype(np.int64)
         return starts
 
+    def part(self, first: int, end: int) -> ScannedText:
+        """The strings of codes `first`..`end` - 1, numbered from 0."""
+        start = int(self.ends[first - 1]) if first else 0
+        ends = self.ends[first:end] - np.uint64(start)
+        content = self.content[start : start + int(ends[-1]) + len(SEPARATOR)]
+        return ScannedText(content, ends, self.has_lines[first:end], self.cased)
+
     def one(self, code: int) -> bytes:
         """One string."""
         start = int(self.ends[code - 1]) if code else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from paperwasp.attribute.column import (
 from paperwasp.attribute.dictionary import StringDictionary, freeze_strings
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import single_bitmap, single_estimate
-from paperwasp.attribute.patterns import TextPattern
+from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.posting import Posting, PostingSource
 from paperwasp.attribute.wanted import NOTHING, Tokens, Wanted, wanted_codes
 from paperwasp.document.operations import Value
@@ -53,8 +53,8 @@ class StringView(ColumnView):
     def any_of(self, values: Value | Sequence[Value]) -> Wanted:
         return strings_wanted(self.dictionary, values)
 
-    def like(self, pattern: TextPattern) -> Wanted:
-        return strings_like(self.dictionary, pattern)
+    def like(self, pattern: TextPattern, check_time: Callable[[], None] = no_clock) -> Wanted:
+        return strings_like(self.dictionary, pattern, check_time)
 
     def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
         return single_bitmap(self.values, wanted, self._posting, self.limit if limit is None else limit)
@@ -147,9 +147,9 @@ def string_tokens(dictionary: StringDictionary, tokens: Sequence[tuple[Value, in
     return Tokens(weights, np.uint32)
 
 
-def strings_like(dictionary: StringDictionary, pattern: TextPattern) -> Wanted:
+def strings_like(dictionary: StringDictionary, pattern: TextPattern, check_time: Callable[[], None]) -> Wanted:
     """All strings that fit the pattern, but not the empty one: that is no value."""
-    table = pattern.fitting(dictionary.scanned())
+    table = pattern.fitting_in_time(dictionary.scanned(), check_time)
     table[:1] = 0
     return wanted_codes(np.flatnonzero(table).astype(np.uint32))
 

@@ -120,6 +120,7 @@ class Near {
         const size_t k = edits_;
         if (prefix_ && m > n + k) m = n + k;
         if (n > m + k || (!prefix_ && m > n + k)) return false;
+        if (k >= n && (prefix_ || k >= m)) return true;  // as many edits as there are characters
         // row_[j]: edits from the first i characters of the word to the first j of the text; more than k is as good as k + 1.
         row_.resize(m + 1);
         for (size_t j = 0; j <= m; ++j) row_[j] = std::min(j, k + 1);

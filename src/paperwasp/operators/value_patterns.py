@@ -46,7 +46,7 @@ def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatc
         return None
     if not column.is_string:
         raise InvalidQuery(f"{_name(item)} is matched against text, and field '{field.name}' is of type {field.type}")
-    return AttributeMatch(space, field.name, column, column.like(pattern_of(item)))
+    return AttributeMatch(space, field.name, column, column.like(pattern_of(item), space.check_time))
 
 
 def _parts_of_words(item: WordPartItem, field: Field, space: SearchSpace) -> FieldMatch | None:

@@ -1,0 +1,55 @@
+"""Patterns look through a dictionary in pieces: nothing is missed between them, and time may be over there."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from paperwasp.attribute import patterns
+from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, no_clock
+from paperwasp.attribute.scanned_text import TextKeeper
+
+PATTERNS: tuple[TextPattern, ...] = (
+    PartPattern("prefix", "ab"),
+    PartPattern("suffix", "b"),
+    PartPattern("substring", "a\nb"),
+    FuzzyPattern("abab", 1, 0, False),
+    FuzzyPattern("abab", 3, 1, True),
+    FuzzyPattern("abab", 9, 0, False),
+    RegexPattern("a.b"),
+    RegexPattern("^ab|ba$"),
+    RegexPattern(r"\Aa[\s\S]*b\z"),
+    RegexPattern(""),
+)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=repr)
+def test_pieces_find_what_the_whole_does(pattern: TextPattern, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    strings = ["", *("".join(chance.choices("abé\n", k=chance.randrange(9))) for _ in range(400))]
+    text = TextKeeper(cased=False).text(strings)
+    monkeypatch.setattr(patterns, "_LEAST_BYTES", 1 + seed % 40)
+    looks: list[None] = []
+    in_pieces = pattern.fitting_in_time(text, lambda: looks.append(None))
+    assert in_pieces.tolist() == pattern.fitting(text).tolist(), seed
+    assert len(looks) > 3, seed
+    assert pattern.fitting_in_time(text.part(0, 1), no_clock).tolist() == in_pieces[:1].tolist()
+
+
+def test_a_costly_pattern_ends_when_the_time_is_over() -> None:
+    """A thousand characters against long strings: all of them would take hours."""
+    ends = np.cumsum(np.full(100_000, 4000, np.uint64))
+    content = np.full(int(ends[-1]) + 3, ord("x"), np.uint8)
+    text = patterns.ScannedText(content, ends, np.zeros(len(ends), np.bool_), False)
+    looks: list[None] = []
+
+    def check_time() -> None:
+        looks.append(None)
+        if len(looks) > 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        FuzzyPattern("y" * 1000, 3500, 0, False).fitting_in_time(text, check_time)
