@@ -126,6 +126,10 @@ STREAMED_BETWEEN_CLOCKS: Final = 64
 """Documents read between two looks at the clock."""
 LENIENT_JSON_BYTES: Final = 256 * 1024
 """Of the body of a query whose JSON is not strict: single quotes, line breaks in strings."""
+QUERY_PARAMETERS: Final = 10_000
+"""Of one request, as its body and its address have them."""
+COLLAPSE_FIELDS: Final = 100
+"""Of one query."""
 SORT_KEYS: Final = 100
 """Of one query."""
 SEARCH_CACHE_BYTES: Final = 32 * 1024 * 1024

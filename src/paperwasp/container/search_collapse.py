@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp import limits
 from paperwasp.container.search_settings import Collapse
 from paperwasp.content.messages import Hit
 from paperwasp.errors import InvalidQuery
@@ -29,8 +30,10 @@ Entry = tuple[str, Hit]
 def prefetched(collapse: Collapse, schemas: Sequence[Schema]) -> tuple[str, ...]:
     """Those fields whose values the clusters give beside the hits: attributes. Those of others are read in the hits.
 
-    Errors: InvalidQuery where no document type has a field, or the summary for collapsing.
+    Errors: InvalidQuery for too many fields, and where no document type has one, or the summary for collapsing.
     """
+    if len(collapse.fields) > limits.COLLAPSE_FIELDS:
+        raise InvalidQuery(f"Could not collapse by {len(collapse.fields)} fields: at most {limits.COLLAPSE_FIELDS}")
     for name in collapse.fields:
         if not any(schema.field_named(name) or _is_shown(name, schema) for schema in schemas):
             raise InvalidQuery(f"Could not collapse by '{name}': no field of this name is searched")

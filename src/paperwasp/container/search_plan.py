@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from paperwasp import limits
 from paperwasp.container.search_after import After, read_after
 from paperwasp.container.search_collapse import prefetched
 from paperwasp.container.search_config import SearchConfig, Target
@@ -193,6 +194,8 @@ def _order_by(
     parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...]
 ) -> tuple[SortKey, ...]:
     if statement is not None and statement.order_by:
+        if len(statement.order_by) > limits.SORT_KEYS:
+            raise IllegalQuery(f"'order by' has {len(statement.order_by)} keys; at most {limits.SORT_KEYS}")
         keys = keys_of_yql(statement.order_by)
     elif parameters.sorting:
         keys = read_sorting(parameters.sorting)

@@ -28,11 +28,13 @@ _WORDS: Final = {True: "true", False: "false", None: "null"}
 def parameter_pairs(request: Request) -> list[tuple[str, str]]:
     """Names and values in the order in which they take effect: the last one wins.
 
-    Errors: IllegalQuery where the body is not what its type says, or the query string is broken.
+    Errors: IllegalQuery where the body is not what its type says, the query string is broken, or there are too many.
     """
     pairs = _body_pairs(request) if request.body and request.method == "POST" else []
     if request.query:
         pairs.extend(_query_pairs(request.query))
+    if len(pairs) > limits.QUERY_PARAMETERS:
+        raise IllegalQuery(f"{len(pairs)} parameters; at most {limits.QUERY_PARAMETERS}")
     return pairs
 
 

@@ -1,0 +1,57 @@
+"""What a search may have many of has a bound, and large requests are read beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from paperwasp import limits
+from paperwasp.container import search
+from paperwasp.container.search import SearchHandler
+from paperwasp.http.messages import Request
+
+sys.path.insert(0, str(Path(__file__).parent))
+from search_scripts import FakeClusters, config
+
+YQL = "select * from sources * where true"
+
+
+def root_of(body: dict[str, Any]) -> Any:
+    request = Request("POST", "/search/", "", body=orjson.dumps(body))
+    response = asyncio.run(SearchHandler(FakeClusters(), config()).handle(request))
+    return orjson.loads(response.body)["root"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({f"p{n}": n for n in range(limits.QUERY_PARAMETERS + 1)}, "10001 parameters; at most 10000"),
+        ({"yql": f"{YQL} order by {', '.join(['year'] * 101)}"}, "'order by' has 101 keys; at most 100"),
+        ({"yql": YQL, "collapsefield": ",".join(["year"] * 101)}, "collapse by 101 fields: at most 100"),
+        ({"query": "a " * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
+        ({"query": '"a b" ' * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
+    ],
+)
+def test_too_many(body: dict[str, Any], message: str) -> None:
+    (error,) = root_of(body)["errors"]
+    assert message in error["message"]
+
+
+def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    plan = search.plan_search
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return plan(*given)
+
+    monkeypatch.setattr(search, "plan_search", noted)
+    for size in (1, limits.QUERY_INLINE_BYTES):
+        root_of({"query": "two", "sources": "media", "unknown": "x" * size})
+    assert [thread is threading.main_thread() for thread in threads] == [True, False]
