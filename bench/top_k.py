@@ -68,14 +68,14 @@ def _tasks(corpus: Corpus, options: Options) -> list[Task]:
     long = _words(corpus.titles, options.queries_limit)
     many = [words for words in short if len(words) > 1]
     pairs = [words[:2] for words in many]
-    short_target, long_target = {"PISA": 1.2, "tantivy": 0.7}, {"PISA": 1.2, "tantivy": 0.35}
+    short_target, long_target = {"PISA": 1.0, "tantivy": 0.55}, {"PISA": 1.0, "tantivy": 0.35}
     tasks = [
         Task("OR, queries", short, "any_of", short_target, algorithm="block_max_maxscore"),
         Task("OR, titles", long, "any_of", long_target, algorithm="block_max_maxscore"),
         Task("OR, titles, PISA's idf", long, "any_of_as_pisa", {}, algorithm="block_max_maxscore"),
-        Task("AND, queries", many, "all_of", {"tantivy": 1.0}, algorithm="block_max_ranked_and"),
-        Task("phrase of two", pairs, "phrase", {"tantivy": 1.0}),
-        *(Task(f"OR, filter {p} %", short, "filtered", {"tantivy": 1.0}, p) for p in (1, 10, 50)),
+        Task("AND, queries", many, "all_of", {"PISA": 0.9, "tantivy": 0.9}, algorithm="block_max_ranked_and"),
+        Task("phrase of two", pairs, "phrase", {"tantivy": 0.9}),
+        *(Task(f"OR, filter {p} %", short, "filtered", {"tantivy": 0.9}, p) for p in (1, 10, 50)),
         *(Task(f"OR, filter {p} %, bitmap ready", short, "masked", {}, p) for p in (1, 10, 50)),
     ]
     return [task for task in tasks if options.works in task.work]

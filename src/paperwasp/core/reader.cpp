@@ -13,6 +13,13 @@
 #include "clones.hpp"
 
 namespace paperwasp {
+
+PAPERWASP_CLONES uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_t n) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; ++i) total += static_cast<uint64_t>(__builtin_popcountll(a[i] & b[i]));
+    return total;
+}
+
 namespace {
 
 constexpr size_t MANY_LIDS = 1024;  // beyond this, other threads may run meanwhile
@@ -131,9 +138,7 @@ uint64_t count_any(const Reader& reader, In<uint32_t> fields, In<uint32_t> terms
     thread_local std::vector<uint64_t> words;
     words.assign(reader.limit() / 64 + 1, 0);
     for (size_t i = 0; i < fields.size(); ++i) set_bits(reader, fields.data()[i], terms.data()[i], words.data());
-    uint64_t total = 0;
-    for (size_t w = 0; w < std::min(words.size(), accept.size()); ++w) total += static_cast<uint64_t>(__builtin_popcountll(words[w] & accept.data()[w]));
-    return total;
+    return count_bits(words.data(), accept.data(), std::min(words.size(), accept.size()));
 }
 
 // Calls visit(index in lids, cursor, place in the cursor's block) for the lids with the term.
@@ -388,9 +393,7 @@ nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
         nb::gil_scoped_release unlocked;
         const uint64_t* words = bitmap.data();
         const size_t n = std::min<size_t>(bitmap.size(), (static_cast<size_t>(limit) + 63) / 64);
-        size_t total = 0;
-        for (size_t w = 0; w < n; ++w) total += static_cast<size_t>(__builtin_popcountll(words[w]));
-        lids->reserve(total);
+        lids->reserve(count_bits(words, words, n));
         for (size_t w = 0; w < n; ++w)
             for (uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
                 const auto lid = static_cast<uint32_t>(w * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
@@ -402,10 +405,7 @@ nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
 
 // Set bits in both bitmaps.
 uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) {
-    const size_t n = std::min(a.size(), b.size());
-    uint64_t total = 0;
-    for (size_t i = 0; i < n; ++i) total += static_cast<uint64_t>(__builtin_popcountll(a.data()[i] & b.data()[i]));
-    return total;
+    return count_bits(a.data(), b.data(), std::min(a.size(), b.size()));
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ inline void check_field(const Reader& reader, uint32_t field) {
     if (field >= reader.fields) throw std::invalid_argument("no such field");
 }
 
+// Bits set in both of two bitmaps of n words.
+uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_t n);
+
 inline bool accepts(const uint64_t* bitmap, uint32_t lid) { return bitmap == nullptr || (bitmap[lid >> 6] >> (lid & 63) & 1) != 0; }
 
 }  // namespace paperwasp

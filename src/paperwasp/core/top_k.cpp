@@ -444,10 +444,7 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
         Best best(k, all || n == 0 ? 0 : floor_of(reader, terms, k, bitmap));
         thread_local Window window;
-        uint64_t accepted = 0;
-        if (accept)
-            for (size_t w = 0; w < accept->size(); ++w) accepted += static_cast<uint64_t>(__builtin_popcountll(bitmap[w]));
-        const bool is_rare = accept && accepted * RARE_SHARE < reader.limit();
+        const bool is_rare = accept && count_bits(bitmap, bitmap, accept->size()) * RARE_SHARE < reader.limit();
         for (const Part& part : reader.parts) {
             std::vector<List> lists = lists_of(part, terms);
             if (lists.empty() || (all && lists.size() < n)) continue;
