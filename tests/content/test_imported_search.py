@@ -152,9 +152,9 @@ def test_summaries(node: TestNode) -> None:
     assert orjson.loads(hit.fields) == {"budget": 9, "clicks": 1}
 
 
-def test_what_is_not_searched_yet_says_so(node: TestNode) -> None:
+def test_what_is_not_searched_by_values_says_so(node: TestNode) -> None:
     for name in ("vector", "place"):
-        with pytest.raises(InvalidQuery, match=f"Field '{name}' of type .* is not searched yet"):
+        with pytest.raises(InvalidQuery, match=f"Field '{name}' of type .* is not searched by values"):
             ask(node, WordItem(name, "1"))
 
 

@@ -216,7 +216,7 @@ def test_what_is_refused():
             "made of words and alternatives": PhraseItem("title", ("a", PhraseItem("title", ("b",)))),
             "'title' is not an attribute field: Prefix matching is not supported": PrefixItem("title", "a"),
             "'known' is an index field: Prefix matching is not supported even when": PrefixItem("known", "a"),
-            "'title' is not an attribute field: Matches matching is not supported": RegexItem("title", "a"),
+            "'title' is not an attribute field: Regular expression matching is not supported": RegexItem("title", "a"),
         }
         for message, tree in refused.items():
             with pytest.raises(InvalidQuery, match=message):

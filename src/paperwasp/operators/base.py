@@ -79,10 +79,16 @@ class SearchSpace:
         return there
 
     def column(self, field: Field) -> ColumnView | None:
-        """The field's column. Raises InvalidQuery where it is an attribute of a kind that is not searched yet."""
+        """The field's column. Raises InvalidQuery where it is an attribute that is not searched by values, or not
+        yet."""
         found = self.columns.get(field.name)
         if field.attribute is not None and (found is None or not found.is_searched):
-            raise self._not_searched(field)
+            if found is None or field.type == PREDICATE:
+                raise self._not_searched(field)
+            raise InvalidQuery(
+                f"Field '{field.name}' of type '{field.type}' is not searched by values: there are geoLocation and"
+                " geoBoundingBox for positions, and nearestNeighbor for tensors"
+            )
         return found
 
     def _not_searched(self, field: Field) -> InvalidInput:

@@ -69,8 +69,12 @@ def plan_pattern(item: TermItem, space: SearchSpace) -> Operator:
 
 
 _NAMES: Final[dict[type[TermItem], str]] = {
-    PrefixItem: "prefix", SuffixItem: "suffix", SubstringItem: "substring", RegexItem: "matches", FuzzyItem: "fuzzy",
-}  # fmt: skip
+    PrefixItem: "prefix",
+    SuffixItem: "suffix",
+    SubstringItem: "substring",
+    RegexItem: "regular expression",
+    FuzzyItem: "fuzzy",
+}
 
 
 def _name(item: TermItem) -> str:
