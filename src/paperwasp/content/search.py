@@ -239,7 +239,7 @@ def _rank(
         now_seconds=now,
         language=request.language,
         element_gaps=_element_gaps(space.schema, request.rank_profile),
-        check_time=clock.check,
+        check_time=space.check_time if space.streamed else clock.check,  # a batch that was read is small, and searched
     )
     profile = overridden(profiles.of(space.schema, request.rank_profile), request.ranking)
     try:
