@@ -10,6 +10,7 @@ from music import FILES
 
 STREAMING = {**FILES, "services.xml": FILES["services.xml"].replace('mode="index"', 'mode="streaming"')}
 
+
 def feed(service: Deployed, path: str, title: str, year: int) -> None:
     fields = {"fields": {"title": title, "year": year, "tags": ["x"]}}
     answer = httpx.post(f"{service.url}/document/v1/mynamespace/music/{path}", json=fields, timeout=30)
