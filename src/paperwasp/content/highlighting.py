@@ -13,8 +13,9 @@ from typing import Any, Final
 import regex
 
 from paperwasp.content.teaser import DEFAULT_SETTINGS, HI_TAGS, Occurrence, Span, Tags, TeaserSettings, marked, teaser
-from paperwasp.linguistics import TextProfile, document_language, index_terms, query_terms
+from paperwasp.linguistics import TextProfile, document_language, index_terms
 from paperwasp.operators import SearchSpace
+from paperwasp.operators.text import tokens_in
 from paperwasp.query import (
     EquivItem,
     Item,
@@ -27,7 +28,6 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema.model import Field
-from paperwasp.schema.text_profiles import text_profile
 
 _ASCII: Final = "A-Za-z0-9"
 _UNICODE: Final = r"\p{L}\p{N}\p{M}"
@@ -58,9 +58,9 @@ QueryPart = tuple[Way, ...]
 """What counts as one thing in the query: a word or phrase, or several of which any will do."""
 
 
-def query_parts(item: Item, field: Field, space: SearchSpace, language: str = "") -> tuple[QueryPart, ...]:
-    """The words and phrases that the query, of some language, looks for in a field, but those that only filter."""
-    return tuple(part for part in _parts(item, _Target(field, space, language)) if part)
+def query_parts(item: Item, field: Field, space: SearchSpace) -> tuple[QueryPart, ...]:
+    """The words and phrases that the query looks for in a field, but those that only filter."""
+    return tuple(part for part in _parts(item, _Target(field, space)) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +69,12 @@ class _Target:
 
     field: Field
     space: SearchSpace
-    language: str
 
     def is_named_by(self, index: str) -> bool:
         return any(field.name == self.field.name for field in self.space.schema.fields_named(index))
 
     def words(self, item: TermItem, text: str) -> Way:
-        notes = item.annotations
-        tokens = query_terms(
-            text_profile(self.field),
-            text,
-            notes.language or self.language,
-            stem=notes.stem,
-            normalize_case=notes.normalize_case,
-            accent_drop=notes.accent_drop,
-            implicit_transforms=notes.implicit_transforms,
-        )
+        tokens = tokens_in(text, item.annotations, self.field, self.space)
         return tuple(QueryWord(frozenset(form for form, _ in token.forms)) for token in tokens)
 
 

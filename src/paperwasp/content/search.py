@@ -143,7 +143,12 @@ def _order_of(request: SearchRequest) -> Callable[[Hit], Any]:
     """What hits that are written are sorted by."""
     if request.order_by:
         return lambda hit: (hit.sort_keys, hit.lid)
-    return lambda hit: (-float(np.nan_to_num(hit.relevance, nan=-np.inf)), hit.lid)
+    return lambda hit: (_falling(hit.relevance), hit.lid)
+
+
+def _falling(relevance: float) -> float:
+    """Rises where the relevance falls. NaN is worse than any number."""
+    return -float(np.nan_to_num(relevance, nan=-np.inf))
 
 
 def _indexed(
@@ -315,7 +320,7 @@ def _by_keys(place: _Place) -> tuple[object, int]:
 
 
 def _by_relevance(place: _Place) -> tuple[float, int]:
-    return -float(np.nan_to_num(place.ranked.scores[place.number], nan=-np.inf)), place.lid
+    return _falling(place.ranked.scores[place.number]), place.lid
 
 
 def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator[Hit]:

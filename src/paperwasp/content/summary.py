@@ -166,7 +166,7 @@ def _highlight(
     """What makes a text its teaser, or marks the words of the query; None: it is shown as it is."""
     if source.index is None or not (request.bolding or field.dynamic):
         return None
-    parts = query_parts(request.tree, source, space, request.language)
+    parts = query_parts(request.tree, source, space)
     if not (parts or field.dynamic):
         return None
     highlighter = Highlighter(parts, text_profile(source), HI_TAGS if request.bolding else NO_TAGS)
@@ -174,7 +174,7 @@ def _highlight(
 
 
 def _each(change: Callable[[str], Any], value: Any) -> Any:
-    """Changes a text, or the texts of an array or of a weighted set's keys; other values stay as they are."""
+    """Changes a text, or the texts of an array; other values stay as they are."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):

@@ -23,6 +23,7 @@ from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.composed import element_keys
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
@@ -206,15 +207,9 @@ class _WithinMatch(PositionalMatch):
     def positions(self, lids: Lids) -> Occurrences:
         offsets, positions = self._match.positions(lids)
         found = self._space.index.locate(self.number, lids, offsets, positions).elements
-        kept = np.isin(_keys(offsets, found), _keys(*self._whole.elements(lids)))
+        kept = np.isin(element_keys(offsets, found), element_keys(*self._whole.elements(lids)))
         before = np.concatenate([[0], np.cumsum(kept)]).astype(np.uint32)
         return before[offsets], positions[kept]
-
-
-def _keys(offsets: NDArray[np.uint32], elements: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Document and element as one number."""
-    rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
-    return rows << 32 | elements
 
 
 # Planning

@@ -16,12 +16,10 @@ from paperwasp.operators.composed import WithoutPositions
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import FieldMatch, TermOperator
-from paperwasp.operators.text import NOWHERE, text_matcher, token_match, tokens_in, tokens_match
+from paperwasp.operators.text import text_matcher, token_match, tokens_in, tokens_match
 from paperwasp.query import Annotations, WordItem
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
-
-__all__ = ["NOWHERE", "fields_of", "match_word", "plan_word", "term_operator", "text_profile"]
 
 
 @planner(WordItem)
