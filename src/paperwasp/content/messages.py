@@ -205,7 +205,7 @@ class SearchRequest:
     language: str = ""
     """Of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
     trace_level: int = 0
-    """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 4."""
+    """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
     explain_level: int = 0
     """From 1 the plan is told at every trace level above 0; from 2 with the time that each operator took."""
     soft_timeout: bool = True

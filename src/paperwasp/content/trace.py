@@ -17,10 +17,8 @@ from paperwasp.core import _core
 from paperwasp.env import Environment
 from paperwasp.operators import Operator, SearchSpace, TermOperator
 
-SETUP_LEVEL: Final = 4
 PLAN_LEVEL: Final = 6
 """Of the trace: from here on the plan is told, without an explain level too."""
-PHASES_LEVEL: Final = 1
 _MOST_OPERATORS: Final = 500
 """Told of in a plan."""
 
@@ -40,10 +38,9 @@ class QueryTrace:
     def tells_plan(self) -> bool:
         return self.explain_level > 0 or self.level >= PLAN_LEVEL
 
-    def event(self, text: str, level: int = PHASES_LEVEL) -> None:
+    def event(self, text: str) -> None:
         """Notes that something is done."""
-        if level <= self.level:
-            self._traces.append({"timestamp_ms": self._elapsed_ms(), "event": text})
+        self._traces.append({"timestamp_ms": self._elapsed_ms(), "event": text})
 
     def tag(self, name: str, **told: Any) -> None:
         self._traces.append({"tag": name, "timestamp_ms": self._elapsed_ms(), **told})
