@@ -90,3 +90,26 @@ def test_a_cluster_that_cannot_sort_so_says_it_beside_the_hits_of_the_other(serv
     root = service.ask(sorting="title", **SAID)
     assert root["errors"][0]["code"] == 4
     assert "sortable attribute" in root["errors"][0]["message"]
+
+
+NOT_EXECUTED = "rank profile 'partly' of schema 'book': not executed yet: rank feature fieldMatch"
+
+
+def test_a_profile_that_one_document_type_cannot_execute_leaves_the_others(service):
+    root = service.ask(ranking="partly", hits=400, **SAID)
+    assert root["errors"] == [
+        {"code": 4, "summary": "Invalid query parameter", "source": "media", "message": NOT_EXECUTED}
+    ]
+    assert {hit["fields"]["sddocname"] for hit in root["children"]} == {"music", "thing"}
+    assert root["fields"]["totalCount"] == 12 + 1 + 8
+
+
+@pytest.mark.parametrize("said", [{"restrict": "music,thing"}, {"sources": "music"}, {"sources": "other"}])
+def test_a_profile_is_only_looked_at_where_it_ranks(service, said):
+    assert "errors" not in service.ask(ranking="partly", **said, **SAID)
+
+
+def test_a_profile_that_nothing_left_can_execute_is_an_error(service):
+    answer = service.answer(ranking="partly", restrict="book", **SAID)
+    assert answer.status == 400
+    assert NOT_EXECUTED.encode() in answer.body

@@ -13,6 +13,8 @@ from typing import Final
 
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.errors import InvalidQuery
+from paperwasp.features.compile import compile_profile
+from paperwasp.ranking import Unexecuted
 from paperwasp.schema.model import Field, RankProfile, Schema
 
 _PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
@@ -56,6 +58,7 @@ class SearchConfig:
     clusters: tuple[ClusterConfig, ...] = ()
     query_profiles: QueryProfiles = NO_QUERY_PROFILES
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _problems: dict[tuple[str, str, str], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def is_repeatable(self, schema: Schema, rank_profile: str) -> bool:
         """Whether the profile ranks documents the same each time, as long as they are the same."""
@@ -66,6 +69,14 @@ class SearchConfig:
             if profile is None:
                 return True
             found = self._repeatable[key] = not any(map(_CHANGING.search, _texts_of(profile)))
+        return found
+
+    def profile_problem(self, schema: Schema, rank_profile: str) -> str:
+        """Why documents of this type cannot be ranked by the profile; empty: they can. Compiled when first asked for."""
+        key = schema.source, schema.name, rank_profile
+        found = self._problems.get(key)
+        if found is None:
+            found = self._problems[key] = _problem_of(schema, rank_profile)
         return found
 
     @cached_property
@@ -121,6 +132,15 @@ class SearchConfig:
                 found.setdefault(target.cluster.id, {}).update({schema.name: schema for schema in target.schemas})
         clusters = {target.cluster.id: target.cluster for target in self.everything}
         return tuple(Target(clusters[id_], tuple(schemas.values())) for id_, schemas in found.items())
+
+
+def _problem_of(schema: Schema, rank_profile: str) -> str:
+    declared = schema.rank_profiles.get(rank_profile)
+    if declared is None:
+        return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'"
+    compiled = compile_profile(schema, declared)
+    is_executed = not isinstance(compiled, Unexecuted)
+    return "" if is_executed else f"rank profile '{rank_profile}' of schema '{schema.name}': {compiled}"
 
 
 def _texts_of(profile: RankProfile) -> Iterator[str]:

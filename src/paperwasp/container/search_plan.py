@@ -90,7 +90,7 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
     plan.is_repeatable = all(config.is_repeatable(schema, profile) for target in targets for schema in target.schemas)
     asked = _asked(plan, targets, parameters, now_ns, now_seconds)
     asked["language"] = language_of(parameters, statement)
-    plan.queries = tuple(_cluster_query(asked, target, number, plan) for number, target in enumerate(targets))
+    plan.queries = tuple(_cluster_query(config, asked, target, number, plan) for number, target in enumerate(targets))
     return plan
 
 
@@ -133,10 +133,12 @@ def _asked(
     return asked
 
 
-def _cluster_query(asked: dict[str, Any], target: Target, number: int, plan: SearchPlan) -> ClusterQuery:
+def _cluster_query(
+    config: SearchConfig, asked: dict[str, Any], target: Target, number: int, plan: SearchPlan
+) -> ClusterQuery:
     """Asks those document types that have what the query needs."""
     profile, summary = asked["rank_profile"], asked["summary"]
-    problems = [_problem(schema, profile, summary) for schema in target.schemas]
+    problems = [_problem(config, schema, profile, summary) for schema in target.schemas]
     errors = [problem for problem in problems if problem is not None]
     left = tuple(schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
     cluster = target.cluster
@@ -151,10 +153,10 @@ def _cluster_query(asked: dict[str, Any], target: Target, number: int, plan: Sea
     return ClusterQuery(cluster.id, SearchRequest(**asked, document_types=types, search_after=after), tuple(errors))
 
 
-def _problem(schema: Schema, rank_profile: str, summary: str) -> PaperwaspError | None:
+def _problem(config: SearchConfig, schema: Schema, rank_profile: str, summary: str) -> PaperwaspError | None:
     """Why documents of this type cannot be searched."""
-    if rank_profile not in schema.rank_profiles:
-        return InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'")
+    if problem := config.profile_problem(schema, rank_profile):
+        return InvalidQuery(problem)
     if summary not in schema.summaries:
         return InvalidQuery(f"invalid presentation.summary={summary}")
     return None
