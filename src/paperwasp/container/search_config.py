@@ -72,7 +72,7 @@ class SearchConfig:
         return found
 
     def profile_problem(self, schema: Schema, rank_profile: str) -> str:
-        """Why documents of this type cannot be ranked by the profile; empty: they can. Compiled when first asked for."""
+        """Why documents of this type cannot be ranked by the profile; empty: they can. Compiled at the first call."""
         key = schema.source, schema.name, rank_profile
         found = self._problems.get(key)
         if found is None:
