@@ -21,6 +21,7 @@ from paperwasp.query import (
     AndItem,
     EquivItem,
     Item,
+    NearItem,
     NotItem,
     OrItem,
     PhraseItem,
@@ -156,6 +157,10 @@ def test_words_of_phrases_are_bold_where_the_phrase_is():
                 NotItem((WordItem("title", "blue"), WordItem("title", "kindly"))),
                 OrItem((WordItem("review", "kind"), WordItem("title", "train"))),
                 EquivItem((WordItem("title", "zappa"), WordItem("title", "blue"))),
+                NearItem(
+                    (WordItem("title", "kind"), WordItem("title", "of")), 2, exclusions=(WordItem("title", "train"),)
+                ),
+                RankItem((WordItem("title", "kind"), WordItem("title", "train"))),
             )
         }
         assert list(bold.values()) == [
@@ -164,6 +169,8 @@ def test_words_of_phrases_are_bold_where_the_phrase_is():
             "Kind of <hi>Blue</hi> trains",
             "Kind of Blue <hi>trains</hi>",
             "Kind of <hi>Blue</hi> trains",
+            "<hi>Kind</hi> <hi>of</hi> Blue trains",
+            "<hi>Kind</hi> of Blue trains",
         ]
 
 

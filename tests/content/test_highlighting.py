@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from paperwasp.content.highlighting import Highlighter, QueryPart, QueryWord
 from paperwasp.content.teaser import NO_TAGS
 from paperwasp.linguistics import TextProfile, document_language, index_terms, profile_of
+from paperwasp.schema.teaser_settings import TeaserSettings
 
 ENGLISH = profile_of("best", True, None)
 
@@ -42,6 +43,30 @@ def test_examples(parts, text, bolded):
     assert Highlighter(parts, ENGLISH).bold(text) == bolded
 
 
+@pytest.mark.parametrize(
+    ("settings", "text", "bolded"),
+    [
+        # a word of six letters and more is met by words up to three letters longer, one of five by itself alone
+        (TeaserSettings(), "conduct conductor conductors", "<hi>conduct</hi> <hi>conductor</hi> <hi>conductors</hi>"),
+        (TeaserSettings(), "conductance organist organs", "conductance organist organs"),
+        (TeaserSettings(stem_min_length=7), "conduct conductor", "<hi>conduct</hi> conductor"),
+        (TeaserSettings(stem_max_extend=0), "conduct conductor", "<hi>conduct</hi> conductor"),
+        (TeaserSettings(stem_min_length=4), "organist", "<hi>organist</hi>"),
+    ],
+)
+def test_words_that_go_a_little_further(settings, text, bolded):
+    parts = [*words("conduct", "organ")]
+    profile = profile_of("none", True, None)
+    assert Highlighter(parts, profile, settings=settings).bold(text) == bolded
+    assert Highlighter([*parts, phrase("zzz", "zzz")], profile, settings=settings).bold(text) == bolded
+
+
+def test_words_of_a_phrase_go_no_further():
+    profile = profile_of("none", True, None)
+    highlighter = Highlighter([phrase("conduct", "music")], profile)
+    assert highlighter.bold("conducts music, conduct music") == "conducts music, <hi>conduct</hi> <hi>music</hi>"
+
+
 def test_without_tags_a_text_is_itself():
     assert Highlighter(words("cat"), ENGLISH, NO_TAGS).bold("a cat") == "a cat"
 
@@ -62,7 +87,11 @@ def test_the_same_as_looking_at_every_word(text, queries):
 
     def mark(match: regex.Match[str]) -> str:
         found = index_terms(profile, word := match.group(), language)
-        return f"<hi>{word}</hi>" if len(found) == 1 and terms.intersection(found[0]) else word
+        return f"<hi>{word}</hi>" if len(found) == 1 and any(map(is_met, found[0])) else word
+
+    def is_met(form: str) -> bool:
+        longer = (term for term in terms if len(term) > 5 and form.startswith(term))
+        return form in terms or any(len(form) <= len(term) + 3 for term in longer)
 
     expected = regex.sub(r"[\p{L}\p{N}\p{M}]+", mark, text)
     assert (Highlighter(words(*terms), profile).bold(text) if terms else text) == expected

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.content.teaser import NO_TAGS, Occurrence, Tags, TeaserSettings, teaser
+from paperwasp.content.teaser import NO_TAGS, Occurrence, Tags, teaser
+from paperwasp.schema.teaser_settings import TeaserSettings
 
 FILL = "abcde fghij " * 40
 """480 bytes, 80 words of five letters."""

@@ -1,5 +1,7 @@
 """Which words of a shown text are words of the query, and the text with them marked: bolding and dynamic summaries.
 
+A word is one of the query if it is indexed as that, or goes a little further than a long one (`stem_max_extend`).
+
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#bolding
 """
 
@@ -12,22 +14,26 @@ from typing import Any, Final
 
 import regex
 
-from paperwasp.content.teaser import DEFAULT_SETTINGS, HI_TAGS, Occurrence, Span, Tags, TeaserSettings, marked, teaser
+from paperwasp.content.teaser import HI_TAGS, Occurrence, Span, Tags, marked, teaser
 from paperwasp.linguistics import TextProfile, document_language, index_terms
 from paperwasp.operators import SearchSpace
 from paperwasp.operators.text import tokens_in
 from paperwasp.query import (
     EquivItem,
     Item,
+    NearItem,
     NotItem,
     PhraseItem,
     PrefixItem,
+    RankItem,
     SameElementItem,
+    SubstringItem,
     TermItem,
     WordAlternativesItem,
     WordItem,
 )
 from paperwasp.schema.model import Field
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
 
 _ASCII: Final = "A-Za-z0-9"
 _UNICODE: Final = r"\p{L}\p{N}\p{M}"
@@ -59,7 +65,7 @@ QueryPart = tuple[Way, ...]
 
 
 def query_parts(item: Item, field: Field, space: SearchSpace) -> tuple[QueryPart, ...]:
-    """The words and phrases that the query looks for in a field, but those that only filter."""
+    """The words and phrases that the query looks for in a field: not those that only filter, only rank, or exclude."""
     return tuple(part for part in _parts(item, _Target(field, space)) if part)
 
 
@@ -79,8 +85,11 @@ class _Target:
 
 
 def _parts(item: Item, target: _Target) -> Iterator[QueryPart]:
-    if isinstance(item, NotItem):
+    if isinstance(item, NotItem | RankItem):
         yield from _parts(item.children[0], target)
+    elif isinstance(item, NearItem):
+        for child in item.children:
+            yield from _parts(child, target)
     elif isinstance(item, SameElementItem):
         if target.is_named_by(item.index):
             for child in item.children:
@@ -106,7 +115,7 @@ def _words(item: Item, target: _Target) -> Way:
                 for part in item.words
                 for word in (target.words(item, part) if isinstance(part, str) else _words(part, target))
             )
-        case PrefixItem():
+        case PrefixItem() | SubstringItem():
             return tuple(QueryWord(word.terms, prefix=True) for word in target.words(item, item.word))
         case WordAlternativesItem():
             forms = [word.terms for form, _ in item.alternatives for word in target.words(item, form)]
@@ -121,15 +130,26 @@ class Highlighter:
     lasts.
     """
 
-    def __init__(self, parts: Sequence[QueryPart], profile: TextProfile, tags: Tags = HI_TAGS) -> None:
+    def __init__(
+        self,
+        parts: Sequence[QueryPart],
+        profile: TextProfile,
+        tags: Tags = HI_TAGS,
+        settings: TeaserSettings = DEFAULT_SETTINGS,
+    ) -> None:
         self._parts = parts
         self._profile = profile
         self._tags = tags
+        self._settings = settings
         self._known: dict[str, _Meanings] = {}
         words = [word for part in parts for way in part for word in way]
         self._single = all(len(way) == 1 for part in parts for way in part)
         self._singles = frozenset().union(*(word.terms for word in words if not word.prefix))
         self._prefixes = tuple({term for word in words if word.prefix for term in word.terms})
+        alone = (way[0] for part in parts for way in part if len(way) == 1 and not (way[0].prefix or profile.whole))
+        self._extended = frozenset(
+            term for word in alone for term in word.terms if len(term) > settings.stem_min_length
+        )
         self._candidates = _Candidates({term for word in words for term in word.terms}, profile)
 
     def bold(self, text: str) -> str:
@@ -146,10 +166,10 @@ class Highlighter:
         )
         return bolded
 
-    def teaser(self, text: str, settings: TeaserSettings = DEFAULT_SETTINGS) -> str:
+    def teaser(self, text: str) -> str:
         """The dynamic summary of the text."""
         spans, found = self._look(text)
-        return teaser(text, spans, found, settings, self._tags)
+        return teaser(text, spans, found, self._settings, self._tags)
 
     def _marked_if_met(self, word: str, meanings: _Meanings) -> str:
         return f"{self._tags.open}{word}{self._tags.close}" if self._begins(meanings[word]) else word
@@ -174,14 +194,25 @@ class Highlighter:
         """Whether some word of the query is met."""
         return any(
             form in self._singles or (bool(self._prefixes) and form.startswith(self._prefixes)) for form in forms
-        )
+        ) or bool(self._extended and self._goes_further(forms, self._extended))
+
+    def _goes_further(self, forms: Forms, terms: frozenset[str]) -> bool:
+        """Whether one of the terms is a form's beginning, up to a few letters."""
+        cuts = range(1, self._settings.stem_max_extend + 1)
+        return any(form[:-cut] in terms for form in forms for cut in cuts if cut < len(form))
+
+    def _meets(self, way: Way, forms: Sequence[Forms]) -> bool:
+        """Whether the words of a way are those of a text; those of a phrase exactly."""
+        if all(map(QueryWord.is_met_by, way, forms)):
+            return True
+        return len(way) == 1 and self._goes_further(forms[0], way[0].terms & self._extended)
 
     def _at(self, forms: Sequence[Forms], at: int) -> Iterator[Occurrence]:
         """The parts of the query that begin at a word."""
         for number, part in enumerate(self._parts):
             for way in part:
                 following = forms[at : at + len(way)]
-                if len(following) == len(way) and all(map(QueryWord.is_met_by, way, following)):
+                if len(following) == len(way) and self._meets(way, following):
                     yield Occurrence(number, range(at, at + len(way)))
                     break
 

@@ -19,6 +19,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
+
 Span = tuple[int, int]
 """Where something begins and ends."""
 
@@ -27,20 +29,6 @@ MIN_GAP: Final = 8
 MIN_SURROUND: Final = 10
 LONGEST_WORD: Final = 64
 """Bytes after which a word may be cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class TeaserSettings:
-    """How long a teaser is; names and defaults are those of `juniperrc`."""
-
-    length: int = 256
-    max_matches: int = 3
-    min_length: int = 128
-    prefix: bool = True
-    surround_max: int = 128
-    winsize: int = 200
-    winsize_fallback_multiplier: float = 10.0
-    max_match_candidates: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +42,6 @@ class Tags:
 
 HI_TAGS: Final = Tags()
 NO_TAGS: Final = Tags("", "", "...")
-DEFAULT_SETTINGS: Final = TeaserSettings()
 
 
 class Occurrence(NamedTuple):

@@ -1,0 +1,34 @@
+"""How dynamic summaries are made: what the configuration `vespa.config.search.summary.juniperrc` may say.
+
+Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class TeaserSettings:
+    """How long a teaser is, and what it is about; names, units and defaults are those of `juniperrc`."""
+
+    length: int = 256
+    """Bytes that a teaser is to have, about."""
+    max_matches: int = 3
+    """Places that are shown, more while it would have less than `min_length` bytes."""
+    min_length: int = 128
+    prefix: bool = True
+    """Whether a text without any word of the query is shown, by its beginning."""
+    surround_max: int = 128
+    """Bytes before and after a word of the query."""
+    winsize: int = 200
+    """Bytes within which words of the query count as standing together."""
+    winsize_fallback_multiplier: float = 10.0
+    max_match_candidates: int = 1000
+    stem_min_length: int = 5
+    """Longer words of the query are met by words that go up to `stem_max_extend` characters further too."""
+    stem_max_extend: int = 3
+
+
+DEFAULT_SETTINGS: Final = TeaserSettings()
