@@ -247,6 +247,19 @@ XML_INCLUDE_DEPTH: Final = 16
 PACKAGE_FINDINGS: Final = 2_000
 """Errors and notes kept of one package; the rest are counted."""
 
+# Semantic rules
+RULE_BASES: Final = 1_000
+RULE_STATEMENTS: Final = 100_000
+"""Rules and named conditions of one rule base with all that it includes."""
+RULE_BASE_DEPTH: Final = 32
+"""Rule bases that include each other."""
+RULE_DEPTH: Final = 100
+"""Levels of conditions in each other, through their names too."""
+RULE_STEPS: Final = 200_000
+"""Of evaluating one query: conditions that are tried, and terms that are looked at or made."""
+RULE_TRACE_MESSAGES: Final = 1_000
+"""Of one query."""
+
 # Tensors
 TENSOR_CELLS: Final = 1 << 26
 """Of one tensor, cells of indexed dimensions that are not given included."""
