@@ -438,7 +438,7 @@ def test_the_nearest_vector_of_several_counts() -> None:
     ("field", "given_input", "message"),
     [
         ("euclidean", None, "requires a tensor rank feature named 'query.q.' but this is not present"),
-        ("euclidean", 3.0, "this is no tensor"),
+        ("euclidean", 3.0, "to be a tensor, but it is the number"),
         ("euclidean", tensor("tensor(x[3])", 1, 2, 3), r"Attribute tensor type \(tensor<float>\(x\[2\]\)\) and query"),
         ("euclidean", tensor("tensor(y[2])", 1, 2), "not compatible"),
         ("euclidean", mixed(a=(1, 2)), "is not a dense tensor"),

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from paperwasp.linguistics import query_terms
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.composed import UnionMatch
 from paperwasp.operators.term import AttributeMatch, FieldMatch
-from paperwasp.operators.text import tokens_in, tokens_match
+from paperwasp.operators.text import tokens_match
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import InItem
-from paperwasp.query.items import Annotations
 from paperwasp.schema.model import Field
+from paperwasp.schema.text_profiles import text_profile
 
 
 @planner(InItem)
@@ -29,11 +30,11 @@ def plan_in(item: InItem, space: SearchSpace) -> Operator:
 
 
 def _any_word(item: InItem, field: Field, space: SearchSpace) -> FieldMatch:
-    found = (token_of(value, item.annotations, field, space) for value in item.values)
+    found = (token_of(value, field, space) for value in item.values)
     return UnionMatch(space, field.name, [match for match in found if match is not None])
 
 
-def token_of(value: str | int, notes: Annotations, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """One of many words of an indexed field: it is not stemmed. None: it has no tokens."""
-    unstemmed = replace(notes, stem=False)
-    return tokens_match(tokens_in(str(value), unstemmed, field, space, in_phrase=True), field, space)
+def token_of(value: str | int, field: Field, space: SearchSpace) -> FieldMatch | None:
+    """A value as one word of an indexed field: lower-cased, not made tokens of, not stemmed. None: it is empty."""
+    as_it_is = replace(text_profile(field), whole=True, gram_size=0)
+    return tokens_match(query_terms(as_it_is, str(value), stem=False), field, space)

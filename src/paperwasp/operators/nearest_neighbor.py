@@ -63,10 +63,13 @@ def plan_nearest_neighbor(item: NearestNeighborItem, space: SearchSpace) -> Oper
     if item.target_hits < 1:
         raise IllegalQuery(f"{said} has invalid targetHits {item.target_hits}: Must be >= 1")
     tensor = space.inputs.get(item.tensor)
+    name = f"'query({item.tensor})'"
+    if tensor is None:
+        raise IllegalQuery(f"{said} requires a tensor rank feature named {name} but this is not present")
     if not isinstance(tensor, Tensor):
-        name = f"query({item.tensor})"
-        missing = "this is not present" if tensor is None else "this is no tensor: a rank profile declares its type"
-        raise IllegalQuery(f"{said} requires a tensor rank feature named '{name}' but {missing}")
+        what = "number" if isinstance(tensor, float) else "string"
+        given = f"to be a tensor, but it is the {what} '{tensor}'"
+        raise IllegalQuery(f"{said}: Expected {name} {given}: its type is declared by a rank profile")
     matches = [_match(said, item, field, tensor, space) for field in fields_of(item.index, space)]
     return BestOperator(space, matches, item.annotations)
 

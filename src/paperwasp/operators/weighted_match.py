@@ -17,7 +17,7 @@ from paperwasp.operators.composed import UnionMatch, WithoutPositions, element_k
 from paperwasp.operators.in_operator import token_of
 from paperwasp.operators.term import AttributeMatch, Lids
 from paperwasp.operators.word import fields_of
-from paperwasp.query.items import Annotations, TermItem
+from paperwasp.query.items import TermItem
 from paperwasp.schema.model import Field
 
 TokenWeights = Sequence[tuple[str | int, int]]
@@ -42,8 +42,8 @@ class TokensInAttribute(AttributeMatch):
 class TokensInIndex(UnionMatch):
     """Tokens as words of an indexed field. Without elements, where each token is found counts 1."""
 
-    def __init__(self, space: SearchSpace, field: Field, tokens: TokenWeights, notes: Annotations) -> None:
-        found = [(token_of(value, notes, field, space), weight) for value, weight in tokens]
+    def __init__(self, space: SearchSpace, field: Field, tokens: TokenWeights) -> None:
+        found = [(token_of(value, field, space), weight) for value, weight in tokens]
         super().__init__(space, field.name, [match for match, _ in found if match is not None])
         self._weights = [weight for match, weight in found if match is not None]
 
@@ -74,7 +74,7 @@ def tokens_matches(item: TermItem, tokens: TokenWeights, space: SearchSpace) -> 
     matches: list[TokensMatch] = []
     for field in fields_of(item.index, space):
         if space.has_index(field):
-            matches.append(TokensInIndex(space, field, tokens, item.annotations))
+            matches.append(TokensInIndex(space, field, tokens))
         elif (column := space.column(field)) is not None:
             matches.append(TokensInAttribute(space, field.name, column, tokens))
         else:
