@@ -24,6 +24,7 @@ from paperwasp.document.types import (
     ArrayType,
     DataType,
     NumericType,
+    WeightedSetType,
     array_of,
 )
 
@@ -227,6 +228,32 @@ def test_posting_lists_find_what_the_column_has(data_type: DataType) -> None:
                     assert one.range_bitmap(value, value + 5).tolist() == other.range_bitmap(value, value + 5).tolist()
                     assert one.range_bitmap(value, None).tolist() == other.range_bitmap(value, None).tolist()
     assert fast.snapshot().estimate(fast.snapshot().any_of(values[0])) < 200
+
+
+@pytest.mark.parametrize("data_type", [array_of(INT), WeightedSetType("weightedset<string>", STRING)])
+def test_posting_lists_of_rows_find_what_the_column_has(data_type: DataType) -> None:
+    """Through tails, changes in place, empty rows, new pictures, and elements that move."""
+    random = np.random.default_rng(11)
+    fast, plain = (create_column(data_type, fast_search=fast) for fast in (True, False))
+
+    def some() -> Any:
+        numbers = random.integers(0, 3000, random.integers(0, 5)).tolist()
+        return numbers if isinstance(data_type, ArrayType) else {f"w{number}": number for number in numbers}
+
+    for _ in range(10):
+        rows = [some() for _ in range(2000)]
+        changes = [(lid, some()) for lid in random.integers(0, fast.length + 2000, 2000).tolist()]
+        for column in (fast, plain):
+            column.append(rows)
+            for lid, value in changes:
+                column.set(lid, value)
+        one, other = fast.snapshot(), plain.snapshot()
+        keys = [element for row in rows[:40] for element in row]
+        for wanted in (*keys[:20], keys, keys[:3], "w1" if keys and isinstance(keys[0], str) else 1):
+            assert one.equal_bitmap(wanted).tolist() == other.equal_bitmap(wanted).tolist()
+            assert one.equal_bitmap(wanted, 777).tolist() == other.equal_bitmap(wanted, 777).tolist()
+        assert one.range_bitmap(5, 9).tolist() == other.range_bitmap(5, 9).tolist()
+    assert one.estimate(one.any_of(keys[0])) < 200
 
 
 @pytest.mark.parametrize("data_type", [INT, STRING])

@@ -51,9 +51,9 @@ def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool
         case ArrayType() if data_type.element == POSITION:
             return PositionColumn(is_array=True)
         case ArrayType():
-            return _rows_of(ArrayColumn, data_type.element, data_type, cased)
+            return _rows_of(ArrayColumn, data_type.element, data_type, cased=cased, fast_search=fast_search)
         case WeightedSetType():
-            return _rows_of(WeightedSetColumn, data_type.key, data_type, cased)
+            return _rows_of(WeightedSetColumn, data_type.key, data_type, cased=cased, fast_search=fast_search)
     if data_type in _TEXTS:
         return StringColumn(cased=cased, fast_search=fast_search)
     if data_type == RAW:
@@ -65,11 +65,11 @@ def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool
     raise _no_column(data_type)
 
 
-def _rows_of(make: _RowsOf, element: DataType, data_type: DataType, cased: bool) -> Column:
+def _rows_of(make: _RowsOf, element: DataType, data_type: DataType, **settings: bool) -> Column:
     if isinstance(element, NumericType):
-        return make(element, cased=cased)
+        return make(element, **settings)
     if element in _TEXTS:
-        return make(None, cased=cased)
+        return make(None, **settings)
     raise _no_column(data_type)
 
 

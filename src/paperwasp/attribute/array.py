@@ -26,6 +26,7 @@ from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import dtype_of, number_tokens, numbers_wanted
 from paperwasp.attribute.patterns import TextPattern, no_clock
+from paperwasp.attribute.posting import PostingSource, RowPosting
 from paperwasp.attribute.row_column import RowColumn
 from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, places_of, split
 from paperwasp.attribute.string import checked_codes, string_tokens, strings_like, strings_wanted, used_codes
@@ -42,7 +43,7 @@ class ArrayView(ColumnView):
     `element_type` None: strings. In a weighted set, `key_weights[i]` is the weight of element i.
     """
 
-    __slots__ = ("_type", "dictionary", "key_weights", "limit", "rows", "values")
+    __slots__ = ("_posting", "_type", "dictionary", "key_weights", "limit", "rows", "values")
 
     is_array = True
 
@@ -53,8 +54,10 @@ class ArrayView(ColumnView):
         values: NDArray[Any],
         dictionary: StringDictionary | None,
         key_weights: NDArray[np.int32] = NO_WEIGHTS,
+        posting: RowPosting | None = None,
     ) -> None:
         self._type = element_type
+        self._posting = posting
         self.rows = rows
         self.values = values
         self.dictionary = dictionary
@@ -89,14 +92,21 @@ class ArrayView(ColumnView):
     def bitmap(self, wanted: Wanted, limit: int | None = None) -> Bitmap:
         limit = self.limit if limit is None else limit
         bitmap = empty_bitmap(limit)
-        if wanted is not NOTHING:
-            wanted.fill_rows(self.values, self.rows[:limit], bitmap)
+        if wanted is NOTHING:
+            return bitmap
+        rows = self.rows[:limit]
+        if self._posting is not None and (found := self._posting.bitmap(self.values, rows, wanted)) is not None:
+            return found
+        wanted.fill_rows(self.values, rows, bitmap)
         return bitmap
 
     def estimate(self, wanted: Wanted) -> int:
-        """From the rows of a sample."""
+        """From the posting lists, if there are any, else from the rows of a sample."""
         if self.limit == 0 or wanted is NOTHING:
             return 0
+        posting = self._posting
+        if posting is not None and (count := posting.estimate(self.values, self.rows, wanted)) is not None:
+            return count
         step = max(1, self.limit // _SAMPLE_ROWS)
         rows = np.ascontiguousarray(self.rows[::step])
         bitmap = empty_bitmap(len(rows))
@@ -165,15 +175,21 @@ class ArrayView(ColumnView):
 class ArrayColumn(RowColumn):
     """The writer's side of arrays. `element_type` None: strings."""
 
-    def __init__(self, element_type: NumericType | None, *, cased: bool = False) -> None:
+    def __init__(self, element_type: NumericType | None, *, cased: bool = False, fast_search: bool = False) -> None:
         self._type = element_type
+        self._posting = PostingSource() if fast_search else None
         self._dictionary = StringDictionary(cased=cased) if element_type is None else None
         self._dtype = dtype_of(element_type) if element_type else np.dtype("uint32")
         super().__init__(RowStore(GrowableArray(self._dtype)))
 
     def snapshot(self) -> ArrayView:
         rows, (values,) = self._store.snapshot()
-        return ArrayView(self._type, rows, values, self._dictionary)
+        return ArrayView(self._type, rows, values, self._dictionary, posting=self._posting_of_rows())
+
+    def set(self, lid: int, value: Value | None) -> None:
+        super().set(lid, value)
+        if self._posting is not None:
+            self._posting.changed(lid)
 
     def freeze(self) -> Frozen:
         rows = self._store.freeze()
@@ -201,6 +217,9 @@ class ArrayColumn(RowColumn):
     def size_bytes(self) -> int:
         strings = 0 if self._dictionary is None else self._dictionary.size_bytes
         return self._store.size_bytes() + strings
+
+    def _posting_of_rows(self) -> RowPosting | None:
+        return None if self._posting is None else self._posting.snapshot_of_rows()
 
     def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
         """The lengths of the values and all their elements, in as many parts as the rows have."""

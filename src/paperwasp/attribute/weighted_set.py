@@ -47,13 +47,13 @@ class WeightedSetColumn(ArrayColumn):
 
     _OTHERS = ("weights",)
 
-    def __init__(self, key_type: NumericType | None, *, cased: bool = False) -> None:
-        super().__init__(key_type, cased=cased)
+    def __init__(self, key_type: NumericType | None, *, cased: bool = False, fast_search: bool = False) -> None:
+        super().__init__(key_type, cased=cased, fast_search=fast_search)
         self._store = RowStore(GrowableArray(self._dtype), GrowableArray(np.int32))
 
     def snapshot(self) -> WeightedSetView:
         rows, (keys, weights) = self._store.snapshot()
-        return WeightedSetView(self._type, rows, keys, self._dictionary, weights)
+        return WeightedSetView(self._type, rows, keys, self._dictionary, weights, self._posting_of_rows())
 
     def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
         sets: list[dict[Value, int]] = [value or {} for value in values]
