@@ -152,13 +152,13 @@ class Highlighter:
         )
         self._candidates = _Candidates({term for word in words for term in word.terms}, profile)
 
-    def bold(self, text: str) -> str:
-        """The text with its words of the query marked."""
-        meanings = self._meanings(text)
+    def bold(self, text: str, language: str = "") -> str:
+        """The text with its words of the query marked. `language`: what its document says; empty: it is detected."""
+        meanings = self._meanings(text, language)
         if self._profile.whole:
             return self._marked_if_met(text, meanings)
         if not self._single:
-            spans, found = self._look(text)
+            spans, found = self._look(text, meanings)
             places = sorted({number for occurrence in found for number in occurrence.words})
             return marked(text, [spans[place] for place in places], self._tags)
         bolded: str = self._candidates.pattern(text).sub(
@@ -166,26 +166,25 @@ class Highlighter:
         )
         return bolded
 
-    def teaser(self, text: str) -> str:
+    def teaser(self, text: str, language: str = "") -> str:
         """The dynamic summary of the text."""
-        spans, found = self._look(text)
+        spans, found = self._look(text, self._meanings(text, language))
         return teaser(text, spans, found, self._settings, self._tags)
 
     def _marked_if_met(self, word: str, meanings: _Meanings) -> str:
         return f"{self._tags.open}{word}{self._tags.close}" if self._begins(meanings[word]) else word
 
-    def _meanings(self, text: str) -> _Meanings:
+    def _meanings(self, text: str, said: str) -> _Meanings:
         """What the words of a text are indexed as: by its language, where that matters."""
-        language = document_language(text) if self._profile.is_stemmed else ""
+        language = document_language(text, said) if self._profile.is_stemmed else ""
         return self._known.setdefault(language, _Meanings(self._profile, language))
 
-    def _look(self, text: str) -> tuple[list[Span], list[Occurrence]]:
+    def _look(self, text: str, meanings: _Meanings) -> tuple[list[Span], list[Occurrence]]:
         """Where the words of the text stand, and which of them the parts of the query are."""
         if self._profile.whole:
             spans = [(0, len(text))] if text else []
         else:
             spans = [match.span() for match in (_ASCII_WORDS if text.isascii() else _UNICODE_WORDS).finditer(text)]
-        meanings = self._meanings(text)
         forms = [meanings[text[start:end]] for start, end in spans]
         begun = (at for at, found in enumerate(forms) if self._begins(found))
         return spans, [found for at in begun for found in self._at(forms, at)]

@@ -3,35 +3,40 @@
 A class that shows attributes alone is read from columns, and the document store is not asked at all.
 
 Vespa: https://docs.vespa.ai/en/querying/document-summaries.html
-Differs: a summary field of more than one source, and one that selects elements by a feature, are not executed yet.
+Differs: a summary field that selects elements by a feature is not executed yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from paperwasp.attribute import ColumnView
 from paperwasp.content.highlighting import Highlighter, query_parts
 from paperwasp.content.messages import SearchRequest
+from paperwasp.content.summary_tokens import shown_tokens, tokens_of
 from paperwasp.content.teaser import HI_TAGS, NO_TAGS
+from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, MapType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.model import DocumentSummary, Field, Schema, SummaryField
-from paperwasp.schema.pending import is_filled_now
+from paperwasp.schema.pending import is_filled_now, language_field
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.text_profiles import text_profile
 
 Elements = Callable[[str, int], Sequence[int]]
 """Field, lid → the numbers of the elements that the query matches, rising."""
 
-_Step = Callable[[Any, int], Any]
-"""The JSON of a value and the lid of its document → the JSON that is shown; None: nothing is."""
+_MOST_MEMBERS: Final = 64
+"""The kernel cuts out no more."""
+_Step = Callable[[Any, int, Mapping[str, Any]], Any]
+"""The JSON of a value, the lid of its document and what of the document is read → the JSON that is shown; None: nothing
+is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +51,19 @@ class _Shown:
     steps: tuple[_Step, ...] = ()
     missing: object = None
     """What is shown where there is no value."""
+    otherwise: _Shown | None = None
+    """What is shown where that is empty: the next source."""
+    needs_document: bool = False
+    """Whether the value, or what is done to it, needs what only the store has."""
 
     def value(self, fields: Mapping[str, Any], lid: int) -> Any:
         value = self._read(fields, lid)
         for step in self.steps:
             if value is None:
                 break
-            value = step(value, lid)
-        return self.missing if value is None else value
+            value = step(value, lid, fields)
+        value = self.missing if value is None else value
+        return self.otherwise.value(fields, lid) if self.otherwise is not None and _is_empty(value) else value
 
     def _read(self, fields: Mapping[str, Any], lid: int) -> Any:
         if self.path[0] not in fields and self.column is not None:
@@ -63,6 +73,15 @@ class _Shown:
         for name in self.path[1:]:
             value = value.get(name) if isinstance(value, dict) else None
         return value
+
+
+class Members(NamedTuple):
+    """The members of a stored document that are shown as they are."""
+
+    keys: list[bytes]
+    """As JSON, with the colon."""
+    required: int
+    """A bit for each one that may have a value where the document has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,20 @@ class SummaryWriter:
     needs_document: bool
     omits_features: bool = False
     """Whether summary-features are left out."""
+    members: Members | None = None
+    """How to cut the summary out of a stored document; None: its values have to be read."""
+
+    def write_all(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
+        """As `write`, of many documents."""
+        if self.as_stored:
+            return stored
+        if self.members is None:
+            return list(map(self.write, stored, ids, lids))
+        cut = _core.pick_members(stored, self.members.keys, self.members.required)
+        return [
+            self.write(fields, id_, lid) if shown is None else shown
+            for shown, fields, id_, lid in zip(cut, stored, ids, lids, strict=True)
+        ]
 
     def write(self, stored: bytes, document_id: str, lid: int) -> bytes:
         """The summary of a document whose fields are the JSON object `stored`: an empty one where it is not needed."""
@@ -105,8 +138,9 @@ def summary_writer(request: SearchRequest, space: SearchSpace, elements: Element
     return SummaryWriter(
         shown,
         as_stored=_is_as_stored(shown, schema),
+        members=_members(shown, schema),
         shows_id=shows_id,
-        needs_document=shows_id or any(field.column is None for field in shown.values()),
+        needs_document=shows_id or any(field.needs_document for field in shown.values()),
         omits_features=summary is not None and summary.omit_summary_features,
     )
 
@@ -121,48 +155,87 @@ def shows_document_id(summary: DocumentSummary, schema: Schema) -> bool:
 
 def _is_as_stored(shown: Mapping[str, _Shown], schema: Schema) -> bool:
     stored = {field.name for field in schema.fields.values() if is_filled_now(field)}
-    unchanged = all(
-        field.path == (name,) and not field.steps and field.missing is None for name, field in shown.items()
-    )
-    return unchanged and stored == set(shown)
+    return stored == set(shown) and all(_is_cut(*item) and item[1].missing is None for item in shown.items())
+
+
+def _is_cut(name: str, field: _Shown) -> bool:
+    """Whether a document's member is shown as it is."""
+    return field.path == (name,) and not field.steps and field.otherwise is None
+
+
+def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
+    if len(shown) > _MOST_MEMBERS or not all(_is_cut(*item) for item in shown.items()):
+        return None
+    of_documents = schema.document.fields
+    required = [name not in of_documents or field.missing is not None for name, field in shown.items()]
+    keys = [orjson.dumps(name) + b":" for name in shown]
+    return Members(keys, sum(1 << place for place, is_required in enumerate(required) if is_required))
 
 
 def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elements: Elements) -> _Shown:
-    path = tuple(field.sources[0].split("."))
-    source = space.schema.fields.get(path[0])
+    """The field, of its first source, or where that is empty of the next."""
+    shown: _Shown | None = None
+    for source in reversed(field.sources):
+        shown = _of_source(source, field, request, space, elements, shown)
+    assert shown is not None
+    return shown
+
+
+def _of_source(
+    path: str, field: SummaryField, request: SearchRequest, space: SearchSpace, elements: Elements, rest: _Shown | None
+) -> _Shown:
+    name, *below = path.split(".")
+    source = space.schema.fields.get(name)
     if source is None:
-        return _Shown(path, None, None)
-    column = space.columns.get(source.name) if len(path) == 1 and source.attribute is not None else None
-    # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
-    missing = False if column is not None and source.type == BOOL and not space.streamed else None
-    steps = tuple(_steps(field, source, request, space, elements))
-    return _Shown(path, column, render_of(source.type), steps, missing)
+        return _Shown((name, *below), None, None, otherwise=rest, needs_document=True)
+    column = space.columns.get(name) if not below and source.attribute is not None else None
+    language = _language_field(field, source, space)
+    return _Shown(
+        (name, *below),
+        column,
+        render_of(source.type),
+        tuple(_steps(field, source, language, request, space, elements)),
+        # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
+        missing=False if column is not None and source.type == BOOL and not space.streamed else None,
+        otherwise=rest,
+        needs_document=column is None or bool(language) or (rest is not None and rest.needs_document),
+    )
+
+
+def _language_field(field: SummaryField, source: Field, space: SearchSpace) -> str:
+    """The field with the language of the texts that are made tokens or looked through; empty: that is detected."""
+    reads_text = field.tokens or field.dynamic or field.bolding or source.bolding
+    return language_field(space.schema, source.name) if reads_text and source.index is not None else ""
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | list | dict) and not value)
 
 
 def _steps(
-    field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace, elements: Elements
+    field: SummaryField, source: Field, language: str, request: SearchRequest, space: SearchSpace, elements: Elements
 ) -> Iterator[_Step]:
     if field.matched_elements_only:
-        yield lambda value, lid: _picked(value, elements(source.name, lid))
+        yield lambda value, lid, _: _picked(value, elements(source.name, lid))
     if field.struct_fields:
         paths = [tuple(name.split(".")) for name in field.struct_fields]
         is_map = isinstance(source.type, MapType)
-        yield lambda value, _: _with_members(value, paths, is_map)
+        yield lambda value, _, __: _with_members(value, paths, is_map)
     if field.tokens:
-        tokens = _tokens_of(source)
-        yield lambda value, _: _each(tokens, value)
+        tokens = tokens_of(source)
+        yield lambda value, _, fields: shown_tokens(value, fields.get(language) or "", tokens)
     elif field.dynamic or field.bolding or source.bolding:
         change = _highlight(field, source, request, space)
         if change is not None:
-            yield lambda value, _: _each(change, value)
+            yield lambda value, _, fields: _each(change, value, fields.get(language) or "")
     convert = converter_of(source.type) if request.tensor_form != DEFAULT_FORM else None
     if convert is not None:
-        yield lambda value, _: convert(value, request.tensor_form)
+        yield lambda value, _, __: convert(value, request.tensor_form)
 
 
 def _highlight(
     field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace
-) -> Callable[[str], str] | None:
+) -> Callable[[str, str], str] | None:
     """What makes a text its teaser, or marks the words of the query; None: it is shown as it is."""
     if source.index is None or not (request.bolding or field.dynamic):
         return None
@@ -173,21 +246,13 @@ def _highlight(
     return highlighter.teaser if field.dynamic else highlighter.bold
 
 
-def _each(change: Callable[[str], Any], value: Any) -> Any:
-    """Changes a text, or the texts of an array; other values stay as they are."""
+def _each(change: Callable[[str, str], str], value: Any, language: str) -> Any:
+    """Changes a text in a language, or the texts of an array; other values stay as they are."""
     if isinstance(value, str):
-        return change(value)
+        return change(value, language)
     if isinstance(value, list):
-        return [change(element) if isinstance(element, str) else element for element in value]
+        return [change(element, language) if isinstance(element, str) else element for element in value]
     return value
-
-
-def _tokens_of(source: Field) -> Callable[[str], list[str]]:
-    """What a text is searched by: its terms in an index; in an attribute the value itself."""
-    if source.index is not None:
-        return text_profile(source).terms
-    is_cased = source.attribute is not None and source.attribute.cased
-    return lambda text: [text if is_cased else text.lower()]
 
 
 def _picked(value: Any, numbers: Sequence[int]) -> Any:

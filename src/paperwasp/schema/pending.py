@@ -73,6 +73,16 @@ def says_language(field: Field) -> bool:
     return kept and any(each.keyword == "set_language" for each in others)
 
 
+def language_field(schema: Schema, name: str) -> str:
+    """The field that says the language of the texts of another; empty: none does, and it is detected."""
+    found = ""
+    for field in schema.fields.values():
+        found = field.name if says_language(field) else found
+        if field.name == name:
+            return found
+    return ""
+
+
 def _makes_language(field: Field) -> bool:
     """Whether the script sets a language in any other way."""
     tree = field.script.tree if field.script is not None else None
