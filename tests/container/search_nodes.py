@@ -38,6 +38,15 @@ _PROFILES = """
   rank-profile bm25 { first-phase { expression: bm25(title) } }
   rank-profile again inherits year { second-phase { rerank-count: 5
     expression: -attribute(year) } }
+  rank-profile level inherits bm25 { second-phase { rerank-count: 3
+    expression: 2 } }
+  rank-profile words inherits bm25 { second-phase { rerank-count: 4
+    expression: attribute(year) * 1e15
+    rank-score-drop-limit: -1e15 } }
+  rank-profile spread inherits year { diversity { attribute: name
+      min-groups: 2 }
+    second-phase { rerank-count: 6
+      expression: if (attribute(year) > 1, 1 / 0, attribute(year)) } }
   rank-profile timely { first-phase { expression: now } }
 """
 _PARTLY = "rank-profile partly { first-phase { expression: %s } }"

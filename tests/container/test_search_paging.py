@@ -68,7 +68,7 @@ def pages(service: Running, size: int, **parameters: object) -> list[str]:
     gone=st.sets(st.integers(0, 24), max_size=4),
     changed=st.sets(st.integers(0, 24), max_size=4),
     sorting=SORTINGS,
-    profile=st.sampled_from(["year", "bm25", "again", "unranked"]),
+    profile=st.sampled_from(["year", "bm25", "again", "level", "words", "spread", "unranked"]),
     size=st.integers(1, 7),
     sources=st.sampled_from(["", "media", "other", "media,other"]),
 )

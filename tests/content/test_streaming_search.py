@@ -18,7 +18,7 @@ import pytest
 from nodes import TestNode, started
 
 from paperwasp import limits
-from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey, Streaming
+from paperwasp.content.messages import SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove, Update
@@ -176,6 +176,32 @@ def test_batches_are_merged():
         expected = sorted((n * 37 % 100 for n in range(100) if n % 3 == 1), reverse=True)[3:8]
         assert [orjson.loads(hit.fields)["size"] for hit in answer.hits] == expected
         assert (answer.total_count, answer.documents, answer.coverage) == (33, 100, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("profile", "types", "order"),
+    [
+        ("bm25", ("mail",), ()),
+        ("size", ("mail",), ()),
+        ("bm25", ("mail",), (SortKey("size"),)),
+        ("bm25", ("mail",), (SortKey("size", descending=True), SortKey("[relevance]"))),
+        ("default", (), ()),
+    ],
+)
+def test_pages_follow_each_other_over_batches(profile, types, order):
+    """Beside the whole. `note` is indexed; many hits are equal to others."""
+    many = [mail(number, subject="hello" + " x" * (number % 3), size=number % 4) for number in range(23)]
+    notes = [Put(DocumentId.parse(f"id:n:note::{number}"), {"subject": "hello"}) for number in range(3)]
+    said = {"document_types": types, "order_by": order}
+    hello = WordItem("subject", "hello")
+    with node_with(*many, *notes) as node, patch.object(limits, "STREAMED_DOCUMENTS", 5):
+        whole = [hit.document_id for hit in ask(node, hello, profile, hits=100, **said).hits]
+        found, after = [], None
+        while hits := ask(node, hello, profile, hits=4, search_after=after, **said).hits:
+            found += [hit.document_id for hit in hits]
+            after = SearchAfter(hits[-1].relevance, hits[-1].sort_keys or (), hits[-1].lid)
+        assert found == whole
+        assert len(whole) == (23 if types else 26)
 
 
 def test_out_of_time():

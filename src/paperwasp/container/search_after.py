@@ -17,12 +17,11 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.attribute.sort_order import PortableKey
-from paperwasp.content.messages import Hit, SearchAfter
+from paperwasp.content.messages import AFTER_ALL, BEFORE_ALL, Hit, SearchAfter
 from paperwasp.errors import IllegalQuery
 
 _TOKEN_CHARACTERS: Final = 64 * 1024
-_BEFORE_ALL: Final = -1
-_AFTER_ALL: Final = 1 << 32
+_LID_DIGITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class After:
         """What a cluster is told: of hits that are equal to the last one, those of clusters before have been shown."""
         if self.cluster is None:
             return None
-        lid = self.lid if cluster == self.cluster else _AFTER_ALL if cluster < self.cluster else _BEFORE_ALL
+        lid = self.lid if cluster == self.cluster else AFTER_ALL if cluster < self.cluster else BEFORE_ALL
         return SearchAfter(self.relevance, self.sort_keys, lid)
 
 
@@ -47,7 +46,7 @@ def token_of(cluster: str, hit: Hit) -> str:
     """The token of the page that ends with this hit."""
     relevance = hit.relevance if isfinite(hit.relevance) else str(hit.relevance)
     keys = [[*key[:-1], _shown(key[-1])] for key in hit.sort_keys or ()]
-    return urlsafe_b64encode(orjson.dumps([cluster, hit.lid, relevance, *keys])).decode().rstrip("=")
+    return urlsafe_b64encode(orjson.dumps([cluster, f"{hit.lid:x}", relevance, *keys])).decode().rstrip("=")
 
 
 def _shown(value: object) -> object:
@@ -66,9 +65,9 @@ def read_after(token: str, clusters: Sequence[str], keys: int) -> After:
             raise ValueError("it is too long")
         content = orjson.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         cluster, lid, relevance, *sort_keys = content
-        if type(lid) is not int or not 0 <= lid < _AFTER_ALL or len(sort_keys) != keys:
+        if not isinstance(lid, str) or len(lid) > _LID_DIGITS or len(sort_keys) != keys:
             raise ValueError("it is of another query")
-        return After(clusters.index(cluster), lid, float(relevance), tuple(map(_key, sort_keys)))
+        return After(clusters.index(cluster), int(lid, 16), float(relevance), tuple(map(_key, sort_keys)))
     except (ValueError, TypeError):
         problem = "must be what the page before ended with"
         raise IllegalQuery(f"Could not set 'searchAfter' to '{token[:100]}': {problem}") from None

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.query.items import Item
+
+
+ELEMENT_GAP: Final = "vespa.matching.element_gap."
+"""The rank property by which a query says how far apart the elements of a field are: with the field's name behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,11 @@ class RankingOverride:
     second_phase_rank_score_drop_limit: float | None = None
 
 
+BEFORE_ALL: Final = -1
+AFTER_ALL: Final = 1 << 128
+"""Below and above what decides between hits that are equal in all else."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchAfter:
     """Where the page before ended: only hits behind it are wanted, and `offset` is 0.
@@ -177,7 +186,7 @@ class SearchAfter:
     sort_keys: tuple[Any, ...]
     """As in `Hit.sort_keys`; empty: the hits are in the order of their relevance."""
     lid: int
-    """From -1, below all lids, to 2**32, above all."""
+    """Of a lid or `paging.streamed_lid`; or `BEFORE_ALL` of them, or `AFTER_ALL`."""
 
 
 @dataclass(slots=True)

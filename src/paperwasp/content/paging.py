@@ -6,8 +6,10 @@ the levels' values are searched for the place.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,18 @@ from paperwasp.content.sorting import RELEVANCE, Level, Lids, Scores, ScoresOf
 from paperwasp.errors import InvalidQuery
 
 Mask = NDArray[np.bool_]
+_FIRST_STREAMED: Final = 1 << 32
+"""Above all lids."""
+
+
+def streamed_lid(gid: bytes) -> int:
+    """What stands for the lid of a document of mode streaming, which has none: these rise as the global ids do."""
+    return _FIRST_STREAMED + int.from_bytes(gid, "big")
+
+
+def within_batch(after: SearchAfter, gids: Sequence[bytes]) -> SearchAfter:
+    """What a page begins behind, in a batch whose lids are the places of rising global ids."""
+    return replace(after, lid=bisect_right(gids, after.lid, key=streamed_lid) - 1)
 
 
 def ranked_behind(lids: Lids, scores: Scores, after: SearchAfter) -> Mask:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from paperwasp.content.diversity import Diversifier
 from paperwasp.content.match_context import BlockContext, QuerySetting
 from paperwasp.content.match_phase import Limiter
 from paperwasp.content.messages import SearchAfter
+from paperwasp.content.moving import NOT_MOVED, Moving
 from paperwasp.content.paging import ranked_behind, sorted_behind
 from paperwasp.content.pruning import pruned_hits
 from paperwasp.content.sorting import RELEVANCE, Level, ScoresOf, first_hits
@@ -29,9 +30,12 @@ from paperwasp.operators.base import Bitmap
 from paperwasp.ranking import CompiledProfile, Program
 
 BLOCK_LIDS: Final = 16_384
+_SHALLOW_HITS: Final = 1000
+"""A page that is not deeper is found among so many of the best hits, where these are found without scoring all."""
 
 Lids = NDArray[np.uint32]
 Scores = NDArray[np.float64]
+_NO_LIDS: Final = np.zeros(0, np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,10 @@ class RankedHits:
     """The share of the documents that was searched."""
     degraded: frozenset[str] = frozenset()
     """Why not all: "timeout", "match-phase"."""
+
+    def of(self, places: slice | NDArray[Any]) -> RankedHits:
+        """The hits at these places."""
+        return replace(self, lids=self.lids[places], scores=self.scores[places], first_phase=self.first_phase[places])
 
     def features(self, programs: Mapping[str, Program], places: Sequence[int]) -> list[dict[str, float]]:
         """name → value of rank features, for the hits at these places."""
@@ -82,22 +90,42 @@ class Ranker:
     """Only hits behind this one are wanted."""
 
     def best(self, wanted: int) -> RankedHits:
-        """The best `wanted` by relevance; ties: the lower lid first."""
-        if self.after is not None:
-            return self._best_behind(self.after, wanted)
-        kept = max(wanted, self.profile.rerank_count) if self.profile.second_phase is not None else wanted
-        ranked = self._pruned(kept) or self._exhaustive(self.matches(), kept)
-        return self._second_phase(ranked, wanted) if self.profile.second_phase is not None else ranked
+        """The best `wanted` by relevance; ties: the lower lid first. With `after`, the best of those behind it."""
+        if self.profile.second_phase is None and self.after is None:
+            return self._pruned(wanted) or self._exhaustive(self.matches(), wanted)
+        known = max(wanted, self._reranked_count, 0 if self.after is None else _SHALLOW_HITS) + 1
+        ranked = self._pruned(known)
+        matches = self.matches() if ranked is None else None
+        if matches is not None and self.profile.second_phase is None:
+            return self._exhaustive(matches, wanted, NOT_MOVED)
+        ranked = ranked or self._exhaustive(matches or self.matches(), known)
+        reranked, moving = self._second_phase(ranked)
+        # What is not known is below the last hit that is: what is above that one has its place.
+        least = float(moving(ranked.first_phase[-1:])[0]) if len(ranked.lids) == known else -np.inf
+        page = self._behind_page(reranked)
+        is_whole = len(ranked.lids) < known or "timeout" in reranked.degraded
+        if is_whole or np.count_nonzero(page.scores > least) >= wanted:
+            return page.of(slice(wanted))
+        return self._with_others(page, ranked, moving, wanted)
 
-    def _best_behind(self, after: SearchAfter, wanted: int) -> RankedHits:
-        """The second phase must see the best of all, so that there the page is cut out of all hits."""
+    def _with_others(self, page: RankedHits, known: RankedHits, moving: Moving, wanted: int) -> RankedHits:
+        """The page, where it needs hits that are not among the best by the first phase: all are scored for it."""
+        again = known.lids[: self._reranked_count] if self.profile.second_phase is not None else known.lids[:0]
         matches = self.matches()
-        if self.profile.second_phase is None:
-            return self._exhaustive(matches, wanted, after)
-        ranked = self._second_phase(self._exhaustive(matches, matches.count), matches.count)
-        places = np.flatnonzero(ranked_behind(ranked.lids, ranked.scores, after))[:wanted]
-        shown = ranked.lids[places], ranked.scores[places], ranked.first_phase[places]
-        return replace(ranked, lids=shown[0], scores=shown[1], first_phase=shown[2])
+        others = self._exhaustive(matches, wanted, moving, np.sort(again))
+        own = page.of(np.isin(page.lids, again))
+        lids = np.concatenate([own.lids, others.lids])
+        scores = np.concatenate([own.scores, others.scores])
+        first = np.concatenate([own.first_phase, self._first_phase_of(others.lids)])
+        best = np.lexsort((lids, -scores))[:wanted]
+        return replace(others, lids=lids[best], scores=scores[best], first_phase=first[best])
+
+    @property
+    def _reranked_count(self) -> int:
+        return self.profile.rerank_count if self.profile.second_phase is not None else 0
+
+    def _behind_page(self, ranked: RankedHits) -> RankedHits:
+        return ranked if self.after is None else ranked.of(ranked_behind(ranked.lids, ranked.scores, self.after))
 
     def _pruned(self, kept: int) -> RankedHits | None:
         if self.limiter is not None:
@@ -149,9 +177,12 @@ class Ranker:
         if self.trace is not None:
             self.trace.tag(phase, **told)
 
-    def _exhaustive(self, matches: Matches, kept: int, after: SearchAfter | None = None) -> RankedHits:
-        lids = matches.lids(self.setting.space.limit) if kept > 0 else np.zeros(0, np.uint32)
-        best_lids, best_scores = np.zeros(0, np.uint32), np.zeros(0)
+    def _exhaustive(
+        self, matches: Matches, kept: int, moving: Moving | None = None, without: Lids = _NO_LIDS
+    ) -> RankedHits:
+        """The best `kept` by the first phase. With `moving`, of the page: by the relevances that it makes."""
+        lids = matches.lids(self.setting.space.limit) if kept > 0 else _NO_LIDS
+        best_lids, best_scores = _NO_LIDS, np.zeros(0)
         scored = 0
         for start in range(0, len(lids), BLOCK_LIDS):
             if start > 0 and self.out_of_time():
@@ -160,14 +191,24 @@ class Ranker:
             block = lids[start : start + BLOCK_LIDS]
             scored += len(block)
             near, scores = self._above_drop_limit(block, self._first_phase(block))
-            if after is not None:
-                behind = ranked_behind(near, scores, after)
-                near, scores = near[behind], scores[behind]
+            if moving is not None:
+                scores = moving(scores)
+                on_page = self._on_page(near, scores, without)
+                near, scores = near[on_page], scores[on_page]
             best_lids, best_scores = _best_of(
                 np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
             )
         self._tell("first_phase", scored=scored, kept=len(best_lids))
         return self._ranked(matches, best_lids, best_scores)
+
+    def _on_page(self, lids: Lids, scores: Scores, without: Lids) -> NDArray[np.bool_]:
+        """Which hits the page may have. `without`: rising lids of those that it has otherwise."""
+        on_page = ~np.isin(lids, without) if len(without) else np.ones(len(lids), np.bool_)
+        if self.after is not None:
+            on_page &= ranked_behind(lids, scores, self.after)
+        if (limit := self.profile.second_phase_rank_score_drop_limit) is not None:
+            on_page &= scores > limit
+        return on_page
 
     def _above_drop_limit(self, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
         limit = self.profile.rank_score_drop_limit
@@ -176,34 +217,31 @@ class Ranker:
         kept = scores > limit
         return lids[kept], scores[kept]
 
-    def _second_phase(self, ranked: RankedHits, wanted: int) -> RankedHits:
-        """Ranks the best `rerank_count` anew, or those of them that diversity leaves; the others follow, below them.
+    def _second_phase(self, ranked: RankedHits) -> tuple[RankedHits, Moving]:
+        """Ranks the best `rerank_count` anew, or those that diversity leaves, and says what becomes of the others.
 
-        Without time for it, the hits stay as the first phase ranked them.
+        Without a second phase, or time for it, the hits stay as the first phase ranked them.
         """
-        assert self.profile.second_phase is not None
+        if self.profile.second_phase is None:
+            return ranked, NOT_MOVED
         if self.out_of_time():
-            hits = (ranked.lids[:wanted], ranked.scores[:wanted], ranked.first_phase[:wanted])
-            return replace(
-                ranked, lids=hits[0], scores=hits[1], first_phase=hits[2], degraded=ranked.degraded | {"timeout"}
-            )
+            return replace(ranked, degraded=ranked.degraded | {"timeout"}), NOT_MOVED
         ranked, count = self._diverse(ranked)
         order = np.argsort(ranked.lids[:count])
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
         context = BlockContext(self.setting, lids, {"firstPhase": first})
         scores = _finite(BlockEvaluator(context).evaluate(self.profile.second_phase))
-        by_score = np.lexsort((lids, -scores))
-        rest = _moved_below(ranked.first_phase[count:], first, scores)
+        moving = Moving.below(first, scores)
         if self.diversifier is not None and count > 0:
-            rest = np.minimum(rest, scores.min())
-        all_lids = np.concatenate([lids[by_score], ranked.lids[count:]])
-        all_scores = np.concatenate([scores[by_score], rest])
-        all_first = np.concatenate([first[by_score], ranked.first_phase[count:]])
+            moving = replace(moving, most=float(scores.min()))
+        all_lids = np.concatenate([lids, ranked.lids[count:]])
+        all_scores = np.concatenate([scores, moving(ranked.first_phase[count:])])
+        all_first = np.concatenate([first, ranked.first_phase[count:]])
+        best = np.lexsort((all_lids, -all_scores))
         if (limit := self.profile.second_phase_rank_score_drop_limit) is not None:
-            kept = all_scores > limit
-            all_lids, all_scores, all_first = all_lids[kept], all_scores[kept], all_first[kept]
+            best = best[all_scores[best] > limit]
         self._tell("second_phase", reranked=count)
-        return replace(ranked, lids=all_lids[:wanted], scores=all_scores[:wanted], first_phase=all_first[:wanted])
+        return replace(ranked, lids=all_lids[best], scores=all_scores[best], first_phase=all_first[best]), moving
 
     def _diverse(self, ranked: RankedHits) -> tuple[RankedHits, int]:
         """The hits with those first that the second phase ranks, and how many these are."""
@@ -237,8 +275,7 @@ class Ranker:
             )
             return replace(self._ranked(matches, lids, zeros), first_phase=first)
         ranked = self._exhaustive(matches, matches.count)
-        if self.profile.second_phase is not None:
-            ranked = self._second_phase(ranked, matches.count)
+        ranked, _ = self._second_phase(ranked)
         rising = np.argsort(ranked.lids)
         known, scores = ranked.lids[rising], ranked.scores[rising]
         bitmap = self._behind(levels, bitmap_of(known, limit), lambda lids: scores[np.searchsorted(known, lids)])
@@ -301,17 +338,3 @@ def _best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
         lids, scores, ranks = lids[near], scores[near], ranks[near]
     order = np.lexsort((lids, -ranks))[:kept]
     return lids[order], scores[order]
-
-
-def _moved_below(rest: Scores, first: Scores, second: Scores) -> Scores:
-    """First-phase scores of hits that were not ranked anew, scaled and moved below those that were."""
-    if len(rest) == 0:
-        return rest
-    first, second = first[np.isfinite(first)], second[np.isfinite(second)]
-    if len(first) == 0 or len(second) == 0:
-        return rest
-    low, high = float(first.min()), float(first.max())
-    scale = (float(second.max()) - float(second.min())) / (high - low) if high > low else 1.0
-    with np.errstate(invalid="ignore"):
-        moved = rest * scale - (low * scale - float(second.min()))
-    return np.where(np.isneginf(rest), rest, moved)

@@ -5,25 +5,25 @@ May run in any thread, beside the writer: a view never changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, starmap
-from typing import Any, Final, NamedTuple
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from paperwasp.attribute.sort_order import PortableKey
 from paperwasp.content.diversity import diversifier_of
+from paperwasp.content.element_gaps import element_gaps
+from paperwasp.content.hits import SortKeys, hits_of
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.match_context import QuerySetting, QueryTerms
 from paperwasp.content.match_phase import limiter_of
-from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import Hit, RankingOverride, SearchRequest, SearchResponse
+from paperwasp.content.paging import streamed_lid, within_batch
 from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.sorting import levels_of
 from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of
-from paperwasp.content.summary import SummaryWriter, summary_writer
 from paperwasp.content.trace import QueryTrace
 from paperwasp.content.view import View
 from paperwasp.env import SYSTEM, Environment
@@ -34,7 +34,6 @@ from paperwasp.operators.base import OutOfTime
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
-from paperwasp.store.document_store import StoredDocument
 
 
 class Profiles:
@@ -80,18 +79,6 @@ def overridden(profile: CompiledProfile, said: RankingOverride) -> CompiledProfi
 _OVERRIDES = ("keep_rank_count", "rank_score_drop_limit", "rerank_count", "second_phase_rank_score_drop_limit")
 
 
-class _Place(NamedTuple):
-    """One hit before it is written: hit number `number` of `ranked`."""
-
-    ranked: RankedHits
-    number: int
-    keys: tuple[PortableKey, ...]
-
-    @property
-    def lid(self) -> int:
-        return int(self.ranked.lids[self.number])
-
-
 def search(view: View, request: SearchRequest, profiles: Profiles, env: Environment = SYSTEM) -> SearchResponse:
     """The hits of `request`.
 
@@ -123,7 +110,8 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
 
 
 class _Found(NamedTuple):
-    """What one way of searching has found: at most `offset + hits` hits in their order."""
+    """What one way of searching has found: hits in their order, from the offset on, or from the first on where they
+    are merged with others."""
 
     hits: list[Hit]
     total_count: int
@@ -133,9 +121,9 @@ class _Found(NamedTuple):
 
 
 def _merged(found: Sequence[_Found], request: SearchRequest) -> list[Hit]:
-    hits = found[0].hits
-    if len(found) > 1:
-        hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(request))
+    if len(found) == 1:
+        return found[0].hits
+    hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(request))
     return hits[request.offset : request.offset + request.hits]
 
 
@@ -157,14 +145,11 @@ def _indexed(
     """The hits among documents that are indexed. Those before the offset are only written to be merged with others."""
     wanted = request.offset + request.hits
     ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces_of(view, request)]
-    places = [place for hits in ranked for place in _places(hits, request)]
-    if len(ranked) > 1:
-        places.sort(key=_by_keys if request.order_by else _by_relevance)
     skipped = 0 if any(streaming_types(view, request)) else request.offset
     documents = sum(hits.setting.space.documents for hits in ranked)
     covered = sum(hits.coverage * hits.setting.space.documents for hits in ranked)
     return _Found(
-        [_BEFORE] * min(skipped, len(places)) + list(_write(view, request, places[skipped:wanted])),
+        _page(view, request, ranked, skipped, wanted),
         sum(hits.total_count for hits in ranked),
         documents,
         covered / documents if documents else 1.0,
@@ -172,26 +157,35 @@ def _indexed(
     )
 
 
-_BEFORE: Final = Hit(b"", "", "", 0.0, b"{}")
-"""Stands for a hit before the offset."""
+def _page(view: View, request: SearchRequest, ranked: Sequence[RankedHits], start: int, end: int) -> list[Hit]:
+    """Hits number `start` to `end` of all types together."""
+    if len(ranked) == 1:
+        numbers = range(start, min(end, len(ranked[0].lids)))
+        return hits_of(view, request, ranked[0], numbers, _keys(ranked[0], request, numbers))
+    places = sorted(chain.from_iterable(_places(kind, hits, request) for kind, hits in enumerate(ranked)))[start:end]
+    written = []
+    for kind, hits in enumerate(ranked):
+        own = [place for place in places if place.kind == kind]
+        written.append(iter(hits_of(view, request, hits, [place.number for place in own], [p.keys for p in own])))
+    return [next(written[place.kind]) for place in places]
 
 
 def _streamed(
     view: View, name: str, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None
 ) -> _Found:
     """The hits among the documents of a type with mode streaming: the best of each batch, merged with those before."""
-    if request.search_after is not None:
-        raise InvalidQuery(
-            "'searchAfter' is for indexed document types; those with mode streaming have pages by offset"
-        )
     wanted = request.offset + request.hits
+    after = request.search_after
     hits: list[Hit] = []
     total_count = documents = 0
     progress, degraded = 0.0, frozenset[str]()
     for batch in batches_of(view, profiles.streamed(view.schemas[name]), request.streaming, clock):
+        if after is not None:
+            request = replace(request, search_after=within_batch(after, batch.gids))
         ranked = _rank(replace(space_of(batch.view, name), streamed=True), request, profiles, clock, trace, wanted)
-        best = _write(batch.view, request, list(_places(ranked, request)))
-        hits = sorted(chain(hits, (hit._replace(lid=documents + hit.lid) for hit in best)), key=_order_of(request))
+        numbers = range(len(ranked.lids))
+        best = hits_of(batch.view, request, ranked, numbers, _keys(ranked, request, numbers))
+        hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(request))
         del hits[wanted:]
         total_count += ranked.total_count
         documents += batch.view.limit
@@ -243,7 +237,7 @@ def _rank(
         inputs=request.inputs,
         now_seconds=now,
         language=request.language,
-        element_gaps=_element_gaps(space.schema, request.rank_profile),
+        element_gaps=element_gaps(space.schema, request),
         check_time=space.check_time if space.streamed else clock.check,  # a batch that was read is small, and searched
     )
     profile = overridden(profiles.of(space.schema, request.rank_profile), request.ranking)
@@ -297,89 +291,33 @@ def _ranked(
     return ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
 
 
-def _element_gaps(schema: Schema, profile: str) -> dict[str, float]:
-    declared = schema.rank_profiles.get(profile)
-    ranks = declared.field_ranks.items() if declared is not None else ()
-    return {name: rank.element_gap for name, rank in ranks if rank.element_gap is not None}
-
-
 def _numbers(inputs: Mapping[str, object]) -> dict[str, float]:
     return {name: float(value) for name, value in inputs.items() if isinstance(value, int | float)}
 
 
-def _places(hits: RankedHits, request: SearchRequest) -> Iterator[_Place]:
-    """The hits of one type; with what sorts them among others, if the query sorts."""
+def _keys(hits: RankedHits, request: SearchRequest, numbers: Sequence[int]) -> Iterable[SortKeys]:
+    """What sorts the hits with these numbers among others; None where the query does not sort."""
+    if not request.order_by:
+        return repeat(None, len(numbers))
+    lids, scores = hits.lids[numbers], hits.scores[numbers]
     levels = levels_of(request.order_by, hits.setting.space, request.language)
-    columns = [level.portable_keys(hits.lids, hits.scores) for level in levels]
-    rows = list(zip(*columns, strict=True)) if columns else [()] * len(hits.lids)
-    return starmap(_Place, ((hits, number, row) for number, row in enumerate(rows)))
+    return zip(*(level.portable_keys(lids, scores) for level in levels), strict=True)
 
 
-def _by_keys(place: _Place) -> tuple[object, int]:
-    return place.keys, place.lid
+class _Place(NamedTuple):
+    """One hit before it is written, in the order of hits."""
+
+    order: Any
+    lid: int
+    kind: int
+    """The number of its document type."""
+    number: int
+    """Among the hits of its type."""
+    keys: SortKeys
 
 
-def _by_relevance(place: _Place) -> tuple[float, int]:
-    return _falling(place.ranked.scores[place.number]), place.lid
-
-
-def _write(view: View, request: SearchRequest, places: list[_Place]) -> Iterator[Hit]:
-    """The hits with their fields and features. A document that went meanwhile keeps its place, without fields."""
-    gids = [view.gid(place.lid) for place in places]
-    by_type = {id(place.ranked): place.ranked for place in places}
-    writers = {key: _writer(request, ranked, places) for key, ranked in by_type.items()}
-    documents = _documents(view, gids, [writers[id(place.ranked)].needs_document for place in places])
-    features = {key: _features(request, ranked, places) for key, ranked in by_type.items()}
-    for place, gid, document in zip(places, gids, documents, strict=True):
-        matched, summarized, listed = features[id(place.ranked)][place.number]
-        writer = writers[id(place.ranked)]
-        yield Hit(
-            gid=gid,
-            document_type=place.ranked.setting.space.schema.document.name,
-            document_id=document.id if document else "",
-            relevance=float(place.ranked.scores[place.number]),
-            sort_keys=place.keys or None,
-            attributes=_attributes(request, place) if request.prefetch else None,
-            lid=place.lid,
-            fields=_fields(writer, view, document, place.lid),
-            match_features=matched or None,
-            summary_features=None if writer.omits_features else summarized or None,
-            rank_features=listed or None,
-            show_document_id=writer.shows_id,
-        )
-
-
-def _writer(request: SearchRequest, ranked: RankedHits, places: Sequence[_Place]) -> SummaryWriter:
-    lids = (place.lid for place in places if place.ranked is ranked)
-    return summary_writer(request, ranked.setting.space, ElementsOfHits(ranked.setting.terms.root, lids))
-
-
-def _documents(view: View, gids: Sequence[bytes], needed: Sequence[bool]) -> list[StoredDocument | None]:
-    """The documents that are needed, read together; None where one is not, or went meanwhile."""
-    wanted = [gid for gid, is_needed in zip(gids, needed, strict=True) if is_needed]
-    found = iter(view.store.multi_get(wanted) if wanted else ())
-    return [next(found) if is_needed else None for is_needed in needed]
-
-
-def _fields(writer: SummaryWriter, view: View, document: StoredDocument | None, lid: int) -> bytes:
-    if document is not None:
-        return writer.write(view.fields_of(document), document.id, lid)
-    return b"{}" if writer.needs_document else writer.write(b"{}", "", lid)
-
-
-def _attributes(request: SearchRequest, place: _Place) -> dict[str, object]:
-    columns = place.ranked.setting.space.columns
-    return {name: columns[name].get(place.lid) if name in columns else None for name in request.prefetch}
-
-
-_Features = tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]
-
-
-def _features(request: SearchRequest, ranked: RankedHits, places: list[_Place]) -> dict[int, _Features]:
-    """By hit number: match-features, summary-features, rank features."""
-    numbers = [place.number for place in places if place.ranked is ranked]
-    profile = ranked.profile
-    listed = profile.rank_features if request.list_features else {}
-    columns = (profile.match_features, profile.summary_features, listed)
-    rows = zip(*(ranked.features(programs, numbers) for programs in columns), strict=True)
-    return dict(zip(numbers, rows, strict=True))
+def _places(kind: int, hits: RankedHits, request: SearchRequest) -> Iterator[_Place]:
+    numbers = range(len(hits.lids))
+    for number, keys in zip(numbers, _keys(hits, request, numbers), strict=True):
+        order = _falling(hits.scores[number]) if keys is None else keys
+        yield _Place(order, int(hits.lids[number]), kind, number, keys)

@@ -60,6 +60,8 @@ class Batch:
 
     view: View
     progress: float
+    gids: Sequence[bytes]
+    """Of its documents, rising."""
 
 
 def batches_of(view: View, streamed: StreamedType, wanted: Streaming | None, clock: QueryClock) -> Iterator[Batch]:
@@ -157,7 +159,7 @@ class _Gathered:
             conform_below={},
             modes={},
         )
-        return Batch(batch_view, progress)
+        return Batch(batch_view, progress, self._gids)
 
 
 def _index_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> Any:

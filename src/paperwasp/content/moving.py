@@ -1,0 +1,42 @@
+"""What becomes of the hits that the second phase does not rank: their scores are scaled and moved below those that it
+does, so that one order holds for all.
+
+Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """How the first phase's scores of those hits become their relevances. Never falls where the score rises."""
+
+    scale: float = 1.0
+    shift: float = 0.0
+    most: float = np.inf
+    """No relevance is above it."""
+
+    @classmethod
+    def below(cls, first: Scores, second: Scores) -> Moving:
+        """Below hits that had the scores `first` and now have `second`."""
+        first, second = first[np.isfinite(first)], second[np.isfinite(second)]
+        if len(first) == 0 or len(second) == 0:
+            return cls()
+        low, high, least = float(first.min()), float(first.max()), float(second.min())
+        scale = (float(second.max()) - least) / (high - low) if high > low else 1.0
+        return cls(scale, low * scale - least, least)
+
+    def __call__(self, scores: Scores) -> Scores:
+        with np.errstate(invalid="ignore"):
+            moved = np.minimum(scores * self.scale - self.shift, self.most)
+        return np.where(np.isneginf(scores), scores, moved)
+
+
+NOT_MOVED = Moving()
