@@ -54,6 +54,14 @@ schema album {
     field best type track { indexing: summary }
     field prices type map<string, track> { indexing: summary }
     field vector type tensor<float>(x[2]) { indexing: attribute | summary }
+    field subtitle type string { indexing: index | summary
+      stemming: multiple }
+    field moods type weightedset<string> { indexing: index | summary }
+    field styles type weightedset<string> { indexing: attribute | summary }
+    field codes type array<string> { indexing: attribute | summary
+      match: cased }
+    field price type int { indexing: attribute | summary }
+    field note type string { indexing: summary }
   }
   document-summary memory { summary year {}
     summary genre {}
@@ -74,6 +82,19 @@ schema album {
       tokens }
     summary genre_words { source: genre
       tokens } }
+  document-summary more-words { summary subtitle_words { source: subtitle
+      tokens }
+    summary mood_words { source: moods
+      tokens }
+    summary style_words { source: styles
+      tokens }
+    summary code_words { source: codes
+      tokens } }
+  document-summary first-of { summary heading { source: note, subtitle, title }
+    summary number { source: price, year }
+    summary list { source: codes, labels }
+    summary short { source: subtitle, review
+      dynamic } }
   document-summary matched { summary quotes { matched-elements-only }
     summary labels { matched-elements-only }
     summary tracks { matched-elements-only } }
@@ -198,6 +219,38 @@ def test_tokens_are_what_a_field_is_searched_by():
             "quote_words": [["blue", "train"], ["nothing"]],
             "genre_words": ["modal jazz"],
         }
+
+
+def test_tokens_of_several_forms_and_of_weighted_sets():
+    more = {
+        "subtitle": "Blue trains",
+        "moods": {"Calm cats": 2, "Low": 1},
+        "styles": {"Modal Jazz": 3},
+        "codes": ["A-1", "b"],
+    }
+    with node() as album:
+        album.apply(Put(DOCUMENT.id, {**DOCUMENT.fields, **more}))
+        assert shown(album, summary="more-words") == {
+            "subtitle_words": ["blue", ["train", "trains"]],
+            "mood_words": [["calm", "cat"], ["low"]],
+            "style_words": [["modal jazz"]],
+            "code_words": [["A-1"], ["b"]],
+        }
+
+
+def test_the_first_source_that_has_a_value_is_shown():
+    tree = WordItem("review", "lorem")
+    with node() as album:
+        fields = shown(album, tree, summary="first-of")
+        assert (fields["heading"], fields["number"], fields["list"]) == (
+            "Kind of Blue trains", 1959, ["Columbia", "CBS"],
+        )  # fmt: skip
+        assert str(fields["short"]).startswith("A train. <hi>lorem</hi> ipsum")
+        more = {"note": "", "subtitle": "Blue", "price": 7, "codes": []}
+        album.apply(Put(DOCUMENT.id, {**DOCUMENT.fields, **more}))
+        assert shown(album, tree, summary="first-of") == {
+            "heading": "Blue", "number": 7, "list": ["Columbia", "CBS"], "short": "Blue",
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -293,8 +293,6 @@ def _fieldset(fieldset: FieldSet) -> Iterator[Finding]:
 
 def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[Finding]:
     for shown in summary.fields.values():
-        if len(shown.sources) > 1:
-            yield _later(f"summary {shown.name}: more than one source", shown.position or summary.position)
         if shown.select_elements_by and shown.sources[0] in fields:
             yield _later(f"summary {shown.name}: select-elements-by", shown.position or summary.position)
 

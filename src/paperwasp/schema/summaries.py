@@ -214,15 +214,17 @@ class _Resolution:
         """Checks the transforms against the types of the sources."""
         for summary in summaries.values():
             for shown in summary.fields.values():
-                known = self.fields.get(shown.sources[0])
-                if known is not None:
-                    self.check_transform(shown, known)
+                for known in map(self.fields.get, shown.sources):
+                    if known is not None:
+                        self.check_transform(shown, known)
 
     def check_transform(self, shown: SummaryField, source: Field) -> None:
         described = f"summary {shown.name} with source {source.name} of type {source.type}"
         if shown.tokens and not is_text(source.type):
             message = f"{described} cannot be tokens: that is for strings, arrays and weighted sets of strings"
             self.problems.error(message, shown.position)
+        elif shown.tokens and source.index is None and source.attribute is None:
+            self.problems.error(f"{described} cannot be tokens: it has no index and is no attribute", shown.position)
         if (shown.dynamic or shown.bolding) and not is_text(source.type):
             self.problems.warn(f"{described} is shown as it is: dynamic and bolding are for strings", shown.position)
         for name in shown.struct_fields:
