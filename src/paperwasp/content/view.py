@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from secrets import randbits
@@ -19,7 +19,7 @@ from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.schema.model import Schema
-from paperwasp.store.document_store import DocumentStore, StoredDocument
+from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
 
 _STAMPS: Final = count(randbits(62))
 """From a number of chance on, so that views of two processes are not taken for each other."""
@@ -75,6 +75,10 @@ class View:
         gid: bytes = self.gids[lid].tobytes()
         return gid
 
+    def gids_of(self, lids: Sequence[int]) -> list[bytes]:
+        gids: bytes = self.gids[lids].tobytes()
+        return [gids[start : start + GID_BYTES] for start in range(0, len(gids), GID_BYTES)]
+
     def timestamp_of(self, document: StoredDocument) -> int:
         """When a stored document was changed last, or removed."""
         return int(self.timestamps[document.lid]) if document.lid < self.limit else document.timestamp_us
@@ -103,6 +107,15 @@ class View:
             if lid < self.conform_below.get(name, 0):
                 fields = codec.conform(fields)
         return fields if names is None and tensor_form == DEFAULT_FORM else codec.shown(fields, names, tensor_form)
+
+    def fields_of_all(self, documents: Sequence[StoredDocument]) -> list[bytes]:
+        """As `fields_of`, of documents of one type: most are as they are stored."""
+        rows = [document.lid for document in documents if document.lid < self.limit]
+        if rows:
+            conform_below = self.conform_below.get(type_of_id(documents[0].id), 0)
+            if min(rows) < conform_below or self.changed[rows].any():
+                return [self.fields_of(document) for document in documents]
+        return [document.fields for document in documents]
 
     def shown_fields_of(
         self, document: StoredDocument, names: Container[str] | None = None, tensor_form: str = DEFAULT_FORM

@@ -114,3 +114,6 @@ def first_rows(values: NDArray[Any], bitmap: _U64, wanted: int, descending: bool
 
 # predicate.cpp
 def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) -> None: ...
+
+# members.cpp
+def pick_members(objects: list[bytes], names: list[bytes], required: int) -> list[bytes | None]: ...

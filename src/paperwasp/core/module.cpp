@@ -19,6 +19,7 @@ void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
 void bind_predicate(nb::module_& m);
 void bind_sorting(nb::module_& m);
+void bind_members(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -42,4 +43,5 @@ NB_MODULE(_core, m) {
     paperwasp::bind_native_rank(m);
     paperwasp::bind_predicate(m);
     paperwasp::bind_sorting(m);
+    paperwasp::bind_members(m);
 }

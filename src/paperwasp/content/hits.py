@@ -1,0 +1,88 @@
+"""Hits as they are sent: who they are, what they show, what they score. Made for all of a document type together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+
+from paperwasp.content.matched_elements import ElementsOfHits
+from paperwasp.content.messages import Hit, SearchRequest
+from paperwasp.content.ranker import RankedHits
+from paperwasp.content.summary import SummaryWriter, summary_writer
+from paperwasp.content.view import View
+from paperwasp.ranking import Program
+from paperwasp.store.document_store import StoredDocument
+
+SortKeys = tuple[object, ...] | None
+_Features = Iterable[Mapping[str, float] | None]
+
+
+def hits_of(
+    view: View, request: SearchRequest, ranked: RankedHits, numbers: Sequence[int], keys: Iterable[SortKeys]
+) -> list[Hit]:
+    """The hits with these numbers of `ranked`, in this order, with their sort keys. A document that went meanwhile
+    keeps its place, without fields."""
+    if not numbers:
+        return []
+    space = ranked.setting.space
+    lids = ranked.lids[numbers].tolist()
+    gids = view.gids_of(lids)
+    writer = summary_writer(request, space, ElementsOfHits(ranked.setting.terms.root, lids))
+    documents = view.store.multi_get(gids) if writer.needs_document else [None] * len(gids)
+    matched, summarized, listed = _features(request, ranked, numbers, writer.omits_features)
+    return list(
+        map(
+            Hit,
+            gids,
+            repeat(space.schema.document.name),
+            ["" if document is None else document.id for document in documents],
+            ranked.scores[numbers].tolist(),
+            _fields(writer, view, documents, lids),
+            matched,
+            summarized,
+            listed,
+            repeat(writer.shows_id),
+            keys,
+            _attributes(request, ranked, lids),
+            lids,
+        )
+    )
+
+
+def _fields(
+    writer: SummaryWriter, view: View, documents: Sequence[StoredDocument | None], lids: Sequence[int]
+) -> list[bytes]:
+    if not writer.needs_document:
+        return [writer.write(b"{}", "", lid) for lid in lids]
+    there = [(document, lid) for document, lid in zip(documents, lids, strict=True) if document is not None]
+    found = [document for document, _ in there]
+    shown = writer.write_all(view.fields_of_all(found), [document.id for document in found], [lid for _, lid in there])
+    if len(shown) == len(lids):
+        return shown
+    rest = iter(shown)
+    return [b"{}" if document is None else next(rest) for document in documents]
+
+
+def _attributes(
+    request: SearchRequest, ranked: RankedHits, lids: Sequence[int]
+) -> Iterable[Mapping[str, object] | None]:
+    if not request.prefetch:
+        return repeat(None)
+    columns = ranked.setting.space.columns
+    return [{name: columns[name].get(lid) if name in columns else None for name in request.prefetch} for lid in lids]
+
+
+def _features(
+    request: SearchRequest, ranked: RankedHits, numbers: Sequence[int], no_summary_features: bool
+) -> tuple[_Features, _Features, _Features]:
+    """match-features, summary-features, rank features of each hit."""
+
+    def values(programs: Mapping[str, Program]) -> _Features:
+        return ranked.features(programs, numbers) if programs else repeat(None)
+
+    profile = ranked.profile
+    return (
+        values(profile.match_features),
+        values({} if no_summary_features else profile.summary_features),
+        values(profile.rank_features if request.list_features else {}),
+    )

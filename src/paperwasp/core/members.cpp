@@ -1,0 +1,126 @@
+// Members of JSON objects, cut out without reading their values: what a summary shows of documents as they are stored. The plain twin is in
+// members.py.
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core.hpp"
+
+namespace paperwasp {
+namespace {
+
+constexpr size_t MOST_NAMES = 64;
+
+// Where the string that begins at `at` (a quote) ends; nullptr: it does not.
+const char* after_string(const char* at, const char* end) {
+    const char* start = at + 1;
+    for (const char* quote = start; quote < end; ++quote) {
+        quote = static_cast<const char*>(std::memchr(quote, '"', static_cast<size_t>(end - quote)));
+        if (quote == nullptr) return nullptr;
+        const char* before = quote;
+        while (before > start && before[-1] == '\\') --before;
+        if ((quote - before) % 2 == 0) return quote + 1;
+    }
+    return nullptr;
+}
+
+// Where the value that begins at `at` ends: at the comma or the bracket behind it. nullptr: it does not.
+const char* after_value(const char* at, const char* end) {
+    size_t depth = 0;
+    while (at < end) {
+        switch (*at) {
+            case '"':
+                at = after_string(at, end);
+                if (at == nullptr) return nullptr;
+                continue;
+            case '{':
+            case '[':
+                ++depth;
+                break;
+            case '}':
+            case ']':
+                if (depth == 0) return at;
+                --depth;
+                break;
+            case ',':
+                if (depth == 0) return at;
+                break;
+            default:
+                break;
+        }
+        ++at;
+    }
+    return nullptr;
+}
+
+// The places of the named members, each with its name, in `found`. False: this is no compact JSON object.
+bool find_members(std::string_view object, const std::vector<std::string_view>& names, std::vector<std::string_view>& found) {
+    const char* at = object.data();
+    const char* end = at + object.size();
+    if (object.size() < 2 || *at != '{' || end[-1] != '}') return false;
+    if (object.size() == 2) return true;
+    for (++at; at < end;) {
+        const char* member = at;
+        const char* value = *at == '"' ? after_string(at, end) : nullptr;
+        if (value == nullptr || value == end || *value != ':') return false;
+        at = after_value(++value, end);
+        if (at == nullptr || at == value) return false;
+        const std::string_view key(member, static_cast<size_t>(value - member));
+        for (size_t i = 0; i < names.size(); ++i) {
+            if (key == names[i]) found[i] = std::string_view(member, static_cast<size_t>(at - member));
+        }
+        if (*at == '}') return at + 1 == end;
+        if (*at != ',') return false;
+        ++at;
+    }
+    return false;
+}
+
+std::vector<std::string_view> views_of(const nb::list& texts) {
+    std::vector<std::string_view> views;
+    for (nb::handle text : texts) {
+        const nb::bytes bytes = nb::cast<nb::bytes>(text);
+        views.emplace_back(bytes.c_str(), bytes.size());
+    }
+    return views;
+}
+
+nb::list pick_members(nb::list objects, nb::list names, uint64_t required) {
+    if (nb::len(names) > MOST_NAMES) throw std::invalid_argument("at most 64 members can be picked");
+    const std::vector<std::string_view> wanted = views_of(names);
+    std::vector<std::string_view> found;
+    std::string picked;
+    nb::list result;
+    for (nb::handle object : objects) {
+        const nb::bytes bytes = nb::cast<nb::bytes>(object);
+        found.assign(wanted.size(), std::string_view());
+        bool whole = find_members(std::string_view(bytes.c_str(), bytes.size()), wanted, found);
+        picked.assign(1, '{');
+        for (size_t i = 0; whole && i < found.size(); ++i) {
+            if (found[i].empty()) {
+                whole = (required >> i & 1) == 0;
+                continue;
+            }
+            if (picked.size() > 1) picked += ',';
+            picked += found[i];
+        }
+        picked += '}';
+        if (whole) {
+            result.append(nb::bytes(picked.data(), picked.size()));
+        } else {
+            result.append(nb::none());
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+void bind_members(nb::module_& m) {
+    m.def("pick_members", &pick_members, nb::arg("objects"), nb::arg("names"), nb::arg("required"),
+          "Of each compact JSON object, one of the members whose keys are `names` (as JSON, with the colon), in that order. None where"
+          " it is no such object, or lacks a member whose bit of `required` is set.");
+}
+
+}  // namespace paperwasp
