@@ -1,23 +1,41 @@
 """Golden scripts of queries: what a client asks of a deployed application, and what it is answered.
 
-Cases are parted by blank lines; lines that begin with `#` before a case are remarks. A case begins with a YQL
-statement, `where …` for `select * from music where …`, or `query` where there is none; lines `name=value` are further
-parameters. After a line `---` comes the answer: the HTTP status and the total count, then for `where` the last parts of
-the hits' ids, in order, else a line with each hit's fields; or `400 error CODE: message`. In `query_scripts/` are the
-scripts, the application and its documents. PAPERWASP_REWRITE_SCRIPTS=1 writes what the service says into the script
-instead of comparing.
+Cases are parted by blank lines; lines that begin with `#` before a case are remarks. A case begins with one of
+
+- a YQL statement, `where …` for `select * from music where …`, or `query` where there is none; lines `name=value` are
+  further parameters. The answer is the HTTP status and the total count, then for `where` the last parts of the hits'
+  ids, in order, else a line with each hit's fields; or `400 error CODE: message`;
+- `GET parameters` or `POST parameters`, then headers and the body: the answer is whole, times as `…`.
+
+The answer comes after a line `---`. In `query_scripts/` are the scripts, the application and its documents.
+PAPERWASP_REWRITE_SCRIPTS=1 writes what the service says into the script instead of comparing.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
+import cbor2
 import httpx
 import orjson
 from in_process import Deployed, active
 
 SCRIPTS = Path(__file__).parent / "query_scripts"
+TIMES = frozenset(
+    (
+        "querytime",
+        "summaryfetchtime",
+        "searchtime",
+        "timestamp",
+        "start_time",
+        "duration_ms",
+        "timestamp_ms",
+        "self_ms",
+        "total_ms",
+    )
+)
 
 
 def deploy_and_feed(service: Deployed) -> None:
@@ -48,12 +66,16 @@ def _answered(service: Deployed, case: str) -> str:
     lines = [line for line in question.splitlines() if not line.startswith("#")]
     if not lines:
         return case
-    statement, *parameters = lines
+    answered = _whole if lines[0].split()[0] in ("GET", "POST") else _in_short
+    return f"{question}\n---\n{answered(f'{service.url}/search/', *lines)}"
+
+
+def _in_short(url: str, statement: str, *parameters: str) -> str:
     body = {"timeout": "20s", **dict(line.split("=", 1) for line in parameters)}
     if statement != "query":
         body["yql"] = f"select * from music {statement}" if statement.startswith("where") else statement
-    answer = httpx.post(f"{service.url}/search/", json=body, timeout=30)
-    return f"{question}\n---\n{answer.status_code} {_told(answer.json()['root'], statement.startswith('where'))}"
+    answer = httpx.post(url, json=body, timeout=30)
+    return f"{answer.status_code} {_told(answer.json()['root'], statement.startswith('where'))}".rstrip()
 
 
 def _told(root: dict[str, object], ids_only: bool) -> str:
@@ -64,3 +86,26 @@ def _told(root: dict[str, object], ids_only: bool) -> str:
     if ids_only:
         return " ".join([f"{total}:", *(str(hit["id"]).rpartition(":")[2] for hit in hits)])
     return "\n".join([str(total), *(orjson.dumps(hit["fields"]).decode() for hit in hits)])
+
+
+def _whole(url: str, request: str, *rest: str) -> str:
+    method, _, query = request.partition(" ")
+    said = [line for line in rest if not line.startswith("{")]
+    headers = dict(line.split(": ", 1) for line in said if ": " in line)
+    body = "\n".join(line for line in rest if line not in said or ": " not in line)
+    parameters = query.replace(" ", "+") + ("" if "timeout=" in query + body else "&timeout=20s")
+    answer = httpx.request(method, f"{url}?{parameters}", headers=headers, content=body, timeout=30)
+    kind = answer.headers.get("content-type", "")
+    if kind == "application/cbor":
+        content = cbor2.loads(answer.content)
+    elif answer.text.endswith(");"):
+        return f"{answer.status_code} {kind}\n{answer.text}"
+    else:
+        content = answer.json()
+    return f"{answer.status_code} {kind}\n{orjson.dumps(_timeless(content), option=orjson.OPT_INDENT_2).decode()}"
+
+
+def _timeless(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: "…" if name in TIMES else _timeless(each) for name, each in value.items()}
+    return [_timeless(each) for each in value] if isinstance(value, list) else value
