@@ -78,7 +78,7 @@ class Paperwasp:
         frequencies = np.array([_core.document_frequency(self._reader, 0, i) for i in ids], np.float64)
         weights = np.log1p((self._count - frequencies + 0.5) / (frequencies + 0.5)) if idf is None else idf(frequencies)
         n = len(ids)
-        lids, scores, _ = _core.top_k(
+        lids, scores, *_ = _core.top_k(
             self._reader, np.zeros(n, np.uint32), np.array(ids, np.uint32), weights, np.full(n, K1), np.full(n, B),
             np.full(n, self._average_length), HITS, all_words, False, accept,
         )  # fmt: skip

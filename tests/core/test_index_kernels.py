@@ -87,7 +87,8 @@ def test_top_k_is_that_of_scoring_everything(
     reader = corpus.reader(cuts, built_with)
     bits, accept = random_bitmap(*bitmap, len(corpus.documents)) if bitmap else (None, None)
     expected = PlainIndex(corpus.documents).top_k(terms, k, every, lambda lid: bits is None or bool(bits[lid]))
-    lids, scores, found = run_top_k(reader, terms, k, every, counted, accept)
+    lids, scores, found, searched = run_top_k(reader, terms, k, every, counted, accept)
+    assert searched == reader.limit
     # A document that scores nothing may be left out of "any": its caller looks for those in another way.
     scoring = [hit for hit in expected if hit[1] > 0]
     hits = [hit for hit in zip(lids.tolist(), scores.tolist(), strict=True) if hit[1] > 0]

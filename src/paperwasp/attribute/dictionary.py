@@ -18,7 +18,7 @@ from paperwasp.attribute.scanned_text import ScannedText, TextKeeper, fold
 class StringDictionary:
     """Strings to codes and back; and, unless `cased`, the codes that are equal without case."""
 
-    __slots__ = ("_cased", "_codes", "_strings", "_text", "_variants", "orders", "size_bytes")
+    __slots__ = ("_cased", "_codes", "_strings", "_text", "_variants", "keys_begun", "orders", "size_bytes")
 
     def __init__(self, *, cased: bool = False) -> None:
         self._cased = cased
@@ -29,6 +29,8 @@ class StringDictionary:
         self._text = TextKeeper(cased=cased)
         self.orders: dict[Any, Any] = {}
         """Collation → the order of the strings in it: kept here by `attribute.string_order`."""
+        self.keys_begun: dict[Any, Any] = {}
+        """Collation → the keys of the first strings, for an order that there was no time to finish. One at most."""
         self.size_bytes = 0
 
     def __len__(self) -> int:

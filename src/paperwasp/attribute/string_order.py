@@ -1,25 +1,32 @@
 """The order of a dictionary's strings in a collation, kept from query to query while strings are added.
 
 Strings with one key are one group, and have one rank. A key is computed once for each string that is added and a few
-times for those that it is compared with: keys are not kept, they are as large as the strings.
+times for those that it is compared with: keys are not kept, they are as large as the strings. Only where a query's
+time is over before it has them all, they are, for the next one to go on from there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.dictionary import StringDictionary
+from paperwasp.core.clock import OutOfTime, check_time
 from paperwasp.linguistics.collation import Collation
 
 Ranks = NDArray[np.int64]
+Keys = list[tuple[bytes, int]]
+"""Each with the code of its string."""
 KEPT_ORDERS: Final = 4
 """Of one dictionary: a collation is what a query says, and each order takes 8 bytes a string."""
 FEW: Final = 16
 """Strings are put into a kept order where it has so many times as many; else all are ordered anew. And where a query
 looks at so many times fewer strings than are to be ordered, they alone are."""
+BETWEEN_CLOCKS: Final = 4096
+"""Keys that are made between two looks at the clock."""
 
 
 class StringOrder:
@@ -65,7 +72,9 @@ class StringOrder:
     def extended(self, length: int) -> StringOrder:
         """With the strings that were added since."""
         if (length - self.length) * FEW > self.length:
-            return _ordered(self.dictionary, self.collation, np.arange(length, dtype=np.uint32))
+            return _ordered(
+                self.dictionary, self.collation, _keys_below(self.dictionary, self.collation, length), length
+            )
         key_of, strings = self.collation.key_of, self.dictionary
         groups, places, added = np.zeros(length - self.length, np.uint32), [], []
         last_key, group = None, 0
@@ -104,7 +113,8 @@ def order_of(dictionary: StringDictionary, collation: Collation, codes: NDArray[
     if len(codes) == 0 or int(codes.max()) < order.length:
         return order
     if len(codes) * FEW < length - order.length:
-        return _ordered(dictionary, collation, np.unique(codes))
+        keys = _keys_of(dictionary, collation, np.unique(codes).tolist())
+        return _ordered(dictionary, collation, keys, int(codes.max()) + 1)
     order = order.extended(length)
     if collation not in orders and len(orders) >= KEPT_ORDERS:
         orders.pop(next(iter(list(orders))), None)
@@ -112,13 +122,37 @@ def order_of(dictionary: StringDictionary, collation: Collation, codes: NDArray[
     return order
 
 
-def _ordered(dictionary: StringDictionary, collation: Collation, codes: NDArray[np.uint32]) -> StringOrder:
-    """The order of these strings alone; others below the highest of them stand anywhere."""
+def _keys_of(dictionary: StringDictionary, collation: Collation, codes: Sequence[int]) -> Keys:
+    """Of these strings. Errors: OutOfTime."""
     key_of = collation.key_of
-    groups = np.zeros(int(codes[-1]) + 1 if len(codes) else 0, np.uint32)
+    keys: Keys = []
+    for start in range(0, len(codes), BETWEEN_CLOCKS):
+        check_time()
+        keys += sorted((key_of(dictionary[code]), code) for code in codes[start : start + BETWEEN_CLOCKS])
+    return keys
+
+
+def _keys_below(dictionary: StringDictionary, collation: Collation, length: int) -> Keys:
+    """Of the strings with codes below `length`. Raises OutOfTime, and keeps what there is."""
+    keys: Keys = dictionary.keys_begun.pop(collation, [])
+    try:
+        while len(keys) < length:
+            end = min(len(keys) + BETWEEN_CLOCKS, length)
+            keys += _keys_of(dictionary, collation, range(len(keys), end))
+    except OutOfTime:
+        dictionary.keys_begun.clear()
+        dictionary.keys_begun[collation] = keys
+        raise
+    return keys
+
+
+def _ordered(dictionary: StringDictionary, collation: Collation, keys: Keys, length: int) -> StringOrder:
+    """The order of the strings with these keys alone; others below `length` stand anywhere. Sorts the keys."""
+    keys.sort()
+    groups = np.zeros(length, np.uint32)
     order: list[int] = []
     last_key = None
-    for key, code in sorted((key_of(dictionary[code]), code) for code in codes.tolist()):
+    for key, code in keys:
         if key != last_key:
             order.append(code)
             last_key = key

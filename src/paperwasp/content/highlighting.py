@@ -15,6 +15,7 @@ from typing import Any, Final
 import regex
 
 from paperwasp.content.teaser import HI_TAGS, Occurrence, Span, Tags, marked, teaser
+from paperwasp.core.clock import check_time
 from paperwasp.linguistics import TextProfile, document_language, index_terms
 from paperwasp.operators import SearchSpace
 from paperwasp.operators.text import tokens_in
@@ -153,7 +154,11 @@ class Highlighter:
         self._candidates = _Candidates({term for word in words for term in word.terms}, profile)
 
     def bold(self, text: str, language: str = "") -> str:
-        """The text with its words of the query marked. `language`: what its document says; empty: it is detected."""
+        """The text with its words of the query marked. `language`: what its document says; empty: it is detected.
+
+        Errors, as of `teaser`: OutOfTime.
+        """
+        check_time()
         meanings = self._meanings(text, language)
         if self._profile.whole:
             return self._marked_if_met(text, meanings)
@@ -181,6 +186,7 @@ class Highlighter:
 
     def _look(self, text: str, meanings: _Meanings) -> tuple[list[Span], list[Occurrence]]:
         """Where the words of the text stand, and which of them the parts of the query are."""
+        check_time()
         if self._profile.whole:
             spans = [(0, len(text))] if text else []
         else:
@@ -208,6 +214,7 @@ class Highlighter:
 
     def _at(self, forms: Sequence[Forms], at: int) -> Iterator[Occurrence]:
         """The parts of the query that begin at a word."""
+        check_time()
         for number, part in enumerate(self._parts):
             for way in part:
                 following = forms[at : at + len(way)]

@@ -55,6 +55,8 @@ class PrunedHits:
     exact: bool
     """Whether the scores are the rank program's own."""
     total_count: int
+    searched: float = 1.0
+    """The share of the documents that was searched in time."""
     rest: Bitmap | None = None
     """Documents that may be among the best as well: those of `Shape.rest`."""
     rest_count: int = 0
@@ -91,9 +93,13 @@ def _scores(operator: Operator, weights: Mapping[str, float]) -> bool:
 
 
 def _any_of(children: Sequence[Operator], weights: Mapping[str, float]) -> Shape | None:
-    terms = tuple(child for child in children if isinstance(child, TermOperator) and _is_prunable(child, weights))
-    rest = tuple(child for child in children if child not in terms)
-    return Shape(terms, False, rest=rest) if terms else None
+    terms, rest = [], []
+    for child in children:
+        if isinstance(child, TermOperator) and _is_prunable(child, weights):
+            terms.append(child)
+        else:
+            rest.append(child)
+    return Shape(tuple(terms), False, rest=tuple(rest)) if terms else None
 
 
 def _is_prunable(term: TermOperator, weights: Mapping[str, float]) -> bool:
@@ -132,7 +138,7 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
     if rest is not None:
         accept = accept & ~rest
     lists = _lists_of(shape, profile, setting, weights)
-    lids, scores, found = _core.top_k(
+    lids, scores, found, searched = _core.top_k(
         space.index.reader,
         np.array(lists.fields, np.uint32),
         np.array(lists.terms, np.uint32),
@@ -145,14 +151,18 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         shape.all_terms,
         accept,
     )
-    if not shape.all_terms:
+    limit = space.index.reader.limit
+    if searched < limit:  # out of time
+        found = max(found, len(lids))
+    elif not shape.all_terms:
         found = _count_any(shape, space, accept)
     if len(lids) < min(wanted, found):  # documents that match but score nothing are hits too
         return None
     # Two summands give the same sum in any order; more might not.
     exact = len(weights) <= 2 and set(weights.values()) == {1.0}
     rest_count = 0 if rest is None else _core.bitmap_count(rest, space.accept)
-    return PrunedHits(lids, scores, len(lists.terms), exact, found + rest_count, rest, rest_count)
+    done = searched / limit if limit else 1.0
+    return PrunedHits(lids, scores, len(lists.terms), exact, found + rest_count, done, rest, rest_count)
 
 
 def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
@@ -203,8 +213,9 @@ def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
 
 def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[int, IndexMatch]]:
     """The words of the query that search a field, with the numbers of their terms."""
+    searched = set(shape.terms)
     for number, term in enumerate(setting.terms.operators):
-        if term in shape.terms:
+        if term in searched:
             for match in term.matches:
                 if match.field == field and isinstance(match, IndexMatch):
                     yield number, match

@@ -24,12 +24,15 @@ from paperwasp.content.pruning import pruned_hits
 from paperwasp.content.sorting import RELEVANCE, Level, ScoresOf, first_hits
 from paperwasp.content.trace import QueryTrace
 from paperwasp.core import _core
+from paperwasp.core.clock import OutOfTime
 from paperwasp.features.execution import BlockEvaluator
 from paperwasp.operators import Operator
 from paperwasp.operators.base import Bitmap
 from paperwasp.ranking import CompiledProfile, Program
 
 BLOCK_LIDS: Final = 16_384
+MANY_TERMS: Final = 1024
+"""So many may be ranked by in whole blocks."""
 _SHALLOW_HITS: Final = 1000
 """A page that is not deeper is found among so many of the best hits, where these are found without scoring all."""
 
@@ -134,13 +137,14 @@ class Ranker:
         if pruned is None:
             return None
         lids, scores = pruned.lids, pruned.scores
-        if not pruned.exact:
+        in_time = pruned.searched == 1
+        if not pruned.exact and in_time:
             lids, scores = self._rescored(lids)
         if self.trace is not None:
             least = float(scores[kept - 1]) if 0 < kept <= len(scores) else None
             self.trace.tag("top_k", lists=pruned.lists, wanted=kept, found=pruned.total_count, threshold=least)
-        scored = 1.0
-        if pruned.rest_count:
+        scored = pruned.searched
+        if pruned.rest_count and in_time:
             rest = self._exhaustive(Matches(pruned.rest, pruned.rest_count), kept)
             lids, scores = _best_of(np.concatenate([lids, rest.lids]), np.concatenate([scores, rest.scores]), kept)
             scored = rest.coverage
@@ -184,13 +188,15 @@ class Ranker:
         lids = matches.lids(self.setting.space.limit) if kept > 0 else _NO_LIDS
         best_lids, best_scores = _NO_LIDS, np.zeros(0)
         scored = 0
-        for start in range(0, len(lids), BLOCK_LIDS):
-            if start > 0 and self.out_of_time():
+        size = self._block_lids
+        for start in range(0, len(lids), size):
+            block = lids[start : start + size]
+            found = self._scored_in_time(block, is_first=start == 0)
+            if found is None:
                 counted = replace(matches, count=scored)
                 return self._ranked(counted, best_lids, best_scores, scored / len(lids))
-            block = lids[start : start + BLOCK_LIDS]
             scored += len(block)
-            near, scores = self._above_drop_limit(block, self._first_phase(block))
+            near, scores = self._above_drop_limit(block, found)
             if moving is not None:
                 scores = moving(scores)
                 on_page = self._on_page(near, scores, without)
@@ -210,6 +216,22 @@ class Ranker:
             on_page &= scores > limit
         return on_page
 
+    @property
+    def _block_lids(self) -> int:
+        """Fewer where terms are so many that what is known of each in a block would fill the memory."""
+        return max(BLOCK_LIDS * MANY_TERMS // max(MANY_TERMS, len(self.setting.terms.operators)), 1)
+
+    def _scored_in_time(self, block: Lids, *, is_first: bool) -> Scores | None:
+        """The first phase's scores; None where the time is over. Of the first block that is an error: OutOfTime."""
+        if not is_first and self.out_of_time():
+            return None
+        try:
+            return self._first_phase(block)
+        except OutOfTime:
+            if is_first:
+                raise
+            return None
+
     def _above_drop_limit(self, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
         limit = self.profile.rank_score_drop_limit
         if limit is None:
@@ -224,8 +246,15 @@ class Ranker:
         """
         if self.profile.second_phase is None:
             return ranked, NOT_MOVED
-        if self.out_of_time():
-            return replace(ranked, degraded=ranked.degraded | {"timeout"}), NOT_MOVED
+        try:
+            if not self.out_of_time():
+                return self._reranked(ranked)
+        except OutOfTime:
+            pass
+        return replace(ranked, degraded=ranked.degraded | {"timeout"}), NOT_MOVED
+
+    def _reranked(self, ranked: RankedHits) -> tuple[RankedHits, Moving]:
+        assert self.profile.second_phase is not None
         ranked, count = self._diverse(ranked)
         order = np.argsort(ranked.lids[:count])
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]

@@ -26,11 +26,11 @@ from paperwasp.content.sorting import levels_of
 from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of
 from paperwasp.content.trace import QueryTrace
 from paperwasp.content.view import View
+from paperwasp.core.clock import OutOfTime
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.features.compile import compile_profile
 from paperwasp.operators import Operator, SearchSpace, plan
-from paperwasp.operators.base import OutOfTime
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
@@ -87,8 +87,9 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
     trace = QueryTrace(env, request.trace_level, request.explain_level) if request.trace_level > 0 else None
     clock = QueryClock(request, env)
     try:
-        found = [_indexed(view, request, profiles, clock, trace)]
-        found += [_streamed(view, name, request, profiles, clock, trace) for name in streaming_types(view, request)]
+        with clock:
+            found = [_indexed(view, request, profiles, clock, trace)]
+            found += [_streamed(view, name, request, profiles, clock, trace) for name in streaming_types(view, request)]
     except OutOfTime:
         raise Timeout("the time was over before the hits were written") from None
     degraded = frozenset[str]().union(*(part.degraded for part in found))
@@ -145,6 +146,7 @@ def _indexed(
     """The hits among documents that are indexed. Those before the offset are only written to be merged with others."""
     wanted = request.offset + request.hits
     ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces_of(view, request)]
+    clock.begin_writing()
     skipped = 0 if any(streaming_types(view, request)) else request.offset
     documents = sum(hits.setting.space.documents for hits in ranked)
     covered = sum(hits.coverage * hits.setting.space.documents for hits in ranked)
@@ -179,6 +181,7 @@ def _streamed(
     hits: list[Hit] = []
     total_count = documents = 0
     progress, degraded = 0.0, frozenset[str]()
+    clock.begin_writing()  # a batch that was read is small: it is searched, and its hits are written
     for batch in batches_of(view, profiles.streamed(view.schemas[name]), request.streaming, clock):
         if after is not None:
             request = replace(request, search_after=within_batch(after, batch.gids))
@@ -238,14 +241,17 @@ def _rank(
         now_seconds=now,
         language=request.language,
         element_gaps=element_gaps(space.schema, request),
-        check_time=space.check_time if space.streamed else clock.check,  # a batch that was read is small, and searched
+        check_time=space.check_time if space.streamed else clock.check,
     )
     profile = overridden(profiles.of(space.schema, request.rank_profile), request.ranking)
+    if not space.streamed:
+        clock.begin_matching()
     try:
         return _ranked(
             _setting(plan(request.tree, space), profile, request, space), profile, request, clock, trace, wanted
         )
     except OutOfTime:
+        clock.begin_writing()
         setting = _setting(FalseOperator(space), profile, request, space)
         nothing = np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)
         return RankedHits(setting, profile, 0, *nothing, coverage=0.0, degraded=frozenset({"timeout"}))

@@ -28,6 +28,7 @@ from paperwasp.attribute.sort_order import (
 )
 from paperwasp.content.messages import SortKey
 from paperwasp.core import _core
+from paperwasp.core.clock import check_time
 from paperwasp.document.types import BOOL
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.collation import DEFAULT_LOCALE, LOWERCASE, Collation
@@ -154,6 +155,7 @@ def first_hits(levels: Sequence[Level], matches: Bitmap, limit: int, wanted: int
 def _first(levels: Sequence[Level], lids: Lids, wanted: int, scores_of: ScoresOf) -> Lids:
     if not levels:
         return lids[:wanted]
+    check_time()
     keys = levels[0].keys(lids, scores_of)
     if keys is None:
         return _first(levels[1:], lids, wanted, scores_of)
@@ -166,6 +168,10 @@ def _first(levels: Sequence[Level], lids: Lids, wanted: int, scores_of: ScoresOf
 
 
 def _sorted(levels: Sequence[Level], lids: Lids, scores_of: ScoresOf) -> Lids:
-    keys = [keys for level in levels if (keys := level.keys(lids, scores_of)) is not None]
+    keys = []
+    for level in levels:
+        check_time()
+        if (of_level := level.keys(lids, scores_of)) is not None:
+            keys.append(of_level)
     order = np.lexsort(keys[::-1]) if keys else np.arange(len(lids))
     return lids[order]

@@ -3,6 +3,7 @@
 // Ranges are closed: low <= value <= high; NaN is in none. The NumPy twins are in attribute.py.
 // The writer of a column may store into single elements while a kernel reads: a row shows its old or its new value.
 #include "bitmap_fill.hpp"
+#include "clock.hpp"
 #include "core.hpp"
 
 namespace paperwasp {
@@ -28,6 +29,7 @@ void range_bitmap(In<T> values, T low, T high, Out<uint64_t> bitmap) {
     check_bitmap(bitmap.shape(0), rows);
     const T* v = values.data();
     uint64_t* words = bitmap.data();
+    Clock().spend(static_cast<int64_t>(rows));
     nb::gil_scoped_release release;
     range_of(v, rows, low, high, words);
 }
@@ -39,6 +41,7 @@ void array_range_bitmap(In<T> values, In<uint64_t> rows, T low, T high, Out<uint
     const uint64_t* r = rows.data();
     const size_t count = rows.shape(0), elements = values.shape(0);
     uint64_t* words = bitmap.data();
+    Clock().spend(static_cast<int64_t>(count));
     nb::gil_scoped_release release;
     fill(words, count, [=](size_t i) -> uint8_t {
         return any_element(r[i], elements, [=](uint64_t place) { return v[place] >= low && v[place] <= high; });

@@ -51,6 +51,8 @@ PAPERWASP_INLINE void fill(uint64_t* words, size_t rows, Test test) {
 constexpr int ROW_LENGTH_BITS = 24;
 constexpr uint64_t ROW_LENGTH_MASK = (uint64_t{1} << ROW_LENGTH_BITS) - 1;
 
+inline uint64_t number_of_elements(uint64_t row) { return row & ROW_LENGTH_MASK; }
+
 // Calls each(place) for the places of a row's elements until it returns true; whether it did.
 template <typename Each>
 PAPERWASP_INLINE bool any_element(uint64_t row, size_t elements, Each each) {

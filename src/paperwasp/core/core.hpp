@@ -22,6 +22,15 @@ using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <typename T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+// An element of a list as such an array. As it is given: an array that had to be converted would go with the conversion. Throws ValueError
+// for what is no such array.
+template <typename T>
+In<T> as_given(nb::handle array) {
+    In<T> found;
+    if (!nb::try_cast(array, found, false)) throw nb::value_error("a list has something else than the arrays that are asked for");
+    return found;
+}
+
 // Lets other Python threads run while a kernel does, if it has much to do. Short work keeps the lock: getting it back from a busy
 // thread may take as long as Python's switch interval, a hundred times the work itself.
 class GilRelease {

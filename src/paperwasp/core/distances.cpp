@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "bitmap_fill.hpp"
+#include "clock.hpp"
 #include "core.hpp"
 
 namespace paperwasp {
@@ -137,8 +138,10 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
     double* distance = distances.data();
     uint32_t* vector = vectors.data();
     const Distance<Q, C> of(metric, query.data(), size);
+    Clock clock;
     const GilRelease release(count * size > 4096);
     for (size_t i = 0; i < count; ++i) {
+        clock.spend(static_cast<int64_t>(number_of_elements(row[i]) * size / 4 + 1));
         double best = std::numeric_limits<double>::infinity();
         uint32_t which = 0, number = 0;
         any_element(row[i], all, [&](uint64_t place) {

@@ -323,7 +323,7 @@ void bind_lexicon(nb::module_& m) {
              nb::arg("whole") = false, nb::arg("longest") = LONGEST_TOKEN)
         .def("unknown", &Lexicon::unknown, nb::arg("stemmer"), nb::arg("surfaces"))
         .def("learn", &Lexicon::learn, nb::arg("stemmer"), nb::arg("surfaces"), nb::arg("terms"))
-        .def("to_terms", &Lexicon::to_terms, nb::arg("stemmer"), nb::arg("surfaces"))
+        .def("to_terms", &Lexicon::to_terms, nb::arg("stemmer"), nb::arg("surfaces").noconvert())
         .def("find", &Lexicon::find, nb::arg("word"))
         .def("text", &Lexicon::text, nb::arg("id"))
         .def("words_from", &Lexicon::words_from, nb::arg("first"))

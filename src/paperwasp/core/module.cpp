@@ -2,6 +2,7 @@
 #include "core.hpp"
 
 namespace paperwasp {
+void bind_clock(nb::module_& m);
 void bind_lexicon(nb::module_& m);
 void bind_word_set(nb::module_& m);
 void bind_reader(nb::module_& m);
@@ -26,6 +27,7 @@ NB_MODULE(_core, m) {
     // A process that ends while threads or caches still hold objects is no leak worth a page of text.
     nanobind::set_leak_warnings(false);
     m.doc() = "Compiled kernels of paperwasp. Each has a plain NumPy twin in this package.";
+    paperwasp::bind_clock(m);
     paperwasp::bind_lexicon(m);
     paperwasp::bind_word_set(m);
     paperwasp::bind_segment(m);

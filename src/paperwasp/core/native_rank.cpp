@@ -4,6 +4,7 @@
 // has none. Both outputs have n values and are written for every hit. One merge over the two lists of a hit; nothing is allocated.
 #include <stdexcept>
 
+#include "clock.hpp"
 #include "core.hpp"
 
 namespace paperwasp {
@@ -26,6 +27,7 @@ void term_distance(In<uint32_t> first_offsets, In<uint32_t> first_positions, uin
     check_lists(first_offsets, first_positions, hits);
     check_lists(second_offsets, second_positions, hits);
 
+    Clock().spend(static_cast<int64_t>(first_positions.shape(0) + second_positions.shape(0) + hits));
     nb::gil_scoped_release release;
     const uint64_t to_last_word = first_length - 1;
     for (size_t hit = 0; hit < hits; ++hit) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bitmap_fill.hpp"
+#include "clock.hpp"
 #include "core.hpp"
 
 namespace paperwasp {
@@ -53,6 +54,7 @@ void places_in(In<int64_t> numbers, In<uint64_t> rows, In<int32_t> box, int32_t 
     const size_t count = single ? numbers.shape(0) : rows.shape(0), elements = numbers.shape(0);
     check_bitmap(bitmap.shape(0), count);
     uint64_t* words = bitmap.data();
+    Clock().spend(static_cast<int64_t>(count));
     nb::gil_scoped_release release;
     if (single)
         fill_area(number, count, area, words);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "clock.hpp"
 
 namespace paperwasp {
 namespace {
@@ -34,8 +35,8 @@ Lists<T> lists_of(const nb::list& offsets, const nb::list& values) {
     if (offsets.size() == 0 || offsets.size() != values.size()) throw nb::value_error("lists need offsets and values each");
     Lists<T> found;
     for (size_t i = 0; i < offsets.size(); ++i) {
-        const auto o = nb::cast<In<uint32_t>>(offsets[i]);
-        const auto v = nb::cast<In<T>>(values[i]);
+        const auto o = as_given<uint32_t>(offsets[i]);
+        const auto v = as_given<T>(values[i]);
         if (o.size() == 0 || (i > 0 && o.size() != found.rows + 1)) throw nb::value_error("lists of different lengths");
         found.rows = o.size() - 1;
         for (size_t row = 0; row < found.rows; ++row)
@@ -49,6 +50,7 @@ Lists<T> lists_of(const nb::list& offsets, const nb::list& values) {
 
 // All that stands in any of the lists, each position once.
 nb::tuple merge_positions(const nb::list& offsets, const nb::list& positions) {
+    Clock clock;
     const Lists<uint32_t> in = lists_of<uint32_t>(offsets, positions);
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto merged = std::make_unique<std::vector<uint32_t>>();
@@ -57,11 +59,13 @@ nb::tuple merge_positions(const nb::list& offsets, const nb::list& positions) {
         merged->reserve(in.values);
         for (size_t row = 0; row < in.rows; ++row) {
             const auto start = static_cast<std::ptrdiff_t>(merged->size());
+            size_t lists = 0;  // that have something here
             for (const auto& list : in.lists) {
-                const auto middle = static_cast<std::ptrdiff_t>(merged->size());
+                lists += list.begin(row) != list.end(row);
                 merged->insert(merged->end(), list.begin(row), list.end(row));
-                std::inplace_merge(merged->begin() + start, merged->begin() + middle, merged->end());
             }
+            if (lists > 1) std::sort(merged->begin() + start, merged->end());
+            clock.spend(static_cast<int64_t>(in.lists.size() + 8 * (merged->size() - static_cast<size_t>(start))));
             merged->erase(std::unique(merged->begin() + start, merged->end()), merged->end());
             (*to)[row + 1] = static_cast<uint32_t>(merged->size());
         }
@@ -71,6 +75,7 @@ nb::tuple merge_positions(const nb::list& offsets, const nb::list& positions) {
 
 // Where the lists follow each other: positions p such that list i has p + i.
 nb::tuple follow(const nb::list& offsets, const nb::list& positions) {
+    Clock clock;
     const Lists<uint32_t> in = lists_of<uint32_t>(offsets, positions);
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto starts = std::make_unique<std::vector<uint32_t>>();
@@ -82,6 +87,7 @@ nb::tuple follow(const nb::list& offsets, const nb::list& positions) {
             for (size_t i = 1; i < in.lists.size() && starts->size() > first; ++i) {
                 const uint32_t* at = in.lists[i].begin(row);
                 const uint32_t* end = in.lists[i].end(row);
+                clock.spend(static_cast<int64_t>(starts->size() - first) + (end - at));
                 size_t kept = first;
                 for (size_t j = first; j < starts->size(); ++j) {
                     const uint64_t wanted = (*starts)[j] + uint64_t{i};
@@ -141,12 +147,13 @@ struct Span {
 
 class NearInRow {
   public:
-    NearInRow(std::vector<Places>& wanted, std::vector<Places>& excluded, const Window& window, uint64_t distance, uint64_t exclusion)
-        : wanted_(wanted), excluded_(excluded), window_(window), distance_(distance), exclusion_(exclusion) {}
+    NearInRow(std::vector<Places>& wanted, std::vector<Places>& excluded, const Window& window, uint64_t distance, uint64_t exclusion, Clock& clock)
+        : wanted_(wanted), excluded_(excluded), window_(window), distance_(distance), exclusion_(exclusion), clock_(clock) {}
 
     // Windows with all terms, in any order: from each place of a term to the farthest of the next places of the others.
     void any_order(std::vector<Span>& spans) {
         for (;;) {
+            clock_.spend(static_cast<int64_t>(2 * wanted_.size()));
             Places* front = &wanted_[0];
             const Places* farthest = &wanted_[0];
             for (Places& term : wanted_) {
@@ -164,6 +171,7 @@ class NearInRow {
     void in_order(std::vector<Span>& spans) {
         Places& first = wanted_[0];
         for (; first.at < first.end; ++first.at) {
+            clock_.spend(static_cast<int64_t>(2 * wanted_.size()));
             const Places* last = &first;
             for (size_t i = 1; i < wanted_.size(); ++i) {
                 Places& term = wanted_[i];
@@ -185,6 +193,7 @@ class NearInRow {
 
     // Whether an excluded term is too near to a window. Windows come with rising starts.
     bool excludes(uint64_t start, const Places& last) {
+        clock_.spend(static_cast<int64_t>(excluded_.size()));
         const Reach end = window_.reach(last.key(last.at), last.length(last.at), exclusion_);
         for (Places& term : excluded_) {
             while (term.at < term.end && window_.reach(term.key(term.at), term.length(term.at), exclusion_).before(start)) ++term.at;
@@ -196,6 +205,7 @@ class NearInRow {
     std::vector<Places>&wanted_, &excluded_;
     const Window& window_;
     uint64_t distance_, exclusion_;
+    Clock& clock_;
 };
 
 // Marks the positions that stand in one of the spans, whose firsts and lasts rise.
@@ -214,11 +224,11 @@ std::vector<Elements> elements_of(const nb::list& positions, const nb::list& pla
     if (places.size() != positions.size()) throw nb::value_error("elements of every list, or of none");
     for (size_t i = 0; i < places.size(); ++i) {
         const auto described = nb::cast<nb::tuple>(places[i]);
-        const size_t size = nb::cast<In<uint32_t>>(positions[i]).size();
+        const size_t size = as_given<uint32_t>(positions[i]).size();
         const uint32_t* arrays[3];
         if (described.size() != 3) throw nb::value_error("elements are numbers, starts and ends");
         for (size_t k = 0; k < 3; ++k) {
-            const auto array = nb::cast<In<uint32_t>>(described[k]);
+            const auto array = as_given<uint32_t>(described[k]);
             if (array.size() != size) throw nb::value_error("an element for each position");
             arrays[k] = array.data();
         }
@@ -232,13 +242,14 @@ std::vector<Elements> elements_of(const nb::list& positions, const nb::list& pla
 // Returns (for each term, which of its positions stand in a window (u8), and where the windows begin: offsets[rows + 1], positions).
 nb::tuple near(const nb::list& offsets, const nb::list& positions, const nb::list& places, uint32_t wanted, bool ordered, uint32_t distance,
                uint32_t exclusion, int64_t gap) {
+    Clock clock;
     const Lists<uint32_t> in = lists_of<uint32_t>(offsets, positions);
     const std::vector<Elements> elements = elements_of(positions, places);
     if (wanted == 0 || wanted > in.lists.size()) throw nb::value_error("near needs terms");
     if (gap > 0xFFFFFFFFll) throw nb::value_error("a gap beyond all positions");
     const Window window{places.size() == 0 ? -1 : gap};
     std::vector<std::unique_ptr<std::vector<uint8_t>>> kept;
-    for (size_t i = 0; i < wanted; ++i) kept.push_back(std::make_unique<std::vector<uint8_t>>(nb::cast<In<uint32_t>>(positions[i]).size(), 0));
+    for (size_t i = 0; i < wanted; ++i) kept.push_back(std::make_unique<std::vector<uint8_t>>(as_given<uint32_t>(positions[i]).size(), 0));
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto firsts = std::make_unique<std::vector<uint32_t>>();
     {
@@ -256,7 +267,8 @@ nb::tuple near(const nb::list& offsets, const nb::list& positions, const nb::lis
                 if (here.numbers != nullptr) here = {here.numbers + at, here.starts + at, here.ends + at};
                 (i < wanted ? terms : excluded).push_back({list.begin(row), list.begin(row), list.end(row), here});
             }
-            NearInRow in_row(terms, excluded, window, distance, exclusion);
+            clock.spend(static_cast<int64_t>(in.lists.size()));
+            NearInRow in_row(terms, excluded, window, distance, exclusion, clock);
             ordered ? in_row.in_order(spans) : in_row.any_order(spans);
             for (size_t i = 0; i < wanted && !spans.empty(); ++i)
                 keep_within(spans, in.lists[i].begin(row), in.lists[i].end(row), kept[i]->data() + in.lists[i].offsets[row]);

@@ -8,6 +8,7 @@
 // operands are not there, is an error. One pass over the programs; nothing is allocated.
 #include <stdexcept>
 
+#include "clock.hpp"
 #include "core.hpp"
 
 namespace paperwasp {
@@ -53,10 +54,12 @@ void evaluate_predicates(In<uint32_t> programs, In<uint64_t> rows, In<uint64_t> 
     if (results.shape(0) != count) throw std::invalid_argument("the results do not fit the rows");
     const uint32_t *const code = programs.data();
     bool sound = true;
+    Clock clock;
     {
         nb::gil_scoped_release release;
         for (size_t i = 0; i < count && sound; ++i) {
             const uint64_t start = rows.data()[i] >> 24, length = rows.data()[i] & 0xFFFFFF;
+            clock.spend(static_cast<int64_t>(length));
             sound = start + length <= size && run(code + start, code + start + length, masks.data(), conditions, results.data()[i]);
         }
     }

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "clock.hpp"
 #include "core.hpp"
 
 namespace paperwasp {
@@ -157,6 +158,7 @@ void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<doubl
     for (const auto &column : columns)
         if (column.shape(0) != n && column.shape(0) != 1) throw std::invalid_argument("a column has another length");
 
+    Clock clock;
     nb::gil_scoped_release release;
     // One block per operand that does not change with the rows or is a temporary; long columns are read in place.
     std::vector<double> registers(operands * BLOCK, 0.0);
@@ -173,6 +175,7 @@ void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<doubl
         }
     }
     for (size_t start = 0; start < n; start += BLOCK) {
+        clock.spend(static_cast<int64_t>(code.shape(0) / WIDTH * BLOCK));
         const size_t rows = std::min(BLOCK, n - start);
         for (size_t i = 0; i < first_constant; ++i)
             if (long_column[i]) sources[i] = columns[i].data() + start;

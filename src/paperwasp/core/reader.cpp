@@ -10,6 +10,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
+#include "clock.hpp"
 #include "clones.hpp"
 
 namespace paperwasp {
@@ -23,8 +24,6 @@ PAPERWASP_CLONES uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_
 namespace {
 
 constexpr size_t MANY_LIDS = 1024;  // beyond this, other threads may run meanwhile
-
-using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // parts: a list of (base, documents, [buffer or None for each field]).
 std::unique_ptr<Reader> make_reader(const nb::list& parts, uint32_t fields) {
@@ -43,7 +42,7 @@ std::unique_ptr<Reader> make_reader(const nb::list& parts, uint32_t fields) {
                 part.segments.emplace_back();
                 continue;
             }
-            auto bytes = nb::cast<Buffer>(buffer);
+            const auto bytes = as_given<uint8_t>(buffer);
             part.segments.push_back(Segment::open(bytes.data(), bytes.size()));
             if (part.segments.back().documents() != part.documents) throw nb::value_error("a segment of another size than its part");
             reader->owners.push_back(nb::borrow(buffer));
@@ -55,20 +54,29 @@ std::unique_ptr<Reader> make_reader(const nb::list& parts, uint32_t fields) {
 }
 
 uint64_t document_frequency(const Reader& reader, uint32_t field, uint32_t term) {
+    Clock clock;
     check_field(reader, field);
     uint64_t total = 0;
     reader.for_each(field, term, [&](const Part&, const Segment& segment, uint32_t place) { total += segment.frequencies[place]; });
     return total;
 }
 
+// Told before each block, of every SOME_BLOCKS of them.
+constexpr uint32_t SOME_BLOCKS = 16;
+inline void spend_on_blocks(Clock& clock, const Cursor& cursor) {
+    if (cursor.block() % SOME_BLOCKS == 0) clock.spend(SOME_BLOCKS * BLOCK);
+}
+
 // Documents with the term that the bitmap accepts.
 uint64_t count_accepted(const Reader& reader, uint32_t field, uint32_t term, In<uint64_t> accept) {
     check_field(reader, field);
     if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    Clock clock;
     nb::gil_scoped_release unlocked;
     uint64_t total = 0;
     reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
         for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
+            spend_on_blocks(clock, cursor);
             const uint32_t* documents = cursor.documents();
             for (uint32_t i = 0, n = cursor.count(); i < n; ++i) total += accepts(accept.data(), part.base + documents[i]);
         }
@@ -115,9 +123,12 @@ PAPERWASP_CLONES void set_bits(const uint32_t* documents, uint32_t count, uint32
     }
 }
 
-void set_bits(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words) {
+void set_bits(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words, Clock& clock) {
     reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
-        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) set_bits(cursor.documents(), cursor.count(), part.base, words);
+        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
+            spend_on_blocks(clock, cursor);
+            set_bits(cursor.documents(), cursor.count(), part.base, words);
+        }
     });
 }
 
@@ -125,8 +136,9 @@ void set_bits(const Reader& reader, uint32_t field, uint32_t term, uint64_t* wor
 void match(const Reader& reader, uint32_t field, uint32_t term, Out<uint64_t> bitmap) {
     check_field(reader, field);
     if (bitmap.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    Clock clock;
     nb::gil_scoped_release unlocked;
-    set_bits(reader, field, term, bitmap.data());
+    set_bits(reader, field, term, bitmap.data(), clock);
 }
 
 // How many documents that the bitmap accepts have any of the terms (each in its field).
@@ -134,16 +146,18 @@ uint64_t count_any(const Reader& reader, In<uint32_t> fields, In<uint32_t> terms
     if (fields.size() != terms.size()) throw nb::value_error("one field for each term");
     if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     for (size_t i = 0; i < fields.size(); ++i) check_field(reader, fields.data()[i]);
+    Clock clock;
     nb::gil_scoped_release unlocked;
     thread_local std::vector<uint64_t> words;
     words.assign(reader.limit() / 64 + 1, 0);
-    for (size_t i = 0; i < fields.size(); ++i) set_bits(reader, fields.data()[i], terms.data()[i], words.data());
+    for (size_t i = 0; i < fields.size(); ++i) set_bits(reader, fields.data()[i], terms.data()[i], words.data(), clock);
     return count_bits(words.data(), accept.data(), std::min(words.size(), accept.size()));
 }
 
 // Calls visit(index in lids, cursor, place in the cursor's block) for the lids with the term.
 template <typename Visit>
 void visit_lids(const Reader& reader, uint32_t field, uint32_t term, const uint32_t* lids, size_t n, Visit visit) {
+    Clock clock;
     size_t from = 0;
     for (const Part& part : reader.parts) {
         const size_t to = std::lower_bound(lids + from, lids + n, part.base + part.documents) - lids;
@@ -152,6 +166,7 @@ void visit_lids(const Reader& reader, uint32_t field, uint32_t term, const uint3
             if (const uint32_t place = segment.find(term); place != NO_INDEX) {
                 Cursor cursor(segment, place);
                 for (size_t i = from; i < to && !cursor.exhausted(); ++i) {
+                    if (i % BLOCK == 0) clock.spend(8 * BLOCK);
                     const uint32_t at = lids[i] >= part.base ? cursor.find(lids[i] - part.base) : NO_INDEX;
                     if (at != NO_INDEX) visit(i, cursor, at);
                 }
@@ -230,6 +245,7 @@ void locate_in(const Segment& segment, uint32_t document, const uint32_t* from, 
 // In which element each position stands: (element numbers from 0, where these start, where they end, their weights). Lid i has
 // positions[offsets[i]..offsets[i + 1]], rising. A field of single values has one element, of weight 1.
 nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uint32_t> offsets, In<uint32_t> positions) {
+    Clock clock;
     check_field(reader, field);
     if (offsets.size() != lids.size() + 1) throw nb::value_error("one offset for each lid, and one more");
     auto elements = std::make_unique<std::vector<uint32_t>>(positions.size(), 0);
@@ -245,6 +261,7 @@ nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uin
                 const uint32_t from = offsets.data()[i], to = offsets.data()[i + 1];
                 if (segment.header == nullptr || lids.data()[i] < part.base || from >= to) continue;
                 if (to > positions.size()) throw std::invalid_argument("offsets beyond the positions");
+                clock.spend(4 * int64_t{to - from});
                 size_t at = from;
                 locate_in(segment, lids.data()[i] - part.base, positions.data() + from, positions.data() + to, [&](const Place& place) {
                     (*elements)[at] = place.element;
@@ -263,7 +280,8 @@ constexpr uint32_t MARKS = 4096;  // positions below this are compared by a tabl
 // One phrase in one segment. The rarest word leads; the others are looked up in the documents it has.
 class PhraseInSegment {
   public:
-    PhraseInSegment(const Segment& segment, const std::vector<uint32_t>& places) : order_(places.size()), at_(places.size()) {
+    PhraseInSegment(const Segment& segment, const std::vector<uint32_t>& places, Clock& clock)
+        : clock_(clock), order_(places.size()), at_(places.size()) {
         for (uint32_t place : places) cursors_.emplace_back(segment, place);
         for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
         std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return cursors_[a].frequency() < cursors_[b].frequency(); });
@@ -275,6 +293,7 @@ class PhraseInSegment {
         Cursor& lead = cursors_[order_[0]];
         for (; !lead.exhausted(); lead.next_block()) {
             const uint32_t* documents = lead.documents();
+            size_t finds = BLOCK;
             for (uint32_t i = 0, n = lead.count(); i < n; ++i) {
                 if (!accepted(documents[i])) continue;
                 at_[order_[0]] = i;
@@ -283,9 +302,11 @@ class PhraseInSegment {
                     at_[order_[j]] = cursors_[order_[j]].find(documents[i]);
                     if (at_[order_[j]] == NO_INDEX) break;
                 }
+                finds += j;
                 if (j == order_.size()) visit(documents[i]);
                 else if (cursors_[order_[j]].exhausted()) return;
             }
+            clock_.spend(static_cast<int64_t>(8 * finds));
         }
     }
 
@@ -313,6 +334,7 @@ class PhraseInSegment {
     // cannot be predicted, so neither way has branches for it.
     size_t keep_followed_by(uint32_t word, size_t count) {
         const size_t size = read_positions(word, positions_);
+        clock_.spend(static_cast<int64_t>(4 * (size + count)));
         if (size == 0) return 0;
         const uint64_t most = std::max(uint64_t{starts_[count - 1]} + word, uint64_t{positions_[size - 1]});
         return most < MARKS ? keep_marked(word, count, size) : keep_merged(word, count, size);
@@ -346,6 +368,7 @@ class PhraseInSegment {
         return kept;
     }
 
+    Clock& clock_;
     std::vector<Cursor> cursors_;
     std::vector<uint32_t> order_, at_;
     std::vector<uint32_t> starts_, positions_;  // as long as was ever needed
@@ -356,6 +379,7 @@ class PhraseInSegment {
 nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const std::optional<In<uint64_t>>& accept) {
     check_field(reader, field);
     if (terms.size() == 0) throw nb::value_error("a phrase needs words");
+    Clock clock;
     if (accept && accept->size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     auto lids = std::make_unique<std::vector<uint32_t>>();
     auto offsets = std::make_unique<std::vector<uint32_t>>(1, 0);
@@ -372,7 +396,7 @@ nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const
                 if (place != NO_INDEX) places.push_back(place);
             }
             if (places.size() < terms.size()) continue;
-            PhraseInSegment in_segment(segment, places);
+            PhraseInSegment in_segment(segment, places, clock);
             in_segment.run([&](uint32_t document) { return accepts(bitmap, part.base + document); },
                            [&](uint32_t document) {
                                const auto [first, last] = in_segment.starts();
@@ -418,11 +442,11 @@ void bind_reader(nb::module_& m) {
     m.def("document_frequency", &document_frequency, nb::arg("reader"), nb::arg("field"), nb::arg("term"));
     m.def("count_accepted", &count_accepted, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("accept"));
     m.def("field_statistics", &field_statistics, nb::arg("reader"), nb::arg("field"));
-    m.def("match", &match, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("bitmap"));
+    m.def("match", &match, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("bitmap").noconvert());
     m.def("count_any", &count_any, nb::arg("reader"), nb::arg("fields"), nb::arg("terms"), nb::arg("accept"));
-    m.def("occurrences", &occurrences, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"), nb::arg("to"));
+    m.def("occurrences", &occurrences, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"), nb::arg("to").noconvert());
     m.def("positions", &positions, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"));
-    m.def("field_lengths", &field_lengths, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("to"));
+    m.def("field_lengths", &field_lengths, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("to").noconvert());
     m.def("phrase", &phrase, nb::arg("reader"), nb::arg("field"), nb::arg("terms"), nb::arg("accept").none());
     m.def("locate", &locate, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("offsets"), nb::arg("positions"));
     m.def("bitmap_lids", &bitmap_lids, nb::arg("bitmap"), nb::arg("limit"));

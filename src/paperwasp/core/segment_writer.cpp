@@ -157,7 +157,7 @@ nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, 
     std::vector<Source> sources;
     size_t at = 0;
     for (nb::handle buffer : buffers) {
-        auto bytes = nb::cast<Buffer>(buffer);
+        const auto bytes = as_given<uint8_t>(buffer);
         Source source{Segment::open(bytes.data(), bytes.size()), map.data() + at};
         at += source.segment.documents();
         if (at > map.size()) throw nb::value_error("the map is too short");

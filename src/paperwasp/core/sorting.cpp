@@ -4,6 +4,7 @@
 // The NumPy twin is in sorting.py. The writer of the column may store into single elements meanwhile: a row is then taken by its old
 // or its new value, and may be missed or be one too many; nothing else happens.
 #include "arrays.hpp"
+#include "clock.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -70,6 +71,7 @@ nb::object first_rows(In<T> values, In<uint64_t> bitmap, size_t wanted, bool des
     wanted = std::min(wanted, std::max<size_t>(rows, 1));
     std::unique_ptr<std::vector<uint32_t>> found;
     {
+        Clock().spend(static_cast<int64_t>(2 * rows));
         nb::gil_scoped_release release;
         const T* v = values.data();
         found = descending ? first_of(v, rows, bitmap.data(), wanted, [](T a, T b) { return a > b; })

@@ -21,6 +21,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
+#include "clock.hpp"
 #include "reader.hpp"
 
 namespace paperwasp {
@@ -34,7 +35,6 @@ constexpr float ESSENTIAL_SHARE = 0.4f;
 constexpr uint32_t GROUP = 64;             // documents whose accumulators are looked at together
 constexpr uint32_t DENSE_WINDOW = 4096;    // documents; its accumulators fit the first-level cache
 constexpr uint32_t SPARSE_WINDOW = 65536;  // where postings are few
-constexpr uint32_t MOST_TERMS = 4096;
 
 // Keeps the parts of the hot loop apart: inlined into one function they run out of registers (a fifth slower).
 #define NOINLINE __attribute__((noinline))
@@ -235,7 +235,7 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
 
 class AnyOf {
   public:
-    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Window& window)
+    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Window& window, Clock& clock)
         : part_(part),
           lists_(std::move(lists)),
           order_(lists_.size()),
@@ -243,11 +243,13 @@ class AnyOf {
           accept_(accept),
           rare_{is_rare ? accept : nullptr, part.base},
           best_(best),
-          window_(window) {
+          window_(window),
+          clock_(clock) {
         std::iota(order_.begin(), order_.end(), 0u);
     }
 
-    void run() {
+    // `searched` rises with the documents that are done.
+    void run(uint32_t& searched) {
         uint64_t postings = 0;
         for (const List& list : lists_) postings += list.walk.frequency();
         const uint32_t size = postings * 32 < part_.documents ? SPARSE_WINDOW : DENSE_WINDOW;
@@ -255,11 +257,13 @@ class AnyOf {
             const uint32_t high = low + std::min(size, part_.documents - low);
             run_window(low, high);
             low = high;
+            searched = part_.base + high;
         }
     }
 
   private:
     void run_window(uint32_t low, uint32_t high) {
+        clock_.spend(static_cast<int64_t>(16 * lists_.size()));
         for (List& list : lists_) list.enter(low, high);
         std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return lists_[a].bound < lists_[b].bound; });
         below_[0] = 0;
@@ -271,7 +275,10 @@ class AnyOf {
         while (below_[first_ + 1] <= ESSENTIAL_SHARE * threshold) ++first_;
         for (size_t i = order_.size(); i-- > first_;) {
             List& list = lists_[order_[i]];
-            if (list.bound > 0) accumulate(list, low, high, total - list.bound, threshold, rare_, window_);
+            if (list.bound == 0) continue;
+            const uint32_t block = list.walk.block();
+            accumulate(list, low, high, total - list.bound, threshold, rare_, window_);
+            clock_.spend(int64_t{BLOCK} * (list.walk.block() - block));
         }
         collect(low, high);
     }
@@ -323,6 +330,7 @@ class AnyOf {
             if (at != NO_INDEX) score += list.contribution(list.probe.frequencies()[at], document);
         }
         if (score <= best_.threshold()) return;
+        clock_.spend(static_cast<int64_t>(16 * lists_.size()));
         Sum exact;
         for (List& list : lists_) {
             const uint32_t at = list.probe.find(document);
@@ -340,10 +348,13 @@ class AnyOf {
     Rare rare_;
     Best& best_;
     Window& window_;
+    Clock& clock_;
 };
 
-// Intersects; returns how many documents are accepted. With `count`, all are looked at; otherwise only those that may enter.
-uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, bool count, Best& best) {
+// Intersects; adds to `found` how many documents are accepted. With `count`, all are looked at; otherwise only those that may enter.
+// `searched` rises with the documents that are done.
+void all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, bool count, Best& best, Clock& clock, uint64_t& found,
+            uint32_t& searched) {
     std::vector<uint32_t> order(lists.size());
     std::iota(order.begin(), order.end(), 0u);
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return lists[a].walk.frequency() < lists[b].walk.frequency(); });
@@ -352,8 +363,9 @@ uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* acce
     std::vector<float> rest(lists.size() + 1, 0.0f);  // rest[j]: bounds of order[j..] together
     for (size_t j = order.size(); j-- > 1;) rest[j] = rest[j + 1] + lists[order[j]].bound_of_term();
     const float others = rest[1];
-    uint64_t found = 0;
     for (; !lead.walk.exhausted(); lead.walk.next_block()) {
+        if (lead.walk.block() > 0) searched = part.base + lead.walk.last_of(lead.walk.block() - 1) + 1;
+        size_t finds = BLOCK;
         const bool hopeless = lead.bound_of(lead.walk.block()) + others <= best.threshold();
         if (hopeless && !count) continue;
         const uint32_t* documents = lead.walk.documents();
@@ -368,7 +380,7 @@ uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* acce
             for (float most = bound; j < order.size(); ++j) {
                 List& list = lists[order[j]];
                 list.walk.shallow_seek(document);
-                if (list.walk.exhausted()) return found;
+                if (list.walk.exhausted()) return;
                 if (!count) {
                     most += list.bound_of(list.walk.block());
                     if (most + rest[j + 1] <= best.threshold()) break;
@@ -376,6 +388,7 @@ uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* acce
                 places[order[j]] = list.walk.find(document);
                 if (places[order[j]] == NO_INDEX) break;
             }
+            finds += j;
             if (j < order.size()) continue;
             ++found;
             if (hopeless) continue;
@@ -386,8 +399,8 @@ uint64_t all_of(const Part& part, std::vector<List>& lists, const uint64_t* acce
                 exact.add(*lists[t].query, lists[t].query->score(lists[t].walk.frequencies()[places[t]], lists[t].lengths[document]));
             best.add(exact.total(), part.base + document);
         }
+        clock.spend(static_cast<int64_t>(8 * finds));
     }
-    return found;
 }
 
 // A score that at least `k` accepted documents reach: the k-th best of some term's champions.
@@ -426,7 +439,7 @@ std::vector<List> lists_of(const Part& part, const std::vector<QueryTerm>& terms
 nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<double> weights, In<double> k1, In<double> b,
                 In<double> average_lengths, uint32_t k, bool all, bool count, const std::optional<In<uint64_t>>& accept) {
     const size_t n = fields.size();
-    if (n > MOST_TERMS || ids.size() != n || weights.size() != n || k1.size() != n || b.size() != n || average_lengths.size() != n || k == 0)
+    if (ids.size() != n || weights.size() != n || k1.size() != n || b.size() != n || average_lengths.size() != n || k == 0)
         throw nb::value_error("arrays of terms must have one length, and k must be positive");
     if (accept && accept->size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     std::vector<QueryTerm> terms;
@@ -439,26 +452,33 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
     auto scores = std::make_unique<std::vector<double>>();
     auto lids = std::make_unique<std::vector<uint32_t>>();
     uint64_t found = 0;
+    uint32_t searched = 0;
+    Clock clock;
     {
         nb::gil_scoped_release unlocked;
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
         Best best(k, all || n == 0 ? 0 : floor_of(reader, terms, k, bitmap));
         thread_local Window window;
         const bool is_rare = accept && count_bits(bitmap, bitmap, accept->size()) * RARE_SHARE < reader.limit();
-        for (const Part& part : reader.parts) {
-            std::vector<List> lists = lists_of(part, terms);
-            if (lists.empty() || (all && lists.size() < n)) continue;
-            if (all)
-                found += all_of(part, lists, bitmap, count, best);
-            else
-                AnyOf(part, std::move(lists), bitmap, is_rare, best, window).run();
+        try {
+            for (const Part& part : reader.parts) {
+                std::vector<List> lists = lists_of(part, terms);
+                if (!lists.empty() && !all)
+                    AnyOf(part, std::move(lists), bitmap, is_rare, best, window, clock).run(searched);
+                else if (lists.size() == n && n > 0)
+                    all_of(part, lists, bitmap, count, best, clock, found, searched);
+                searched = part.base + part.documents;
+            }
+        } catch (const OutOfTime&) {
+            window = Window();  // what was accumulated stands there
+            if (searched == 0) throw;
         }
         for (const Scored& hit : best.sorted()) {
             scores->push_back(hit.score);
             lids->push_back(hit.lid);
         }
     }
-    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), found);
+    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), found, searched);
 }
 
 }  // namespace
@@ -466,7 +486,8 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
 void bind_top_k(nb::module_& m) {
     m.def("top_k", &top_k, nb::arg("reader"), nb::arg("fields"), nb::arg("terms"), nb::arg("weights"), nb::arg("k1"), nb::arg("b"),
           nb::arg("average_lengths"), nb::arg("k"), nb::arg("all"), nb::arg("count"), nb::arg("accept").none(),
-          "The best k documents by sum of weight * BM25: (lids, scores, documents found where all terms are asked for and counted).");
+          "The best k documents by sum of weight * BM25: (lids, scores, documents found where all terms are asked for and counted, the lid up\n"
+          "to which documents were searched: the reader's limit, unless the time was over before).");
 }
 
 }  // namespace paperwasp

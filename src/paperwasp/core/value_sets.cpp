@@ -11,6 +11,7 @@
 
 #include "bit_test.hpp"
 #include "bitmap_fill.hpp"
+#include "clock.hpp"
 #include "core.hpp"
 
 namespace paperwasp {
@@ -200,6 +201,7 @@ void set_bitmap(In<T> values, In<T> numbers, Out<uint64_t> bitmap) {
     check_bitmap(bitmap.shape(0), rows);
     const T *v = values.data(), *n = numbers.data();
     uint64_t* words = bitmap.data();
+    Clock().spend(static_cast<int64_t>(rows));
     nb::gil_scoped_release release;
     if (count > 0 && count <= FEW) {
         T few[FEW];
@@ -223,6 +225,7 @@ void array_set_bitmap(In<T> values, In<uint64_t> rows, In<T> numbers, Out<uint64
     const T* v = values.data();
     const uint64_t* r = rows.data();
     uint64_t* words = bitmap.data();
+    Clock().spend(static_cast<int64_t>(count));
     nb::gil_scoped_release release;
     const Numbers<T> set(numbers.data(), numbers.shape(0));
     fill(words, count, [&](size_t i) -> uint8_t { return any_element(r[i], elements, [&](uint64_t place) { return set.has(v[place]); }); });
@@ -243,6 +246,7 @@ void member_bitmap(In<uint32_t> codes, In<uint8_t> table, Out<uint64_t> bitmap) 
     check_bitmap(bitmap.shape(0), rows);
     const uint32_t* code = codes.data();
     uint64_t* words = bitmap.data();
+    Clock().spend(static_cast<int64_t>(rows));
     nb::gil_scoped_release release;
     std::vector<uint32_t> bits;
     fill_close(code, rows, set_of_table(table, bits), test_bits(), words);
@@ -254,6 +258,7 @@ void array_member_bitmap(In<uint32_t> codes, In<uint64_t> rows, In<uint8_t> tabl
     const uint32_t* code = codes.data();
     const uint64_t* r = rows.data();
     uint64_t* words = bitmap.data();
+    Clock().spend(static_cast<int64_t>(count));
     nb::gil_scoped_release release;
     std::vector<uint32_t> bits;
     const CloseSet<uint32_t> set = set_of_table(table, bits);

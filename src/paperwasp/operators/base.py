@@ -32,10 +32,6 @@ Bitmap = NDArray[np.uint64]
 """Bit (lid & 63) of word (lid >> 6); (limit + 63) // 64 words."""
 
 
-class OutOfTime(Exception):
-    """Matching is given up: the deadline has passed."""
-
-
 def _no_clock() -> None:
     """There is always time."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,16 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.operators.base import Bitmap, SearchSpace
 from paperwasp.operators.term import FieldMatch, FoundMatch, Lids, Occurrences, counts_of
+
+MERGED_TOGETHER: Final = 64
+"""Matches whose places are known at once: each has a number for every document."""
+_BLOCK_LIDS: Final = 65_536
+
+
+def blocks_of(lids: Lids, parts: int) -> Iterator[Lids]:
+    """Documents whose positions of so many parts are looked at together."""
+    size = max(_BLOCK_LIDS * MERGED_TOGETHER // max(parts, MERGED_TOGETHER), 64)
+    return (lids[start : start + size] for start in range(0, len(lids), size))
 
 
 def documents_with_all(matches: Sequence[FieldMatch], within: Bitmap) -> Lids:
@@ -61,12 +72,20 @@ class UnionMatch(FieldMatch):
     def positions(self, lids: Lids) -> Occurrences:
         if not self.matches:
             return super().positions(lids)
-        return _merged([match.positions(lids) for match in self.matches])
+        return self._merged(lambda match: match.positions(lids))
 
     def elements(self, lids: Lids) -> Occurrences:
         if not self.matches:
             return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
-        return _merged([match.elements(lids) for match in self.matches])
+        return self._merged(lambda match: match.elements(lids))
+
+    def _merged(self, occurrences_of: Callable[[FieldMatch], Occurrences]) -> Occurrences:
+        """What stands in any of the matches, a few of them at a time."""
+        merged: list[Occurrences] = []
+        for start in range(0, len(self.matches), MERGED_TOGETHER):
+            found = [*merged, *map(occurrences_of, self.matches[start : start + MERGED_TOGETHER])]
+            merged = [_core.merge_positions([offsets for offsets, _ in found], [values for _, values in found])]
+        return merged[0]
 
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         offsets, elements = self.elements(lids)
@@ -75,10 +94,6 @@ class UnionMatch(FieldMatch):
         for match in self.matches:
             weights[np.searchsorted(keys, element_keys(*match.elements(lids)))] = match.element_weights(lids)
         return weights
-
-
-def _merged(found: Sequence[Occurrences]) -> Occurrences:
-    return _core.merge_positions([offsets for offsets, _ in found], [values for _, values in found])
 
 
 def element_keys(offsets: NDArray[np.uint32], elements: NDArray[np.uint32]) -> NDArray[np.uint64]:
@@ -97,10 +112,16 @@ class SequenceMatch(FoundMatch):
     @cached_property
     def found(self) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
         lids = documents_with_all(self.parts, self._space.accept)
-        places = [part.positions(lids) for part in self.parts]
-        offsets, positions = _core.follow([offsets for offsets, _ in places], [values for _, values in places])
-        there = np.diff(offsets) > 0
-        return lids[there], np.concatenate([offsets[:1], offsets[1:][there]]), positions
+        counts, positions = [np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)]
+        for block in blocks_of(lids, len(self.parts)):
+            places = [part.positions(block) for part in self.parts]
+            offsets, found = _core.follow([offsets for offsets, _ in places], [values for _, values in places])
+            counts.append(np.diff(offsets))
+            positions.append(found)
+        count = np.concatenate(counts)
+        there = count > 0
+        ends = np.concatenate([[0], np.cumsum(count[there])]).astype(np.uint32)
+        return lids[there], ends, np.concatenate(positions)
 
     def estimate(self) -> int:
         return min(part.estimate() for part in self.parts)

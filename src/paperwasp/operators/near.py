@@ -22,7 +22,7 @@ from paperwasp.core import _core
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
-from paperwasp.operators.composed import documents_with_all
+from paperwasp.operators.composed import UnionMatch, blocks_of, documents_with_all
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.equiv import index_of
 from paperwasp.operators.term import FieldMatch, Lids, Occurrences, PositionalMatch, TermOperator
@@ -34,8 +34,6 @@ from paperwasp.schema.model import Field
 
 _NO_GAP: Final = -1
 _FARTHEST: Final = 0x7FFFFFFF
-_BLOCK_LIDS: Final = 65_536
-"""Documents whose positions are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class NearMatch(PositionalMatch):
     ) -> None:
         super().__init__(space, field.name)
         self.terms = tuple(terms)
-        self._excluded = tuple(excluded)
+        self._excluded = (UnionMatch(space, field.name, excluded),) if len(excluded) > 1 else tuple(excluded)
         self._near = near
         self._has_elements = isinstance(field.type, ArrayType | WeightedSetType)
         self._last: tuple[Lids, list[Occurrences], Occurrences] | None = None
@@ -71,9 +69,8 @@ class NearMatch(PositionalMatch):
         """The documents of a bitmap that match, rising."""
         lids = documents_with_all(self.terms, within)
         found = [np.zeros(0, np.uint32)]
-        for start in range(0, len(lids), _BLOCK_LIDS):
+        for block in blocks_of(lids, len(self.terms)):
             self._space.check_time()
-            block = lids[start : start + _BLOCK_LIDS]
             found.append(block[self.occurrences(block) > 0])
         return np.concatenate(found)
 
