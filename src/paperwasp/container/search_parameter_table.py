@@ -96,7 +96,7 @@ def _profile(parameters: SearchParameters, value: str) -> None:
 
 
 def _explain(parameters: SearchParameters, value: str) -> None:
-    parameters.trace.explain_level = max(parameters.trace.explain_level, values.count(value))
+    parameters.trace.explain_level = max(parameters.trace.explain_level, values.explain_level(value))
 
 
 TIMES_LEVEL: Final = 2

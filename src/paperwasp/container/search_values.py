@@ -101,6 +101,13 @@ def level(text: str) -> int:
     return value
 
 
+def explain_level(text: str) -> int:
+    value = integer(text)
+    if not 0 <= value <= 3:
+        raise ValueError("must be from 0 to 3")
+    return value
+
+
 def fraction(text: str) -> float:
     value = number(text)
     if not 0 <= value <= 1:
