@@ -17,7 +17,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "limits", "env", "version", "core"),
     ("parsing", "tensor", "linguistics", "http"),
     ("document", "query"),
-    ("schema", "ranking", "yql", "store", "index", "attribute", "cluster", "selection"),
+    ("schema", "ranking", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),
     ("application", "indexing"),
     ("operators", "features", "client"),
     ("content",),
