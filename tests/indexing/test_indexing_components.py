@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 from indexing_scripts import ID, NOW, deployment, schema_of
 
+from paperwasp.core import _core
+from paperwasp.core.siphash import siphash
 from paperwasp.document.types import DataType
 from paperwasp.errors import InvalidInput, LanguageError
 from paperwasp.indexing import check_scripts, compiler, processor_of
 from paperwasp.indexing.components import BUILT_IN, Components, Context
-from paperwasp.indexing.siphash import siphash
 from paperwasp.schema.model import Schema
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -123,3 +126,9 @@ def test_siphash() -> None:
     expected = {0: 0x726FDB47DD0E0E31, 1: 0x74F839C593DC67FD, 7: 0xAB0200F58B01D137, 8: 0x93F5F5799A932462}
     expected[15] = 0xA129CA6149BE45E5
     assert {length: siphash(bytes(range(length))) for length in expected} == expected
+    assert {length: _core.siphash(bytes(range(length))) for length in expected} == expected
+
+
+@given(st.binary(max_size=300))
+def test_siphash_is_that_of_its_twin(data: bytes) -> None:
+    assert _core.siphash(data) == siphash(data)

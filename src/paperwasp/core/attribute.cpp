@@ -11,7 +11,7 @@ namespace {
 
 template <typename T>
 PAPERWASP_INLINE void fill_range(const T* values, size_t rows, T low, T high, uint64_t* words) {
-    fill(words, rows, [=](size_t i) -> uint8_t { return (values[i] >= low) & (values[i] <= high); });
+    fill(words, rows, [=](size_t i) -> uint8_t { return (values[i] >= low) & (values[i] <= high); }, values);
 }
 
 #define RANGE_OF(T) \

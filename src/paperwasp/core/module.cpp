@@ -20,6 +20,8 @@ void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
 void bind_predicate(nb::module_& m);
 void bind_sorting(nb::module_& m);
+void bind_siphash(nb::module_& m);
+void bind_elements(nb::module_& m);
 void bind_members(nb::module_& m);
 }  // namespace paperwasp
 
@@ -45,5 +47,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_native_rank(m);
     paperwasp::bind_predicate(m);
     paperwasp::bind_sorting(m);
+    paperwasp::bind_siphash(m);
+    paperwasp::bind_elements(m);
     paperwasp::bind_members(m);
 }

@@ -23,6 +23,11 @@ constexpr size_t STACK = 256;
 bool run(const uint32_t *program, const uint32_t *end, const uint64_t *masks, size_t conditions, uint64_t &result) {
     uint64_t stack[STACK], top = 0;
     size_t depth = 0;
+    if (program != end && *program < conditions) {  // as nearly all begin: PUSH is 0
+        top = masks[*program++];
+        depth = 1;
+        stack[0] = 0;
+    }
     for (; program != end; ++program) {
         const uint32_t step = *program >> 30, argument = *program & CONDITION;
         if (step != CALL && argument >= conditions) return false;
@@ -33,10 +38,10 @@ bool run(const uint32_t *program, const uint32_t *end, const uint64_t *masks, si
             continue;
         }
         if (depth < 1) return false;
-        if (step == AND_MASK) {
-            top &= masks[argument];
-        } else if (step == OR_MASK) {
-            top |= masks[argument];
+        if (step != CALL) {
+            // Both without a branch: which of them comes next cannot be guessed.
+            const uint64_t mask = masks[argument], both = top & mask;
+            top = step == AND_MASK ? both : top | mask;
         } else if (argument == NOT) {
             top = ~top;
         } else {

@@ -106,11 +106,12 @@ HashSet<W> hash_set(const std::vector<W>& keys, std::vector<uint32_t>& bits) {
 }
 
 // The bits of 64 rows at a time: `at` says which bit a row asks for.
-template <typename At>
-PAPERWASP_INLINE void fill_tested(uint64_t* words, size_t rows, const uint32_t* bits, TestBits test, At at) {
+template <typename T, typename At>
+PAPERWASP_INLINE void fill_tested(const T* values, uint64_t* words, size_t rows, const uint32_t* bits, TestBits test, At at) {
     uint32_t places[64];
     size_t row = 0;
     for (; row + 64 <= rows; row += 64) {
+        fetch_ahead(values, row);
         for (size_t i = 0; i < 64; ++i) places[i] = at(row + i);
         *words++ = test(places, bits);
     }
@@ -126,18 +127,18 @@ PAPERWASP_INLINE void fill_tested(uint64_t* words, size_t rows, const uint32_t* 
         fill(words, rows, [=](size_t i) -> uint8_t {                                                                         \
             const T v = values[i];                                                                                           \
             return (v == a) | (v == b) | (v == c) | (v == d) | (v == e) | (v == f);                                          \
-        });                                                                                                                  \
+        }, values);                                                                                                          \
     }                                                                                                                        \
     PAPERWASP_CLONES void fill_close(const T* values, size_t rows, CloseSet<Word<T>> set, TestBits test, uint64_t* words) {  \
         const Word<T> low = set.low, beyond = set.beyond;                                                                    \
-        fill_tested(words, rows, set.bits, test, [=](size_t i) {                                                             \
+        fill_tested(values, words, rows, set.bits, test, [=](size_t i) {                                                             \
             const Word<T> at = static_cast<Word<T>>(key_of(values[i]) - low);                                                \
             return static_cast<uint32_t>(at < beyond ? at : beyond);                                                         \
         });                                                                                                                  \
     }                                                                                                                        \
     PAPERWASP_CLONES void fill_hashed(const T* values, size_t rows, const HashSet<Word<T>>& set, TestBits test, uint64_t* words) { \
         const unsigned shift = set.filter_shift;                                                                             \
-        fill_tested(words, rows, set.bits, test, [=](size_t i) { return static_cast<uint32_t>(hash_of(key_of(values[i]), shift)); }); \
+        fill_tested(values, words, rows, set.bits, test, [=](size_t i) { return static_cast<uint32_t>(hash_of(key_of(values[i]), shift)); }); \
     }
 FILLS_OF(int8_t)
 FILLS_OF(int32_t)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
+from paperwasp.core import _core
 from paperwasp.document.arithmetic import single
 from paperwasp.document.types import (
     DOUBLE,
@@ -26,7 +27,6 @@ from paperwasp.document.types import (
     NumericType,
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
-from paperwasp.indexing.siphash import siphash
 from paperwasp.indexing.sources import wrapped
 from paperwasp.indexing.values import is_float, is_number, is_text, primitive_of
 from paperwasp.schema.indexing_tree import Expression
@@ -201,7 +201,7 @@ def _hash(expression: Expression, type_: DataType | None, scope: Scope) -> Compi
         message = f"The type of the output field {scope.owner} is not int or long but {scope.type}"
         scope.fail(expression, message)
     bits = _BITS[target]
-    return Compiled(lambda value, run: wrapped(siphash(value.encode("utf-8", "replace")), bits), target)
+    return Compiled(lambda value, run: wrapped(_core.siphash(value.encode("utf-8", "replace")), bits), target)
 
 
 @compiles("zcurve")

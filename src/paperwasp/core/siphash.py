@@ -1,4 +1,4 @@
-"""SipHash-2-4 with the key 00 01 … 0f: the hash that Vespa's `hash` expression gives, by Guava.
+"""The plain twin of core/siphash.cpp: SipHash-2-4 with the key 00 01 … 0f, which is what Guava gives without another.
 
 The algorithm: https://www.aumasson.jp/siphash/siphash.pdf, whose test vectors have the same key.
 """
