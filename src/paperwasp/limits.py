@@ -253,8 +253,8 @@ RULE_STATEMENTS: Final = 100_000
 """Rules and named conditions of one rule base with all that it includes."""
 RULE_BASE_DEPTH: Final = 32
 """Rule bases that include each other."""
-RULE_DEPTH: Final = 100
-"""Levels of conditions in each other, through their names too."""
+RULE_DEPTH: Final = 50
+"""Levels of parentheses in a condition, and of named conditions that refer to each other."""
 RULE_STEPS: Final = 200_000
 """Of evaluating one query: conditions that are tried, and terms that are looked at or made."""
 RULE_TRACE_MESSAGES: Final = 1_000
