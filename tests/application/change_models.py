@@ -10,7 +10,8 @@ from paperwasp.application import ApplicationModel, ContentCluster
 from paperwasp.application.changes import Changes
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.document.types import STRING, DataType, DocumentType
-from paperwasp.schema.model import AttributeSettings, DocumentSummary, Field, IndexSettings, Schema, SummaryField
+from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
+from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 
 INDEX = IndexSettings()
 ATTRIBUTE = AttributeSettings()

@@ -32,8 +32,8 @@ from paperwasp.schema.model import (
     MatchSettings,
     RankProfile,
     SubField,
-    SummaryField,
 )
+from paperwasp.schema.summary_model import SummaryField
 from paperwasp.tensor.types import TensorType
 
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))

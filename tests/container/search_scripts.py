@@ -27,7 +27,6 @@ from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema.model import (
     AttributeSettings,
-    DocumentSummary,
     Field,
     FieldSet,
     IndexSettings,
@@ -36,8 +35,8 @@ from paperwasp.schema.model import (
     Schema,
     Sorting,
     SubField,
-    SummaryField,
 )
+from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor

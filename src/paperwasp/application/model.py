@@ -9,7 +9,7 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -24,12 +24,15 @@ from paperwasp.application.package_files import check_files, looked_at
 from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.application.references import check_references
+from paperwasp.application.rules import read_rules
 from paperwasp.application.services import SERVICES_FILE, parse_services
-from paperwasp.application.services_model import Container, Content, Services
+from paperwasp.application.services_model import Container, Content, ContentDocument, Services
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
+from paperwasp.semantics import NO_RULES, RuleBases
 
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
@@ -63,6 +66,7 @@ class ApplicationModel:
     """What is right and worth telling: no errors."""
     checksum: str
     query_profiles: QueryProfiles = NO_QUERY_PROFILES
+    rules: RuleBases = NO_RULES
     overrides: ValidationOverrides = field(default_factory=ValidationOverrides)
     files: Mapping[str, bytes] = field(default_factory=lambda: _NO_FILES)
     """The files of the package, for models and constants at run time."""
@@ -94,6 +98,7 @@ def build_model(
     check_files(files, findings)
     profiles, profile_findings = parse_query_profiles(files)
     findings.extend(profile_findings)
+    rules = read_rules(files, findings)
     overrides = _overrides(files, now, findings)
     check_references(services, schemas, broken, files, findings)
     if findings.error_count:
@@ -105,6 +110,7 @@ def build_model(
         findings=findings.notes,
         checksum=package.checksum,
         query_profiles=profiles,
+        rules=rules,
         overrides=overrides,
         files=files,
     )
@@ -172,8 +178,13 @@ def _overrides(files: Mapping[str, bytes], now: date | None, findings: Findings)
 
 def _cluster(content: Content, schemas: Mapping[str, Schema]) -> ContentCluster:
     by_type = {schema.document.name: schema for schema in schemas.values()}
-    found = {name: by_type[name] for name in content.document_types}
+    found = {document.type: _in_cluster(by_type[document.type], document) for document in content.documents}
     return ContentCluster(content, MappingProxyType(found))
+
+
+def _in_cluster(schema: Schema, document: ContentDocument) -> Schema:
+    """The schema with what its cluster says of it."""
+    return schema if document.teasers == DEFAULT_TEASERS else replace(schema, teasers=document.teasers)
 
 
 def _told(findings: Findings) -> str:

@@ -39,7 +39,7 @@ _FOLDERS: Final[Mapping[str, _Folder]] = {
     "page-templates": _Folder((".xml",), "WARNING", "page templates are not executed yet"),
     "processing/chains": _XML,
     "routing/tables": _Folder((".xml",), "WARNING", "routing is not executed yet"),
-    "rules": _Folder((".sr",), "WARNING", "query rules are not executed yet"),
+    "rules": _Folder((".sr",)),
     "schemas": _SCHEMAS,
     "search/chains": _XML,
     "search/query-profiles": _XML,

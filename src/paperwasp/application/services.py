@@ -13,6 +13,7 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.grammar_check import GrammarCheck
 from paperwasp.application.hosts import LOCALHOST, Hosts
 from paperwasp.application.preprocessing import DeployProperties, preprocess
+from paperwasp.application.services_config import JuniperConfig
 from paperwasp.application.services_container import read_container
 from paperwasp.application.services_content import processing_chains, read_content
 from paperwasp.application.services_model import Container, Content, HttpServer, Services
@@ -52,7 +53,8 @@ def _read(root: Element, hosts: Hosts, findings: Findings) -> Services:
     GrammarCheck(findings).check(root, RULES["services"])
     hosts.check(root, findings)
     containers = [read_container(element, hosts, findings) for element in root.all("container")]
-    clusters = [read_content(element, hosts, findings) for element in root.all("content")]
+    configured = JuniperConfig().below(root, findings)
+    clusters = [read_content(element, hosts, findings, configured) for element in root.all("content")]
     _check_ids(containers, clusters, findings)
     _check_references(root, containers, clusters, findings)
     return Services(_with_free_ports(containers, findings), tuple(clusters))

@@ -10,6 +10,7 @@ from typing import Final, cast
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import Rule, Use
 from paperwasp.application.hosts import Hosts
+from paperwasp.application.services_config import JuniperConfig
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
 from paperwasp.application.tables import RULES
 from paperwasp.application.values import boolean, integer
@@ -25,8 +26,10 @@ _NODE_LIMITS: Final = "engine/proton/resource-limits/"
 _GARBAGE_COLLECTION_S: Final = 3600
 
 
-def read_content(element: Element, hosts: Hosts, findings: Findings) -> Content:
-    """The cluster. What the grammar found wrong is left out; what it cannot know is told."""
+def read_content(element: Element, hosts: Hosts, findings: Findings, configured: JuniperConfig) -> Content:
+    """The cluster; `configured` is said around it. What the grammar found wrong is left out; what it cannot know is
+    told."""
+    configured = configured.below(element, findings)
     documents = element.first("documents") or Element("documents", {}, element.position)
     processing = documents.first("document-processing")
     nodes = _Nodes(hosts, findings)
@@ -41,7 +44,7 @@ def read_content(element: Element, hosts: Hosts, findings: Findings) -> Content:
     interval = integer(documents.attributes.get("garbage-collection-interval", ""))
     return Content(
         id=element.attributes.get("id", "content"),
-        documents=tuple(_documents(documents, findings)),
+        documents=tuple(_documents(documents, findings, configured)),
         selection=documents.attributes.get("selection", ""),
         garbage_collection=boolean(documents.attributes.get("garbage-collection", "")),
         garbage_collection_interval_s=_GARBAGE_COLLECTION_S if interval is None else interval,
@@ -56,7 +59,7 @@ def read_content(element: Element, hosts: Hosts, findings: Findings) -> Content:
     )
 
 
-def _documents(documents: Element, findings: Findings) -> Iterator[ContentDocument]:
+def _documents(documents: Element, findings: Findings, configured: JuniperConfig) -> Iterator[ContentDocument]:
     seen: set[str] = set()
     for element in documents.all("document"):
         name = element.attributes.get("type", "")
@@ -72,7 +75,8 @@ def _documents(documents: Element, findings: Findings) -> Iterator[ContentDocume
         if name:
             known = cast(Mode, mode) if mode in _MODES else "index"
             selection = element.attributes.get("selection", "")
-            yield ContentDocument(name, known, selection, is_global, element.position)
+            teasers = configured.below(element, findings).teasers()
+            yield ContentDocument(name, known, selection, is_global, teasers, element.position)
 
 
 def _check_selection(element: Element, findings: Findings, document_type: str = "") -> None:

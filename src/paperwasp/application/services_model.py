@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from paperwasp.errors import Position
+from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
 
 Mode = Literal["index", "streaming", "store-only"]
 
@@ -91,6 +92,8 @@ class ContentDocument:
     mode: Mode = "index"
     selection: str = ""
     is_global: bool = False
+    teasers: Teasers = DEFAULT_TEASERS
+    """How dynamic summaries of the type are made in this cluster."""
     position: Position | None = None
 
 

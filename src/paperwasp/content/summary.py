@@ -24,9 +24,10 @@ from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, MapType
 from paperwasp.operators import SearchSpace
-from paperwasp.schema.model import DocumentSummary, Field, Schema, SummaryField
+from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_filled_now, language_field
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
+from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
 
 Elements = Callable[[str, int], Sequence[int]]
@@ -242,8 +243,10 @@ def _highlight(
     parts = query_parts(request.tree, source, space)
     if not (parts or field.dynamic):
         return None
-    highlighter = Highlighter(parts, text_profile(source), HI_TAGS if request.bolding else NO_TAGS)
-    return highlighter.teaser if field.dynamic else highlighter.bold
+    tags = HI_TAGS if request.bolding else NO_TAGS
+    if not field.dynamic:
+        return Highlighter(parts, text_profile(source), tags).bold
+    return Highlighter(parts, text_profile(source), tags, space.schema.teasers.of(field.name)).teaser
 
 
 def _each(change: Callable[[str, str], str], value: Any, language: str) -> Any:

@@ -10,13 +10,14 @@ from typing import TypeVar
 from paperwasp.schema.declaration import Declared
 from paperwasp.schema.fieldsets import resolve_fieldsets
 from paperwasp.schema.indexing import check_script
-from paperwasp.schema.model import DocumentSummary, Field, FieldSet, Schema
+from paperwasp.schema.model import Field, FieldSet, Schema
 from paperwasp.schema.problems import Problems
 from paperwasp.schema.rank_checks import check_profile
 from paperwasp.schema.rank_profiles import BUILT_IN, FieldRanking, ProfileScope, all_profiles, rank_profile
 from paperwasp.schema.rank_settings import RankSettings, Surroundings
 from paperwasp.schema.resources import onnx_model, schema_constant
 from paperwasp.schema.summaries import resolve_summaries
+from paperwasp.schema.summary_model import DocumentSummary
 from paperwasp.schema.tree import Node
 from paperwasp.schema.values import boolean
 

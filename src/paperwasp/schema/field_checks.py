@@ -25,8 +25,8 @@ from paperwasp.document.types import (
 )
 from paperwasp.schema.data_types import holds_struct, innermost, is_number, is_position, is_single, is_text
 from paperwasp.schema.field_draft import Draft
-from paperwasp.schema.model import SummaryField
 from paperwasp.schema.problems import Problems
+from paperwasp.schema.summary_model import SummaryField
 
 _NO_INDEX: Final[dict[str, str]] = {
     "predicate": "use 'attribute' instead of 'index'",

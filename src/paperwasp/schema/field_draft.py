@@ -10,7 +10,8 @@ from typing import Any
 from paperwasp.document.types import DataType, TensorFieldType
 from paperwasp.errors import Position
 from paperwasp.schema.indexing import FieldScript
-from paperwasp.schema.model import FieldSummary, Linguistics, Match, Stemming, SummaryField
+from paperwasp.schema.model import Linguistics, Match, Stemming
+from paperwasp.schema.summary_model import FieldSummary, SummaryField
 from paperwasp.schema.tree import Node
 
 

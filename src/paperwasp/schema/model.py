@@ -18,6 +18,8 @@ from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType,
 from paperwasp.errors import Position
 from paperwasp.linguistics import uri
 from paperwasp.schema.indexing_tree import Expression
+from paperwasp.schema.summary_model import DocumentSummary, FieldSummary
+from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
 from paperwasp.tensor.types import TensorType
 
 Stemming = Literal["none", "best", "shortest", "multiple"]
@@ -126,32 +128,6 @@ class IndexingScript:
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryField:
-    """One field of a document summary."""
-
-    name: str
-    sources: tuple[str, ...]
-    type: DataType | None = None
-    """None: that of the source."""
-    dynamic: bool = False
-    bolding: bool = False
-    tokens: bool = False
-    matched_elements_only: bool = False
-    select_elements_by: str = ""
-    struct_fields: tuple[str, ...] = ()
-    """The parts of the structs that are shown; empty: all of them."""
-    position: Position | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FieldSummary:
-    """`summary` in a field: what is shown, and by which document summaries; none: by `default`."""
-
-    shown: SummaryField
-    to: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class SubField:
     """What a `struct-field` block says of a part of a field, `name` being the path below the field (`key.name`)."""
 
@@ -228,6 +204,8 @@ class FieldSet:
     fields: tuple[str, ...]
     query_commands: tuple[str, ...] = ()
     match: Match | None = None
+    """How its words are read, whatever its fields say; None: not said."""
+    match_settings: MatchSettings = MatchSettings()
     position: Position | None = None
 
 
@@ -381,18 +359,6 @@ class RankProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentSummary:
-    """A summary class: output name → what it shows."""
-
-    name: str
-    fields: Mapping[str, SummaryField]
-    from_disk: bool = False
-    omit_summary_features: bool = False
-    inherits: tuple[str, ...] = ()
-    position: Position | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Schema:
     """One schema: a document type and how it is indexed, ranked and shown."""
 
@@ -414,6 +380,8 @@ class Schema:
     documentid_from_disk: bool = True
     """False: `documentid: attribute`."""
     inherits: tuple[str, ...] = ()
+    teasers: Teasers = DEFAULT_TEASERS
+    """How dynamic summaries are made: what the content cluster says, and no schema."""
     position: Position | None = None
     _found: dict[str, Field] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What `field_named` has found beside `fields`, by name."""
@@ -438,9 +406,16 @@ class Schema:
         return _part(self.fields[outer], path) if path and outer in self.fields else None
 
     def fields_named(self, name: str) -> tuple[Field, ...]:
-        """Of a fieldset its fields, of any other name its field; none where there is none."""
-        names = self.fieldsets[name].fields if name in self.fieldsets else (name,)
-        return tuple(found for each in names if (found := self.field_named(each)) is not None)
+        """Of a fieldset its fields, of any other name its field; none where there is none.
+
+        Where the fieldset says how it matches, its fields are as if they said so.
+        """
+        fieldset = self.fieldsets.get(name)
+        names = (name,) if fieldset is None else fieldset.fields
+        found = tuple(found for each in names if (found := self.field_named(each)) is not None)
+        if fieldset is None or fieldset.match is None:
+            return found
+        return tuple(_matching(each, fieldset.match, fieldset.match_settings) for each in found)
 
     def index_names(self) -> Iterator[str]:
         """All that a query may search: indexes, attributes, parts that are attributes and what these are parts of,
@@ -457,6 +432,14 @@ class Schema:
 
     def _aliases(self) -> Mapping[str, str]:
         return {alias: name for field in self.fields.values() for alias, name in field.aliases.items()}
+
+
+def _matching(field: Field, match: Match, said: MatchSettings) -> Field:
+    """The field with what a fieldset says of matching."""
+    if match in ("cased", "uncased"):
+        return replace(field, cased=match == "cased")
+    settings = replace(field.match_settings, gram_size=said.gram_size, exact_terminator=said.exact_terminator)
+    return replace(field, match=match, match_settings=settings)
 
 
 def _part(field: Field, path: str) -> Field | None:

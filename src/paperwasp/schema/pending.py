@@ -29,19 +29,19 @@ from paperwasp.document.types import (
 from paperwasp.errors import Finding, Position
 from paperwasp.schema.indexing_tree import OUTPUTS
 from paperwasp.schema.model import (
-    DocumentSummary,
     Field,
     FieldRank,
     FieldSet,
     IndexSettings,
-    MatchSettings,
     RankProfile,
     Schema,
 )
+from paperwasp.schema.query_commands import is_known
+from paperwasp.schema.summary_model import DocumentSummary
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", "gram"})
 _COMPONENTS: Final = ("embed", "generate")
-_PHRASE_SEGMENTING: Final = "phrase-segmenting"
+_FOR_JAVA: Final = "it is for searchers written in Java"
 Z_CURVE_SUFFIX: Final = "_zcurve"
 """Of the attribute that is made of a position."""
 
@@ -220,15 +220,6 @@ def _type(field: Field) -> Iterator[Finding]:
     yield _later(f"{said}{joint}{later}", field.position)
 
 
-def _is_set(name: str) -> Callable[[Field], bool]:
-    """Whether the match settings of a field say `name`."""
-
-    def is_set(field: Field) -> bool:
-        return bool(getattr(field.match_settings, name) != getattr(MatchSettings(), name))
-
-    return is_set
-
-
 def _has_part_of_parts(field: Field) -> bool:
     """Whether a part is to be an attribute that has several values in one element."""
     return any(sub.attribute and not part_of_element(field.type, path) for path, sub in field.sub_fields.items())
@@ -236,11 +227,9 @@ def _has_part_of_parts(field: Field) -> bool:
 
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
-    ("match: exact-terminator", _is_set("exact_terminator")),
     ("rank: literal", lambda field: field.rank_literal),
     ("set_language of anything but a text field of the document, for its tokens", _makes_language),
     ("rank-type", lambda field: field.rank_type not in ("", "about")),
-    ("query-command: phrase-segmenting", lambda field: _PHRASE_SEGMENTING in field.query_commands),
 )
 _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = (
     (
@@ -271,8 +260,8 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
     ),
     (
         "query-command",
-        lambda field: any(command != _PHRASE_SEGMENTING for command in field.query_commands),
-        "it is for searchers written in Java",
+        lambda field: not all(map(is_known, field.query_commands)),
+        _FOR_JAVA,
     ),
     ("linguistics", lambda field: field.linguistics is not None, "Vespa's default linguistics has no profiles either"),
 )
@@ -282,13 +271,8 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
 
 
 def _fieldset(fieldset: FieldSet) -> Iterator[Finding]:
-    said = f"fieldset {fieldset.name}"
-    if fieldset.match is not None:
-        yield _later(f"{said}: match: {fieldset.match}", fieldset.position)
-    if _PHRASE_SEGMENTING in fieldset.query_commands:
-        yield _later(f"{said}: query-command: {_PHRASE_SEGMENTING}", fieldset.position)
-    if any(command != _PHRASE_SEGMENTING for command in fieldset.query_commands):
-        yield _no_effect(f"{said}: query-command", fieldset.position, "it is for searchers written in Java")
+    if not all(map(is_known, fieldset.query_commands)):
+        yield _no_effect(f"fieldset {fieldset.name}: query-command", fieldset.position, _FOR_JAVA)
 
 
 def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[Finding]:
@@ -336,7 +320,7 @@ def _field_rank(
 
 _RANK_LATER: Final[Mapping[str, str]] = {
     "filter_threshold": "filter-threshold",
-    "element_gap": "element-gap beyond near and onear",
+    "element_gap": "element-gap in rank features",
     "rank_type": "rank-type",
 }
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"

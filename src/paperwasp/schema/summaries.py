@@ -21,9 +21,10 @@ from paperwasp.document.parts import part_of
 from paperwasp.document.types import ArrayType, DataType, MapType, StructType, WeightedSetType
 from paperwasp.errors import Position
 from paperwasp.schema.data_types import holds_struct, is_text
-from paperwasp.schema.model import DocumentSummary, Field, SummaryField
+from paperwasp.schema.model import Field
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.summary_fields import summary_of
+from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.tree import Node
 
 DOCUMENT_ID: Final = "documentid"

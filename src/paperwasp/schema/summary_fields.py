@@ -5,8 +5,8 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#summary
 
 from __future__ import annotations
 
-from paperwasp.schema.model import SummaryField
 from paperwasp.schema.problems import Problems
+from paperwasp.schema.summary_model import SummaryField
 from paperwasp.schema.tree import Node
 from paperwasp.schema.values import boolean
 

@@ -5,7 +5,9 @@ Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 
@@ -32,3 +34,19 @@ class TeaserSettings:
 
 
 DEFAULT_SETTINGS: Final = TeaserSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Teasers:
+    """How the dynamic summaries of a document type are made."""
+
+    settings: TeaserSettings = DEFAULT_SETTINGS
+    by_name: Mapping[str, TeaserSettings] = field(default_factory=lambda: MappingProxyType({}))
+    """Name of a summary field → what is said of it, instead."""
+
+    def of(self, name: str) -> TeaserSettings:
+        """The settings for a summary field."""
+        return self.by_name.get(name, self.settings)
+
+
+DEFAULT_TEASERS: Final = Teasers()

@@ -4,6 +4,7 @@ from typing import Final
 
 CHAINS: Final = """
 config  noted name!:id namespace version any -- the configuration that it overrides does not exist here
+read-config  used name!:id namespace version any
 include  used dir!
 bundle  used class:id bundle:id
 java  used id:id idref:id ident:id

@@ -8,7 +8,7 @@ from typing import Final
 CONTENT: Final = """
 documents  used selection garbage-collection:boolean garbage-collection-interval:count
     document+  used type!:name mode!:index|streaming|store-only selection global:boolean
-        config@config
+        config@read-config
     document-processing?  used cluster:name chain:id
 process  used ~cpu-socket-affinity ~mmap-core-limit:count ~core-on-oom:boolean ~no-vespamalloc \
         ~vespamalloc ~vespamalloc-debug ~vespamalloc-debug-stacktrace
@@ -167,5 +167,5 @@ content  used version!:1.0 id:name ~distributor-base-port:port
             node+  noted distribution-key!:count
     controllers?  noted any -- there is one node
     experimental?  noted any
-    config@config
+    config@read-config
 """

@@ -59,7 +59,7 @@ services  used version:1.0 minimum-required-vespa-version major-version ~applica
     content@content
     admin@admin?
     routing@routing?
-    config@config
+    config@read-config
     clients?  noted version:2.0 any
     service  refused any -- paperwasp starts no other programs
     cluster  refused any -- paperwasp starts no other programs

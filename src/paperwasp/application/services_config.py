@@ -1,0 +1,93 @@
+"""What `config` elements of services.xml say: `vespa.config.search.summary.juniperrc`, for dynamic summaries.
+
+It may stand in `services`, `content` and the `document` of a cluster; what is further in counts more. Its `override`
+is an array of `item`, each for the summary field `fieldname`; what an item does not say has its default. Of every other
+configuration is told that it has no effect.
+
+Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Final
+
+from paperwasp.application.findings import Findings
+from paperwasp.application.tables import RULES
+from paperwasp.application.values import VALUES, boolean
+from paperwasp.application.xml import Element
+from paperwasp.errors import Finding
+from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, Teasers, TeaserSettings
+
+_JUNIPER: Final = "vespa.config.search.summary.juniperrc"
+_OVERRIDE: Final = "override"
+_ITEM: Final = "item"
+_FIELD_NAME: Final = "fieldname"
+_KINDS: Final = {bool: VALUES["boolean"], int: VALUES["count"], float: VALUES["from-0"]}
+_SETTINGS: Final[Mapping[str, type]] = {
+    each.name: type(getattr(DEFAULT_SETTINGS, each.name)) for each in fields(TeaserSettings)
+}
+
+_Said = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JuniperConfig:
+    """What is said of dynamic summaries, from the root down to some element."""
+
+    said: _Said = field(default_factory=dict)
+    overrides: Mapping[str, _Said] = field(default_factory=dict)
+    """Name of a summary field → what is said of it."""
+
+    def below(self, element: Element, findings: Findings) -> JuniperConfig:
+        """With what the element has. What is wrong with it is told, and what has no effect."""
+        said, overrides = dict(self.said), dict(self.overrides)
+        for config in element.all("config"):
+            if config.attributes.get("name") == _JUNIPER:
+                said |= _settings(config, findings, _OVERRIDE)
+                overrides |= _overrides(config, findings)
+            else:
+                what = f"element 'config' in '{element.tag}' has no effect: {RULES['config'].why}"
+                findings.add(Finding(what, config.position, "INFO"))
+        return JuniperConfig(said, overrides)
+
+    def teasers(self) -> Teasers:
+        """The settings of every summary field."""
+        by_name = {name: TeaserSettings(**said) for name, said in self.overrides.items()}
+        return Teasers(TeaserSettings(**self.said), MappingProxyType(by_name))
+
+
+def _overrides(config: Element, findings: Findings) -> dict[str, _Said]:
+    found: dict[str, _Said] = {}
+    for item in (child for override in config.all(_OVERRIDE) for child in override.children):
+        name = item.first(_FIELD_NAME)
+        if item.tag != _ITEM:
+            message = f"'{_OVERRIDE}' of {_JUNIPER} is an array: '{_ITEM}' elements stand in it, not '{item.tag}'"
+            findings.error(message, item.position)
+        elif name is None or not name.text:
+            message = f"an '{_ITEM}' of '{_OVERRIDE}' must name a summary field in '{_FIELD_NAME}'"
+            findings.error(message, item.position)
+        else:
+            found[name.text] = _settings(item, findings, _FIELD_NAME)
+    return found
+
+
+def _settings(element: Element, findings: Findings, beside: str) -> dict[str, Any]:
+    """The settings in an element, where `beside` may stand too."""
+    found: dict[str, Any] = {}
+    for child in element.children:
+        if child.tag == beside:
+            continue
+        kind = _SETTINGS.get(child.tag)
+        if kind is None:
+            message = f"{_JUNIPER} has no '{child.tag}'{did_you_mean(child.tag, (*_SETTINGS, beside))}"
+            findings.error(message, child.position)
+        elif not _KINDS[kind].accepts(child.text):
+            message = f"value of '{child.tag}' is invalid; must be {_KINDS[kind].description}, not '{child.text[:100]}'"
+            findings.error(message, child.position)
+        else:
+            found[child.tag] = boolean(child.text) if kind is bool else kind(child.text)
+    return found
