@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +32,19 @@ class QueryTerms:
 
     root: Operator
     operators: tuple[TermOperator, ...]
-    rank_terms: tuple[RankTerm, ...]
+    documents: int
 
     @classmethod
     def of(cls, operator: Operator, space: SearchSpace) -> QueryTerms:
-        operators = tuple(operator.terms())
-        previous: TermOperator | None = None
-        described = []
-        for term in operators:
-            described.append(_rank_term(term, previous, space.documents))
-            previous = term
-        return cls(operator, operators, tuple(described))
+        return cls(operator, tuple(operator.terms()), space.documents)
+
+    @cached_property
+    def rank_terms(self) -> tuple[RankTerm, ...]:
+        """As ranking sees them."""
+        before = (None, *self.operators)
+        return tuple(
+            _rank_term(term, previous, self.documents) for term, previous in zip(self.operators, before, strict=False)
+        )
 
 
 def _rank_term(term: TermOperator, previous: TermOperator | None, documents: int) -> RankTerm:

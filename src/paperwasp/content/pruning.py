@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.content.match_context import BlockContext, QuerySetting
+from paperwasp.content.match_context import QuerySetting
 from paperwasp.core import _core
 from paperwasp.features.bm25 import Bm25Parameters, bm25_parameters, term_weight
 from paperwasp.features.family import RankSetup
@@ -24,6 +24,7 @@ from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, SearchSpace
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
+from paperwasp.query import Annotations
 from paperwasp.ranking import CompiledProfile
 
 LEAST_WEIGHT: Final = 1e-20
@@ -195,14 +196,14 @@ def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
     lists = _Lists()
     schema = setting.space.schema
     setup = RankSetup(schema, schema.rank_profiles[profile.name])
-    nothing = BlockContext(setting, np.zeros(0, np.uint32))
     for name, weight in weights.items():
         if weight == 0:
             continue
         parameters = bm25_parameters(setup, name)
-        average_length = parameters.average_field_length or setting.field_statistics(name).average_length or 1.0
-        for number, match in _matches_in(name, shape, setting):
-            idf = term_weight(setting.terms.rank_terms[number], number, name, nothing)
+        statistics = setting.field_statistics(name)
+        average_length = parameters.average_field_length or statistics.average_length or 1.0
+        for notes, match in _matches_in(name, shape, setting):
+            idf = term_weight(notes.significance, notes.document_frequency, statistics.documents, match.frequency())
             lists.fields.append(match.number)
             lists.terms.append(match.term)
             lists.weights.append(idf * weight)
@@ -211,11 +212,11 @@ def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
     return lists
 
 
-def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[int, IndexMatch]]:
-    """The words of the query that search a field, with the numbers of their terms."""
+def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[Annotations, IndexMatch]]:
+    """The words of the query that search a field, with what is said of their terms."""
     searched = set(shape.terms)
-    for number, term in enumerate(setting.terms.operators):
+    for term in setting.terms.operators:
         if term in searched:
             for match in term.matches:
                 if match.field == field and isinstance(match, IndexMatch):
-                    yield number, match
+                    yield term.annotations, match

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -31,9 +31,13 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.features.compile import compile_profile
 from paperwasp.operators import Operator, SearchSpace, plan
+from paperwasp.operators.base import no_clock
 from paperwasp.operators.constants import FalseOperator
+from paperwasp.query import TrueItem
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import Schema
+
+_NO_REQUEST: Final = SearchRequest(TrueItem())
 
 
 class Profiles:
@@ -145,7 +149,8 @@ def _indexed(
 ) -> _Found:
     """The hits among documents that are indexed. Those before the offset are only written to be merged with others."""
     wanted = request.offset + request.hits
-    ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces_of(view, request)]
+    spaces = [space_of(view, name, request, clock) for name in indexed_types(view, request)]
+    ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces]
     clock.begin_writing()
     skipped = 0 if any(streaming_types(view, request)) else request.offset
     documents = sum(hits.setting.space.documents for hits in ranked)
@@ -185,7 +190,8 @@ def _streamed(
     for batch in batches_of(view, profiles.streamed(view.schemas[name]), request.streaming, clock):
         if after is not None:
             request = replace(request, search_after=within_batch(after, batch.gids))
-        ranked = _rank(replace(space_of(batch.view, name), streamed=True), request, profiles, clock, trace, wanted)
+        space = space_of(batch.view, name, request, clock, streamed=True)
+        ranked = _rank(space, request, profiles, clock, trace, wanted)
         numbers = range(len(ranked.lids))
         best = hits_of(batch.view, request, ranked, numbers, _keys(ranked, request, numbers))
         hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(request))
@@ -205,15 +211,17 @@ def streaming_types(view: View, request: SearchRequest) -> list[str]:
     return [name for name in names if name in view.schemas and view.modes.get(name) == STREAMING_MODE]
 
 
-def spaces_of(view: View, request: SearchRequest) -> Iterator[SearchSpace]:
-    """The documents of each type that the request names."""
-    for name in request.document_types or tuple(view.schemas):
-        if name in view.schemas and view.modes.get(name, INDEX_MODE) == INDEX_MODE:
-            yield space_of(view, name)
+def indexed_types(view: View, request: SearchRequest) -> list[str]:
+    """Those of the request's document types that are indexed."""
+    names = request.document_types or tuple(view.schemas)
+    return [name for name in names if name in view.schemas and view.modes.get(name, INDEX_MODE) == INDEX_MODE]
 
 
-def space_of(view: View, name: str) -> SearchSpace:
-    """The documents of one type."""
+def space_of(
+    view: View, name: str, request: SearchRequest = _NO_REQUEST, clock: QueryClock | None = None, streamed: bool = False
+) -> SearchSpace:
+    """The documents of one type, as a request searches them. A batch that is read is small: it has no clock."""
+    schema = view.schemas[name]
     documents = view.live_counts.get(name, 0)
     accept = view.live[: (view.limit + 63) // 64]
     if documents != view.live_count:
@@ -221,9 +229,22 @@ def space_of(view: View, name: str) -> SearchSpace:
         padded = np.zeros(len(accept) * 8, np.uint8)
         padded[: len(of_type)] = of_type
         accept = accept & padded.view(np.uint64)
-    columns = {field: column for (kind, field), column in view.columns.items() if kind == name}
-    dead = view.live_count < view.limit
-    return SearchSpace(view.schemas[name], view.limit, accept, documents, dead, view.index, columns)
+    now = request.now_seconds
+    return SearchSpace(
+        schema,
+        view.limit,
+        accept,
+        documents,
+        view.live_count < view.limit,
+        view.index,
+        {field: column for (kind, field), column in view.columns.items() if kind == name},
+        request.inputs,
+        (0.0 if clock is None else clock.now_seconds) if now is None else now,
+        request.language,
+        element_gaps(schema, request),
+        streamed,
+        no_clock if streamed or clock is None else clock.check,
+    )
 
 
 def _rank(
@@ -234,15 +255,6 @@ def _rank(
     trace: QueryTrace | None,
     wanted: int,
 ) -> RankedHits:
-    now = clock.now_seconds if request.now_seconds is None else request.now_seconds
-    space = replace(
-        space,
-        inputs=request.inputs,
-        now_seconds=now,
-        language=request.language,
-        element_gaps=element_gaps(space.schema, request),
-        check_time=space.check_time if space.streamed else clock.check,
-    )
     profile = overridden(profiles.of(space.schema, request.rank_profile), request.ranking)
     if not space.streamed:
         clock.begin_matching()

@@ -56,15 +56,20 @@ def _listed(setup: RankSetup) -> Iterable[str]:
     return [f"bm25({field})" for field in setup.index_fields]
 
 
-def term_weight(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
-    """The idf of a term, by what the query says of its frequency, if it does; or the significance that it gives."""
-    if term.explicit_significance:
-        return term.significance
-    if term.document_frequency is not None:
-        frequency, documents = term.document_frequency
-        return inverse_document_frequency(documents, frequency)
+def term_weight(significance: float | None, said: tuple[int, int] | None, documents: int, frequency: int) -> float:
+    """The idf of a term: the significance that the query gives it; or by what the query says of its frequency (and of
+    the number of documents); or by what these are."""
+    if significance is not None:
+        return significance
+    if said is not None:
+        frequency, documents = said
+    return inverse_document_frequency(documents, frequency)
+
+
+def _weight(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
+    given = term.significance if term.explicit_significance else None
     documents = context.field_statistics(field).documents
-    return inverse_document_frequency(documents, context.document_frequency(number, field))
+    return term_weight(given, term.document_frequency, documents, context.document_frequency(number, field))
 
 
 @register("bm25", "index", outputs=("score",), listed=_listed)
@@ -84,7 +89,7 @@ def _full(field: str, parameters: Bm25Parameters) -> Compute:
         for number, term in enumerate(context.terms):
             if field in term.fields:
                 occurrences = context.occurrences(number, field).astype(np.float64)
-                weight = term_weight(term, number, field, context)
+                weight = _weight(term, number, field, context)
                 added = parameters.scores(occurrences, lengths, average_length, weight)
                 scores += np.where(occurrences > 0, added, 0.0)
         return scores
@@ -99,7 +104,7 @@ def _degraded(field: str, parameters: Bm25Parameters) -> Compute:
         scores = np.zeros(len(context.lids))
         for number, term in enumerate(context.terms):
             if field in term.fields:
-                added = parameters.scores(one(1.0), one(1.0), 1.0, term_weight(term, number, field, context))
+                added = parameters.scores(one(1.0), one(1.0), 1.0, _weight(term, number, field, context))
                 scores += context.matched(number, field) * added
         return scores
 

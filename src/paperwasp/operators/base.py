@@ -32,7 +32,7 @@ Bitmap = NDArray[np.uint64]
 """Bit (lid & 63) of word (lid >> 6); (limit + 63) // 64 words."""
 
 
-def _no_clock() -> None:
+def no_clock() -> None:
     """There is always time."""
 
 
@@ -60,7 +60,7 @@ class SearchSpace:
     """By field: how far apart the rank profile says that its elements are."""
     streamed: bool = False
     """Whether these are documents of streaming search, whose words are few enough to look through."""
-    check_time: Callable[[], None] = _no_clock
+    check_time: Callable[[], None] = no_clock
     """Raises OutOfTime when matching must end: called between operators, and by those that take long."""
 
     def empty(self) -> Bitmap:
