@@ -15,6 +15,7 @@ from paperwasp.attribute.column import (
     Arrays,
     Bitmap,
     ColumnView,
+    ElementNumbers,
     Elements,
     Frozen,
     Lids,
@@ -28,13 +29,16 @@ from paperwasp.attribute.numeric import dtype_of, number_tokens, numbers_wanted
 from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.posting import PostingSource, RowPosting
 from paperwasp.attribute.row_column import RowColumn
-from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, places_of, split
+from paperwasp.attribute.rows import LONGEST_ROW, Rows, RowStore, places_of, rows_of, split, spread
 from paperwasp.attribute.string import checked_codes, string_tokens, strings_like, strings_wanted, used_codes
 from paperwasp.attribute.wanted import NOTHING, InRange, Tokens, Wanted
+from paperwasp.core import _core
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, NumericType
 
 _SAMPLE_ROWS: Final = 1024
+_FEW_ELEMENTS: Final = 16
+"""Where fewer than one in so many elements are asked about, these are copied instead of looking through all."""
 
 
 class ArrayView(ColumnView):
@@ -114,14 +118,23 @@ class ArrayView(ColumnView):
         return min(self.limit, sum(int(word).bit_count() for word in bitmap) * step)
 
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
-        places, lengths = places_of(self.rows[lids])
-        found = np.zeros(len(places), np.bool_) if wanted is NOTHING else wanted.among(self.values[places])
-        ends = np.cumsum(lengths)
-        owners = np.repeat(np.arange(len(lids)), lengths)[found]
-        numbers = (np.arange(len(places)) - np.repeat(ends - lengths, lengths))[found]
-        places = places[found]
+        offsets, numbers = self.element_numbers(lids, wanted)
+        starts, _ = split(self.rows[lids])
+        counts = np.diff(offsets).astype(np.int64)
+        places = np.repeat(starts, counts) + numbers
         weights = np.ones(len(places), np.int32) if self.key_weights is NO_WEIGHTS else self.key_weights[places]
-        return Elements(np.bincount(owners, minlength=len(lids)), numbers, weights, self.values[places])
+        return Elements(counts, numbers.astype(np.int64), weights, self.values[places])
+
+    def element_numbers(self, lids: Lids, wanted: Wanted) -> ElementNumbers:
+        rows, values = self.rows[lids], self.values
+        if wanted is NOTHING:
+            return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
+        starts, lengths = split(rows)
+        if int(lengths.sum()) * _FEW_ELEMENTS < len(values):
+            values, rows = values[spread(starts, lengths)], rows_of(np.uint64(0), lengths.astype(np.uint64))
+        bitmap = empty_bitmap(len(values))
+        wanted.fill(values, bitmap)
+        return _core.row_elements(rows, bitmap, len(values))
 
     def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
         if self.dictionary is not None:

@@ -31,6 +31,10 @@ Frozen = Callable[[], Arrays]
 """Gives the arrays that are saved; nothing done to the column since shows in them."""
 
 
+ElementNumbers = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""As in `core/elements.cpp`: offsets[rows + 1], and which elements of each row, from 0, rising."""
+
+
 class Elements(NamedTuple):
     """Elements of some rows, one row after another."""
 
@@ -82,6 +86,11 @@ class ColumnView(ABC):
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
         """Which elements of the rows are wanted."""
         raise InternalError(f"{type(self).__name__} is not matched by terms")
+
+    def element_numbers(self, lids: Lids, wanted: Wanted) -> ElementNumbers:
+        """The same, no more than which ones."""
+        found = self.elements(lids, wanted)
+        return np.concatenate([[0], np.cumsum(found.counts)]).astype(np.uint32), found.numbers.astype(np.uint32)
 
     def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
         """What weighted tokens of a query are in this column. Those that stand for one value are added up."""

@@ -80,7 +80,7 @@ class RowStore:
             if int(lengths.sum()) != len(values):
                 raise ValueError("elements that do not fit the rows")
         self._parts = tuple(GrowableArray.of(values) for values in elements)
-        self._rows = GrowableArray.of(_rows_of(np.uint64(0), lengths))
+        self._rows = GrowableArray.of(rows_of(np.uint64(0), lengths))
         self._unused = 0
 
     def size_bytes(self) -> int:
@@ -91,7 +91,7 @@ class RowStore:
         lengths = lengths.astype(np.uint64)
         if len(lengths) and int(lengths.max()) > LONGEST_ROW:
             raise InvalidInput(f"a row of {lengths.max()} elements; at most {LONGEST_ROW}")
-        rows = _rows_of(np.uint64(self._parts[0].length), lengths)
+        rows = rows_of(np.uint64(self._parts[0].length), lengths)
         moved = [part.extend(values) for part, values in zip(self._parts, elements, strict=True)]
         if any(moved):
             self._rows.move()
@@ -124,6 +124,7 @@ def used_elements(rows: Rows, *parts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     return lengths.astype(np.uint32), *(part[places] for part in parts)
 
 
-def _rows_of(start: np.uint64, lengths: NDArray[np.uint64]) -> Rows:
+def rows_of(start: np.uint64, lengths: NDArray[np.uint64]) -> Rows:
+    """Rows of these lengths whose elements stand one after another from `start` on."""
     rows: Rows = (start + np.cumsum(lengths) - lengths) << np.uint64(ROW_LENGTH_BITS) | lengths
     return rows

@@ -2,8 +2,8 @@
 
 The conditions below are planned as if they stood alone, on the parts of the field (`persons.name`, `scores.key`) or,
 where they name none, on the field itself. What each of them matches is then asked element by element, of the documents
-that all of them could match: as flags, one for each element of each of these documents, which `and`, `or` and `not`
-combine. So the cost is that of the elements of candidates, whatever the depth of the conditions.
+that all of them could match: as lists of elements, which `and`, `or` and `not` join in the kernel `core/elements.cpp`.
+So the cost is that of the elements of candidates that conditions match.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#sameelement
 Differs: `not`, `rank` and every kind of term may be used on fields of all types, in Vespa some only on indexed strings.
@@ -11,15 +11,16 @@ Differs: `not`, `rank` and every kind of term may be used on fields of all types
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core.elements import BOTH, EITHER, FIRST_ONLY
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
@@ -33,7 +34,6 @@ from paperwasp.query import Item, SameElementItem, TermItem
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, NearItem, PhraseItem
 from paperwasp.schema.model import Field
 
-Flags = NDArray[np.bool_]
 _BLOCK_LIDS: Final = 65_536
 """Documents whose elements are looked at together."""
 
@@ -72,85 +72,79 @@ class SameElementMatch(FieldMatch):
         return (counts_of(self.elements(lids)) > 0).astype(np.int32)
 
     def elements(self, lids: Lids) -> Occurrences:
-        found = _Elements(lids)
-        flags = found.flags_of(self._condition)
-        if len(self._only):
-            flags = flags & np.isin(found.numbers, self._only)
-        return found.occurrences(flags)
+        offsets, numbers = _Elements(lids, self._condition).all()
+        if not len(self._only):
+            return offsets, numbers
+        kept = np.isin(numbers, self._only)
+        return np.concatenate([[0], np.cumsum(kept)]).astype(np.uint32)[offsets], numbers[kept]
 
 
 class _Elements:
-    """The elements of some documents: as many of each as there are to the last one that any term matches."""
+    """The elements of some documents in which a condition holds."""
 
-    def __init__(self, lids: Lids) -> None:
+    def __init__(self, lids: Lids, condition: Operator) -> None:
         self._lids = lids
-        self._found: dict[Operator, list[Occurrences]] = {}
-        self._lengths = np.zeros(len(lids), np.int64)
+        self._condition = condition
+        self._found: dict[Operator, Occurrences] = {}
+        """Of the terms that were asked for already."""
 
-    def flags_of(self, condition: Operator) -> Flags:
-        """In which elements the condition holds. Only for one condition: it decides how many elements there are."""
-        self._ask(condition)
-        self._starts = np.cumsum(self._lengths) - self._lengths
-        return self._flags(condition)
+    def all(self) -> Occurrences:
+        return self._of(self._condition)
 
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """The number of each element within its document."""
-        return np.arange(int(self._lengths.sum())) - np.repeat(self._starts, self._lengths)
-
-    def occurrences(self, flags: Flags) -> Occurrences:
-        """The elements with a flag, by document."""
-        owners = np.repeat(np.arange(len(self._lids)), self._lengths)[flags]
-        counts = np.bincount(owners, minlength=len(self._lids))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
-        return offsets, self.numbers[flags].astype(np.uint32)
-
-    def _ask(self, condition: Operator) -> None:
-        if _is_composite(condition):
-            for child in condition.children_of():
-                self._ask(child)
-            return
-        self._found[condition] = found = [] if condition in self._found else _elements_of(condition, self._lids)
-        for offsets, numbers in found:
-            has = offsets[1:] > offsets[:-1]
-            last = numbers[offsets[1:][has] - 1].astype(np.int64)
-            self._lengths[has] = np.maximum(self._lengths[has], last + 1)
-
-    def _flags(self, condition: Operator) -> Flags:
-        children = condition.children_of()
+    def _of(self, condition: Operator) -> Occurrences:
         match condition:
             case AndOperator():
-                return _all([self._flags(child) for child in children])
+                return self._joined(BOTH, condition)
             case OrOperator():
-                return ~_all([~self._flags(child) for child in children])
+                return self._joined(EITHER, condition)
             case NotOperator():
-                positive, *negatives = children
-                return _all([self._flags(positive), *(~self._flags(child) for child in negatives)])
+                return self._joined(FIRST_ONLY, condition)
             case RankOperator():
-                return self._flags(children[0])
+                return self._of(condition.children_of()[0])
             case TrueOperator():
-                return np.ones(int(self._lengths.sum()), np.bool_)
-        flags = np.zeros(int(self._lengths.sum()), np.bool_)
-        for offsets, numbers in self._found[condition]:
-            flags[np.repeat(self._starts, np.diff(offsets)) + numbers] = True
-        return flags
+                return self._every
+        return self._of_term(condition)
+
+    def _joined(self, how: int, condition: Operator) -> Occurrences:
+        return _join(how, map(self._of, condition.children_of()))
+
+    def _of_term(self, condition: Operator) -> Occurrences:
+        """Where an operator matches that is not made of others: in some elements of each of its fields."""
+        found = self._found.get(condition)
+        if found is None:
+            matches = condition.matches if isinstance(condition, TermOperator) else ()
+            nothing = np.zeros(len(self._lids) + 1, np.uint32), np.zeros(0, np.uint32)
+            each = (match.elements(self._lids) for match in matches)
+            found = self._found[condition] = _join(EITHER, each) if matches else nothing
+        return found
+
+    @cached_property
+    def _every(self) -> Occurrences:
+        """As many elements of each document as there are to the last one that any term matches."""
+        counts = np.zeros(len(self._lids), np.int64)
+        for term in _terms(self._condition):
+            offsets, numbers = self._of_term(term)
+            has = offsets[1:] > offsets[:-1]
+            counts[has] = np.maximum(counts[has], numbers[offsets[1:][has] - 1].astype(np.int64) + 1)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        numbers = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+        return offsets.astype(np.uint32), numbers.astype(np.uint32)
 
 
-def _all(flags: Sequence[Flags]) -> Flags:
-    found = flags[0].copy()
-    for each in flags[1:]:
-        found &= each
-    return found
+def _join(how: int, lists: Iterable[Occurrences]) -> Occurrences:
+    return reduce(lambda found, more: _core.join_elements(how, *found, *more), lists)
+
+
+def _terms(condition: Operator) -> Iterator[Operator]:
+    if not _is_composite(condition):
+        yield condition
+        return
+    for child in condition.children_of():
+        yield from _terms(child)
 
 
 def _is_composite(condition: Operator) -> bool:
     return isinstance(condition, AndOperator | OrOperator | NotOperator | RankOperator)
-
-
-def _elements_of(condition: Operator, lids: Lids) -> list[Occurrences]:
-    """Where an operator matches that is not made of others: in some elements of each of its fields."""
-    matches = condition.matches if isinstance(condition, TermOperator) else ()
-    return [match.elements(lids) for match in matches]
 
 
 def candidates(condition: Operator, within: Bitmap) -> Bitmap:

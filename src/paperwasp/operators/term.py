@@ -210,8 +210,7 @@ class AttributeMatch(FieldMatch):
         return bits_of(self._bitmap, lids).astype(np.int32)
 
     def elements(self, lids: Lids) -> Occurrences:
-        found = self.column.elements(lids, self.wanted)
-        return np.concatenate([[0], np.cumsum(found.counts)]).astype(np.uint32), found.numbers.astype(np.uint32)
+        return self.column.element_numbers(lids, self.wanted)
 
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         return self.column.elements(lids, self.wanted).weights
