@@ -220,7 +220,7 @@ def test_diversity_before_the_second_phase():
 def test_what_a_query_says_instead_of_its_profile():
     with node_with([{"score": n} for n in range(10)]) as node:
         dropped = ask(node, ranking=RankingOverride(rank_score_drop_limit=6.0))
-        assert sorted(numbers(dropped)) == [7, 8, 9] and dropped.total_count == 10
+        assert sorted(numbers(dropped)) == [7, 8, 9] and dropped.total_count == 3
         reranked = ask(node, profile="diverse", ranking=RankingOverride(rerank_count=2))
         assert [hit.relevance >= 1000 for hit in reranked.hits].count(True) >= 2
         cut = ask(node, profile="diverse", ranking=RankingOverride(second_phase_rank_score_drop_limit=1007.0))

@@ -184,19 +184,23 @@ class Ranker:
     def _exhaustive(
         self, matches: Matches, kept: int, moving: Moving | None = None, without: Lids = _NO_LIDS
     ) -> RankedHits:
-        """The best `kept` by the first phase. With `moving`, of the page: by the relevances that it makes."""
+        """The best `kept` by the first phase. With `moving`, of the page: by the relevances that it makes.
+
+        What the first phase drops is no hit, and not counted.
+        """
         lids = matches.lids(self.setting.space.limit) if kept > 0 else _NO_LIDS
         best_lids, best_scores = _NO_LIDS, np.zeros(0)
-        scored = 0
+        scored = dropped = 0
         size = self._block_lids
         for start in range(0, len(lids), size):
             block = lids[start : start + size]
             found = self._scored_in_time(block, is_first=start == 0)
             if found is None:
-                counted = replace(matches, count=scored)
+                counted = replace(matches, count=scored - dropped)
                 return self._ranked(counted, best_lids, best_scores, scored / len(lids))
             scored += len(block)
             near, scores = self._above_drop_limit(block, found)
+            dropped += len(block) - len(near)
             if moving is not None:
                 scores = moving(scores)
                 on_page = self._on_page(near, scores, without)
@@ -205,7 +209,7 @@ class Ranker:
                 np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
             )
         self._tell("first_phase", scored=scored, kept=len(best_lids))
-        return self._ranked(matches, best_lids, best_scores)
+        return self._ranked(replace(matches, count=matches.count - dropped), best_lids, best_scores)
 
     def _on_page(self, lids: Lids, scores: Scores, without: Lids) -> NDArray[np.bool_]:
         """Which hits the page may have. `without`: rising lids of those that it has otherwise."""
