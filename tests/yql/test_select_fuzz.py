@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.yql import UserText, complete, parse_filter, parse_recall, parse_select, parse_select_grouping, parse_yql
+from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.select_json import _OPERATORS
 
@@ -70,9 +71,9 @@ def test_lists_in_parameters_parse_or_say_why(text: str) -> None:
 @settings(deadline=None)
 @given(st.text(st.sampled_from('+-()" a:[1;5]*!')))
 def test_filters_parse_or_say_why(text: str) -> None:
-    parse_filter(text, "a", frozenset("a"))
+    parse_filter(text, "a", Indexes("a"))
     with suppress(PaperwaspError):
-        parse_recall(text, "a", frozenset("a"))
+        parse_recall(text, "a", Indexes("a"))
 
 
 @pytest.mark.parametrize("name", ["and", "or", "and_not", "rank", "weakAnd"])

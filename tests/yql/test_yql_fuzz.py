@@ -47,10 +47,14 @@ from paperwasp.query.items import (
 )
 from paperwasp.yql import UserText, complete, parse_simple, parse_yql, to_yql
 from paperwasp.yql.canonical import canonical
+from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.query_type import QUERY_TYPES
 
 SELECT = "select * from sources * where "
-INDEXES = frozenset({"a", "title", "year", "e", "e.x", "h.hostname"})
+INDEXES = Indexes(
+    {"a", "title", "year", "e", "e.x", "h.hostname"},
+    {"a": Reading(is_whole=True, terminator="@@"), "e": Reading(is_whole=True)},
+)
 YQL_WORDS = (
     "select * from sources where and or ! not ( ) { } [ ] [{ }] true false contains in range rank weakAnd userQuery "
     "userInput text phrase nonEmpty order by asc desc limit offset timeout = < > <= >= != , ; : . | @a @b @ near - + "

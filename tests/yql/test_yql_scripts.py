@@ -20,6 +20,7 @@ from paperwasp.yql import (
     parse_yql,
     to_yql,
 )
+from paperwasp.yql.indexes import Indexes, Reading
 
 sys.path.insert(0, str(Path(__file__).parent))
 from yql_scripts import SCRIPTS, dump, run
@@ -33,7 +34,7 @@ PARAMETERS = {
     "map": "{a: 1, 'b:c': 2}",
     "pairs": "[[11, 1], [37,2]]",
 }
-INDEXES = frozenset(
+INDEXES = Indexes(
     {
         "default",
         "title",
@@ -45,7 +46,17 @@ INDEXES = frozenset(
         "persons.first",
         "persons.last",
         "url.hostname",
-    }
+        "tag",
+        "code",
+        "artist",
+        "dotted",
+    },
+    {
+        "tag": Reading(is_whole=True, terminator="@@"),
+        "code": Reading(is_whole=True, terminator="@%"),
+        "artist": Reading(is_whole=True),
+        "dotted": Reading(phrases=True),
+    },
 )
 SELECT = "select * from sources * where "
 

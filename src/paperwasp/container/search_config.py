@@ -12,10 +12,12 @@ from functools import cached_property
 from typing import Final
 
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
+from paperwasp.container.search_readings import indexes_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.features.compile import compile_profile
 from paperwasp.ranking import Unexecuted
 from paperwasp.schema.model import Field, RankProfile, Schema
+from paperwasp.yql.indexes import Indexes
 
 _PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
 _CHANGING: Final = re.compile(r"\b(?:now|freshness|age|random|randomNormal|randomNormalStable)\b")
@@ -42,8 +44,8 @@ class Target:
         return len(self.schemas) == len(self.cluster.schemas)
 
     @cached_property
-    def indexes(self) -> frozenset[str]:
-        return _PSEUDO_FIELDS.union(*(schema.index_names() for schema in self.schemas))
+    def indexes(self) -> Indexes:
+        return indexes_of(self.schemas, _PSEUDO_FIELDS)
 
     def fields_named(self, name: str) -> Iterator[Field]:
         """The fields of that name or alias, in those schemas that have one."""
@@ -84,9 +86,9 @@ class SearchConfig:
         return tuple(Target(cluster, tuple(cluster.schemas.values())) for cluster in self.clusters if cluster.schemas)
 
     @cached_property
-    def indexes(self) -> frozenset[str]:
+    def indexes(self) -> Indexes:
         """What a query may search: indexed fields, attributes, fieldsets, pseudo-fields."""
-        return _PSEUDO_FIELDS.union(*(target.indexes for target in self.everything))
+        return indexes_of((schema for target in self.everything for schema in target.schemas), _PSEUDO_FIELDS)
 
     @cached_property
     def targets_by_source(self) -> Mapping[str, tuple[Target, ...]]:
@@ -99,13 +101,13 @@ class SearchConfig:
                 sources[f"{target.cluster.id}.{schema.name}"] = (one,)
         return sources | {target.cluster.id: (target,) for target in self.everything}
 
-    def indexes_of(self, targets: tuple[Target, ...]) -> frozenset[str]:
+    def indexes_of(self, targets: tuple[Target, ...]) -> Indexes:
         """What a query of these may search."""
         if targets is self.everything:
             return self.indexes
         if len(targets) == 1:
             return targets[0].indexes
-        return _PSEUDO_FIELDS.union(*(target.indexes for target in targets))
+        return indexes_of((schema for target in targets for schema in target.schemas), _PSEUDO_FIELDS)
 
     def targets(self, sources: tuple[str, ...], restrict: tuple[str, ...]) -> tuple[Target, ...]:
         """The clusters and schemas that `sources` and `restrict` leave; where they are empty, all.

@@ -16,6 +16,7 @@ from paperwasp.linguistics import ENGLISH, detect
 from paperwasp.query.items import Item, OrItem, TermItem, WeakAndItem
 from paperwasp.yql import QueryType, UserText, YqlQuery, complete, parse_recall, parse_yql
 from paperwasp.yql.canonical import canonical
+from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.select_json import parse_select
 from paperwasp.yql.user_text import UserQueryItem, UserTextItem
@@ -81,7 +82,7 @@ def _not_created(message: str, source: str = "YQL") -> InvalidQuery:
 
 
 def query_tree(
-    parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...], indexes: frozenset[str]
+    parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...], indexes: Indexes
 ) -> Item:
     """The whole tree, canonical. Errors: IllegalQuery, InvalidQuery."""
     text, source = parameters.text, "select" if parameters.select_where else "YQL"
@@ -111,7 +112,7 @@ def _type_of(text: TextParameters) -> str | QueryType:
     return type_of(text.type).having(**text.parts, profile=text.profile)
 
 
-def _rewritten(tree: Item, text: TextParameters, targets: tuple[Target, ...], indexes: frozenset[str]) -> Item:
+def _rewritten(tree: Item, text: TextParameters, targets: tuple[Target, ...], indexes: Indexes) -> Item:
     """The tree with what parameters make of it as a whole."""
     if not (text.weak_and_replaces_or or text.location or text.recall):
         return tree

@@ -6,14 +6,17 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#fieldset
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from paperwasp.document.parts import part_of
 from paperwasp.document.types import TensorFieldType
 from paperwasp.schema.data_types import is_text
-from paperwasp.schema.model import Field, FieldSet, Match
+from paperwasp.schema.model import Field, FieldSet, Match, MatchSettings
 from paperwasp.schema.problems import Problems, nearest
+from paperwasp.schema.query_commands import query_commands
 from paperwasp.schema.tree import Node
+from paperwasp.schema.values import integer
 
 _MODES: Final[Mapping[str, Match]] = {
     "text": "text",
@@ -42,6 +45,7 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
     names: list[str] = []
     commands: list[str] = []
     match: Match | None = None
+    settings = MatchSettings()
     for child in node.children:
         match child.keyword:
             case "fields":
@@ -51,6 +55,15 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
             case _:
                 modes = [_MODES[mode.keyword] for mode in child.children if mode.keyword in _MODES]
                 match = next((mode for mode in modes if mode not in ("cased", "uncased")), next(iter(modes), match))
+                settings = _settings(child, settings, problems)
+    said = query_commands(commands)
+    if match is None and said.match is not None:
+        match = said.match
+        settings = replace(
+            settings,
+            exact_terminator=said.terminator or settings.exact_terminator,
+            gram_size=said.gram_size or settings.gram_size,
+        )
     if not names:
         problems.error(f"fieldset {node.name} has no fields", node.position)
     for name in names:
@@ -63,7 +76,17 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
         elif name not in fields and name not in unusable:
             message = f"fieldset {node.name} names a field that does not exist: {name!r}"
             problems.error(message + nearest(name, fields), node.position)
-    return FieldSet(node.name, tuple(dict.fromkeys(names)), tuple(commands), match, node.position)
+    return FieldSet(node.name, tuple(dict.fromkeys(names)), tuple(commands), match, settings, node.position)
+
+
+def _settings(node: Node, settings: MatchSettings, problems: Problems) -> MatchSettings:
+    """What a `match` says beside the mode, as far as it is about queries."""
+    for each in node.children:
+        if each.keyword == "exact-terminator" and each.text:
+            settings = replace(settings, exact_terminator=each.text)
+        elif each.keyword == "gram-size":
+            settings = replace(settings, gram_size=integer(each, problems, least=1))
+    return settings
 
 
 def _check_mixture(fieldset: FieldSet, fields: Mapping[str, Field], problems: Problems) -> None:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.items import AndItem, Item, NotItem, RankItem
 from paperwasp.yql.canonical import canonical
+from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.simple import excluded, included, parse_simple
-from paperwasp.yql.simple_terms import NO_INDEXES, Reader
+from paperwasp.yql.simple_terms import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Filter:
         return canonical(tree)
 
 
-def parse_filter(text: str, default_index: str = "default", indexes: frozenset[str] = NO_INDEXES) -> Filter:
+def parse_filter(text: str, default_index: str = "default", indexes: Indexes = NO_INDEXES) -> Filter:
     """The filter in `text`: simple query language of type `any`. Its terms have the annotation `filter`, and rank."""
     reader = Reader(text, default_index, indexes)
     required: list[Item] = []
@@ -59,7 +60,7 @@ def _filters(items: list[Item], **more: object) -> tuple[Item, ...]:
 
 
 def filtered(
-    tree: Item | None, text: str, default_index: str = "default", indexes: frozenset[str] = NO_INDEXES
+    tree: Item | None, text: str, default_index: str = "default", indexes: Indexes = NO_INDEXES
 ) -> Item | None:
     """The tree of a query with the filter in `text`; of a query with nothing to search for, that of the filter."""
     if tree is not None:
@@ -68,7 +69,7 @@ def filtered(
     return None if alone is None else marked(alone, {"filter": True})
 
 
-def parse_recall(text: str, default_index: str = "default", indexes: frozenset[str] = NO_INDEXES) -> Filter:
+def parse_recall(text: str, default_index: str = "default", indexes: Indexes = NO_INDEXES) -> Filter:
     """As `parse_filter`, of terms that do not rank. Errors: InvalidQuery for a term without a sign, or no term."""
     found = parse_filter(text, default_index, indexes)
     if found.ranking:

@@ -28,9 +28,10 @@ from paperwasp.query.items import (
 )
 from paperwasp.yql.advanced import advanced_terms
 from paperwasp.yql.canonical import canonical
+from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QueryType, type_of
-from paperwasp.yql.simple_terms import NO_INDEXES, TOKEN, Reader, is_number, too_many_items
+from paperwasp.yql.simple_terms import TOKEN, Reader, is_number, too_many_items
 
 Compose = Callable[[tuple[Item, ...]], Item]
 
@@ -201,7 +202,7 @@ _SYNTAXES: Final[Mapping[str, Callable[[Reader, str], Item | None]]] = MappingPr
 
 
 def parse_simple(
-    text: str, type: str | QueryType = "weakAnd", default_index: str = "default", indexes: frozenset[str] = NO_INDEXES
+    text: str, type: str | QueryType = "weakAnd", default_index: str = "default", indexes: Indexes = NO_INDEXES
 ) -> Item | None:
     """The canonical tree of a text in the simple query language; None when it holds nothing to search for.
 
@@ -213,9 +214,10 @@ def parse_simple(
     return (_kept if len(text) <= limits.QUERY_TEXT_KEPT_CHARACTERS else _tree)(text, type, default_index, indexes)
 
 
-def _tree(text: str, type: str | QueryType, default_index: str, indexes: frozenset[str]) -> Item | None:
+def _tree(text: str, type: str | QueryType, default_index: str, indexes: Indexes) -> Item | None:
     kind = type_of(type)
-    item = _plain(text, kind, default_index) or _parsed(text, kind, default_index, indexes)
+    plain = None if indexes.reading(default_index).is_whole else _plain(text, kind, default_index)
+    item = plain or _parsed(text, kind, default_index, indexes)
     if item is None or isinstance(item, TrueItem):
         return None
     return marked(canonical(item), {"profile": kind.profile} if kind.profile else {})
@@ -240,7 +242,7 @@ def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
     return words[0] if len(words) == 1 else _COMPOSE[kind.composite](words)
 
 
-def _parsed(text: str, kind: QueryType, default_index: str, indexes: frozenset[str]) -> Item | None:
+def _parsed(text: str, kind: QueryType, default_index: str, indexes: Indexes) -> Item | None:
     read = _SYNTAXES.get(kind.syntax)
     if read is None:
         raise IllegalQuery(f"A text of the syntax '{kind.syntax}' is not read here")

@@ -30,8 +30,9 @@ from paperwasp.query.items import (
     UriItem,
     WordItem,
 )
+from paperwasp.yql.indexes import Indexes, Reading
+from paperwasp.yql.whole_words import terminated, whole_word
 
-NO_INDEXES: Final[frozenset[str]] = frozenset()
 TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}")
 """What the internal tokenization takes for a word."""
 
@@ -64,12 +65,14 @@ def too_many_items(count: int) -> IllegalQuery:
 class Reader:
     """A cursor over the text of a query that reads one term at a time."""
 
-    def __init__(self, text: str, default_index: str, indexes: frozenset[str]) -> None:
+    def __init__(self, text: str, default_index: str, indexes: Indexes) -> None:
         self.text = text
         self.at = 0
         self.in_group = False
         self.default_index = default_index
         self._indexes = indexes
+        self._is_plain = indexes.reading(default_index).is_whole
+        """Whether nothing has a meaning but white space: so it is where the default index has whole words."""
         self._run = _RUN
         self._terms = 0
 
@@ -85,6 +88,8 @@ class Reader:
 
     def prefix(self, character: str) -> bool:
         """Moves past `character` if it is here and something that is not white space follows."""
+        if self._is_plain:
+            return False
         after = self.at + 1
         found = self.text.startswith(character, self.at) and not self.text[after : after + 1].isspace()
         self.at += found
@@ -96,8 +101,12 @@ class Reader:
         Errors: IllegalQuery beyond `limits.QUERY_ITEMS` terms, before the rest of a text is read in vain.
         """
         start = self.at
-        index = self._index()
-        item = self._range(index) or self._phrase(index) or self._same_element(index) or self._word(index)
+        index = self.default_index if self._is_plain else self._index()
+        reading = self._indexes.reading(index)
+        if reading.is_whole:
+            item = self._whole(index, reading)
+        else:
+            item = self._range(index) or self._phrase(index) or self._same_element(index) or self._word(index)
         if item is None:
             self.at = start
             return None, index is not self.default_index
@@ -109,7 +118,7 @@ class Reader:
     def _index(self) -> str:
         while (match := _INDEX.match(self.text, self.at)) and match.group(1) in self._indexes:
             self.at = match.end()
-            if self._something_ahead():
+            if self._indexes.reading(match.group(1)).is_whole or self._something_ahead():
                 return match.group(1)
             self.skip_spaces()
         return self.default_index
@@ -122,6 +131,15 @@ class Reader:
             return True
         self.at = ahead.end()
         return False
+
+    def _whole(self, index: str, reading: Reading) -> Item | None:
+        """A word of whatever characters, up to its end."""
+        if reading.terminator:
+            word, self.at = terminated(self.text, self.at, reading.terminator)
+            return WordItem(index, word) if word else None
+        self.skip_spaces()
+        item, self.at = whole_word(index, self.text, self.at, self.in_group)
+        return item
 
     def _range(self, index: str) -> Item | None:
         match = _RANGE.match(self.text, self.at)
@@ -155,7 +173,7 @@ class Reader:
             return None
         start = self.at
         self.at += 1
-        below = frozenset(name[len(index) + 1 :] for name in self._indexes if name.startswith(f"{index}."))
+        below = Indexes(name[len(index) + 1 :] for name in self._indexes if name.startswith(f"{index}."))
         inner, self._indexes, self._run = (self._indexes, self._run), below, _ELEMENT_RUN
         children = []
         while self.skip_spaces() and (item := self.term())[1] and item[0] is not None:
@@ -179,7 +197,9 @@ class Reader:
         if starred is not None:
             return starred
         word = word.strip(_STARS)
-        return WordItem(index, word) if _is_one_token(word) else WordItem(index, word, annotations=_IN_PIECES)
+        if self._indexes.reading(index).phrases or _is_one_token(word):
+            return WordItem(index, word)
+        return WordItem(index, word, annotations=_IN_PIECES)
 
     def _weighted(self, item: Item) -> Item:
         match = _WEIGHT.match(self.text, self.at)

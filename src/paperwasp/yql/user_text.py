@@ -27,6 +27,7 @@ from paperwasp.query.items import (
 )
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.filters import filtered
+from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QUERY_TYPES, QueryType, type_of
 from paperwasp.yql.simple import parse_simple
@@ -49,7 +50,7 @@ class UserText:
     query: str | None = None
     type: str | QueryType = "weakAnd"
     default_index: str = "default"
-    indexes: frozenset[str] = frozenset()
+    indexes: Indexes = NO_INDEXES
     """The names that may stand before a colon."""
     parameters: Mapping[str, str] | None = None
     filter: str = ""
@@ -116,7 +117,7 @@ def _user_query(user: UserText) -> Item | None:
     return filtered(parsed, user.filter, user.default_index, user.indexes) if user.filter else parsed
 
 
-def _read(text: str, kind: QueryType, default_index: str, indexes: frozenset[str], user: UserText) -> Item | None:
+def _read(text: str, kind: QueryType, default_index: str, indexes: Indexes, user: UserText) -> Item | None:
     if kind.syntax != "yql":
         return parse_simple(text, kind, default_index, indexes)
     tree = parse_yql(text, user.parameters or {}).tree
@@ -133,7 +134,7 @@ def _parsed(item: UserTextItem, user: UserText) -> Item | None:
         text = normalize("NFKC", text)
     if item.grammar.name in ("raw", "segment"):
         return _one_word(text, item)
-    indexes = user.indexes if item.fields_allowed else frozenset[str]()
+    indexes = user.indexes if item.fields_allowed else NO_INDEXES
     parsed = _read(text, _type(item, user), item.default_index, indexes, user)
     if parsed is None and item.allow_empty:
         return None

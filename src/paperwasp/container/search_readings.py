@@ -1,0 +1,64 @@
+"""How simple queries read the words of an index, of what the schemas say of its field or fieldset.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match and #query-command
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paperwasp.document.types import STRING, TAG, ArrayType, DataType, WeightedSetType
+from paperwasp.schema.model import Field, FieldSet, Schema
+from paperwasp.schema.query_commands import query_commands
+from paperwasp.yql.indexes import TEXT, Indexes, Reading
+
+
+def indexes_of(schemas: Iterable[Schema], more: Iterable[str]) -> Indexes:
+    """All that queries of these types may name. Of schemas that differ, the first that has a name counts."""
+    names: dict[str, Reading] = dict.fromkeys(more, TEXT)
+    for schema in schemas:
+        for name in schema.index_names():
+            names.setdefault(name, _reading(schema, name))
+    return Indexes(names, names)
+
+
+def _reading(schema: Schema, name: str) -> Reading:
+    fieldset = schema.fieldsets.get(name)
+    if fieldset is not None:
+        return _of_fieldset(fieldset, schema.fields_named(name))
+    field = schema.field_named(name)
+    return TEXT if field is None else _of_field(field)
+
+
+def _of_fieldset(fieldset: FieldSet, fields: Iterable[Field]) -> Reading:
+    """As it says itself; else as the first of its fields that is not read as text. Indexes and attributes together are
+    read as text."""
+    said = query_commands(fieldset.query_commands)
+    members = [(field, _of_field(field)) for field in fields]
+    phrases = said.phrase_segmenting if said.phrase_segmenting is not None else any(r.phrases for _, r in members)
+    match = fieldset.match
+    if match is not None:
+        terminator = fieldset.match_settings.exact_terminator if match == "exact" else ""
+        return Reading(match in ("word", "exact"), terminator, phrases)
+    has_index = any(field.index is not None for field, _ in members)
+    if has_index and any(field.attribute is not None for field, _ in members):
+        return Reading(phrases=phrases)
+    whole = next((reading for _, reading in members if reading.is_whole), TEXT)
+    return Reading(whole.is_whole, whole.terminator, phrases)
+
+
+def _of_field(field: Field) -> Reading:
+    said = query_commands(field.query_commands)
+    match = said.match or field.match
+    phrases = bool(said.phrase_segmenting)
+    if not _is_text(field.type):
+        return TEXT
+    if match == "exact":
+        return Reading(True, said.terminator or field.match_settings.exact_terminator, phrases)
+    is_word = match == "word" or (field.index is None and match in (None, "cased", "uncased"))
+    return Reading(is_word, "", phrases)
+
+
+def _is_text(type_: DataType) -> bool:
+    element = type_.element if isinstance(type_, ArrayType) else type_
+    return element in (STRING, TAG) or (isinstance(element, WeightedSetType) and element.key == STRING)

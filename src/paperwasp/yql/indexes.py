@@ -1,0 +1,57 @@
+"""What a simple query may name before a colon, and how the words of those are read that are not read as text.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match and `query-command` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the words of an index are read."""
+
+    is_whole: bool = False
+    """Whatever stands there is one word: `match: word` and `match: exact`."""
+    terminator: str = ""
+    """What ends such a word; empty: white space, or what stands for the end by its looks."""
+    phrases: bool = False
+    """Whether words without white space between them are a phrase: `query-command: phrase-segmenting`."""
+
+
+TEXT: Final = Reading()
+
+
+class Indexes(frozenset[str]):
+    """Names, and the readings of those of them that are not read as text."""
+
+    _readings: dict[str, Reading]
+    _hashed: int
+
+    def __new__(cls, names: Iterable[str] = (), readings: Mapping[str, Reading] | None = None) -> Indexes:
+        made = super().__new__(cls, names)
+        made._readings = {name: each for name, each in (readings or {}).items() if each != TEXT}
+        made._hashed = hash((frozenset(made), frozenset(made._readings.items())))
+        return made
+
+    def reading(self, name: str) -> Reading:
+        """How words of this index are read."""
+        return self._readings.get(name, TEXT)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Indexes) and frozenset.__eq__(self, other) and self._readings == other._readings
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._hashed
+
+    def __reduce__(self) -> tuple[type[Indexes], tuple[list[str], dict[str, Reading]]]:
+        return Indexes, (list(self), self._readings)
+
+
+NO_INDEXES: Final = Indexes()
