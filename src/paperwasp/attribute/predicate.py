@@ -79,7 +79,7 @@ class PredicateView(OpaqueView):
     def evaluate(self, features: Iterable[Feature], ranges: Iterable[RangeFeature]) -> NDArray[np.uint64]:
         """By code, the subqueries in which the predicate holds."""
         masks = self._conditions.masks(self._count, features, ranges)
-        results = np.zeros(len(self.rows), np.uint64)
+        results = np.empty(len(self.rows), np.uint64)
         _core.evaluate_predicates(self.programs, self.rows, masks, results)
         return results
 

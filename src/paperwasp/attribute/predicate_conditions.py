@@ -9,6 +9,7 @@ The writer adds; readers look up at any time, and pass over what was added since
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Final
@@ -68,7 +69,7 @@ class Conditions:
             growable.pad(_FIRST)
         self._numbers: dict[_Condition, int] = {}
         self._added: list[_Condition] = []
-        self._sets: dict[tuple[str, str], list[int]] = {}
+        self._sets: dict[tuple[str, str], array[int]] = {}
         """Feature and value → the sets that have it."""
         self._ranges: dict[str, _Ranges] = {}
         self._lists_bytes = 0
@@ -107,12 +108,13 @@ class Conditions:
         masks = np.zeros(count, np.uint64)
         masks[ALWAYS] = np.uint64(0xFFFFFFFFFFFFFFFF)
         for key, text, subqueries in features:
-            numbers = np.array(self._sets.get((key, text), ()), np.uint32)
-            masks[numbers[numbers < count]] |= np.uint64(subqueries)
+            if (listed := self._sets.get((key, text))) is not None:
+                numbers = np.array(listed[:], np.uint32)  # of a copy: the writer cannot lengthen what is looked at
+                masks[numbers[: np.searchsorted(numbers, count)]] |= np.uint64(subqueries)
         for key, value, subqueries in ranges:
             if (known := self._ranges.get(key)) is not None:
                 numbers = known.with_value(value)
-                masks[numbers[numbers < count]] |= np.uint64(subqueries)
+                masks[numbers[: np.searchsorted(numbers, count)]] |= np.uint64(subqueries)
         return masks
 
     def freeze(self) -> Callable[[], Named]:
@@ -162,7 +164,7 @@ class Conditions:
                 ranges.setdefault(name, []).append((low, high, number))
             else:
                 for value in parts:
-                    self._sets.setdefault((name, names[value]), []).append(number)
+                    self._sets.setdefault((name, names[value]), array("I")).append(number)
             self._lists_bytes += 200 + 50 * len(parts)
         for name, found in ranges.items():
             self._ranges.setdefault(name, _Ranges()).extend(found)
