@@ -40,7 +40,6 @@ def test_files_that_nothing_is_said_of(path: str) -> None:
     ("path", "told"),
     [
         ("components/a.jar", "ERROR components/a.jar: there is no Java here to run components"),
-        ("rules/en.sr", "WARNING rules/en.sr: query rules are not executed yet"),
         ("page-templates/p.xml", "WARNING page-templates/p.xml: page templates are not executed yet"),
         ("routing/tables/t.xml", "WARNING routing/tables/t.xml: routing is not executed yet"),
     ],

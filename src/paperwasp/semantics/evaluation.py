@@ -1,7 +1,8 @@
 """Evaluating a rule base over a query: which rules match where, in which order, and for how long.
 
 Rules are evaluated in their order; each over and over again, from the start of the query on, until it matches nowhere
-any more. A rule does not match the same terms twice, unless the query has become shorter.
+any more. A rule that adds does not match the same words twice, and one that replaces not those that it produced, unless
+the query has become shorter.
 Vespa: https://docs.vespa.ai/en/linguistics/query-rewriting.html#rule-bases
 Differs: a rule that refers to terms that were not matched does not fire, where Vespa fails the query.
 """
@@ -153,12 +154,18 @@ class _Evaluation:
             return False
         matches = matches_of(place)
         key = rule, tuple((match.name, match.leaf.written, match.leaf.index) for match in matches)
-        if key in self._matched and self._size_before <= len(self._leaves):
+        if key in self._matched and self._is_repeated(rule, matches):
             self._tell(_MATCHED, "   Ignoring repeated match of '{}'", rule)
             return False
         self._tell(_MATCHED, "   Matched rule '{}' at {}", rule, position)
         self._matched.add(key)
         return self._produce(rule, matches)
+
+    def _is_repeated(self, rule: Rule, matches: list[Match]) -> bool:
+        """Whether a match of the same words comes from what the rule did with them before."""
+        if self._size_before > len(self._leaves):
+            return False
+        return not rule.is_replacing or any(match.leaf.maker is rule for match in matches)
 
     def _produce(self, rule: Rule, matches: list[Match]) -> bool:
         before = described(self.root) if self.trace_level >= _TRANSFORMED else ""
@@ -167,6 +174,10 @@ class _Evaluation:
         except NotProducible:
             self._tell(_MATCHED, "   '{}' produces nothing: what it refers to was not matched", rule)
             return False
+        others = set(map(id, self._leaves)) - {id(match.leaf) for match in matches}
+        for leaf in leaves_of(self.root):
+            if id(leaf) not in others:
+                leaf.maker = rule
         self.fired = True
         self.produced |= found
         self.parameters |= found

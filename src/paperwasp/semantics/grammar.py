@@ -90,7 +90,7 @@ class RuleFile:
 
 
 def parse_rules(text: str, source: str) -> RuleFile:
-    """The file with all of its errors. After one, reading goes on behind the next semicolon."""
+    """The file with all of its errors. After one, reading goes on with the next statement."""
     file = RuleFile(source)
     try:
         tokens = _LEXICON.tokenize(text, source)
@@ -99,13 +99,24 @@ def parse_rules(text: str, source: str) -> RuleFile:
         return file
     parser = _Parser(tokens, file)
     while not tokens.at_kind("end"):
+        first = tokens.current
         try:
             parser.statement()
         except LanguageError as error:
             file.errors.append(error)
-            while not tokens.at_kind("end") and tokens.next().text != ";":
-                pass
+            _skip(tokens, first)
     return file
+
+
+def _skip(tokens: TokenStream, first: Token) -> None:
+    """Moves behind the statement that began with a token: a directive ends with its line."""
+    if first.kind == "directive":
+        line = tokens.position(first).line
+        while not tokens.at_kind("end") and tokens.position().line == line:
+            tokens.next()
+        return
+    while not tokens.at_kind("end") and tokens.next().text != ";":
+        pass
 
 
 class _Parser:

@@ -29,6 +29,7 @@ from paperwasp.query.items import (
     OrItem,
     PhraseItem,
     PredicateItem,
+    RangeItem,
     RankItem,
     SameElementItem,
     TermItem,
@@ -42,6 +43,7 @@ from paperwasp.query.items import (
 
 DEFAULT_INDEX: Final = "default"
 _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}_]+|\p{So}")
+_NUMBER: Final = regex.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _UNSEEN: Final = (
     WeightedSetItem, DotProductItem, WandItem, InItem, NearestNeighborItem, PredicateItem, GeoBoundingBoxItem, UriItem,
 )  # fmt: skip
@@ -84,7 +86,7 @@ class Unseen(Node):
 class Leaf(Node):
     """A term. `text` is None where it is no word."""
 
-    __slots__ = ("annotations", "forms", "index", "text")
+    __slots__ = ("annotations", "forms", "index", "maker", "text")
 
     def __init__(
         self, index: str, text: str | None, annotations: Annotations = DEFAULT_ANNOTATIONS, item: Item | None = None
@@ -95,11 +97,13 @@ class Leaf(Node):
         self.annotations = annotations
         self.forms: dict[object, str] = {}
         """By speech."""
+        self.maker: object = None
+        """The rule that put it here, or left it here, last."""
 
     @property
     def written(self) -> str:
         """As text: what a comparison of it sees."""
-        return type(self.item).__name__ if self.text is None else self.text
+        return _written(self.item) if self.text is None else self.text
 
 
 class Branch(Node):
@@ -159,8 +163,18 @@ def _node(item: Item) -> Node:
     return Branch(_KINDS.get(type(item), "other"), [_node(child) for child in children], item=item)
 
 
+def _written(item: Item | None) -> str:
+    if isinstance(item, RangeItem):
+        if item.low is not None and item.high is not None:
+            return f"[{item.low};{item.high}]"
+        if item.low is None:
+            return f"<{'=' * item.high_inclusive}{item.high}"
+        return f">{'=' * item.low_inclusive}{item.low}"
+    return str(getattr(item, "word", type(item).__name__.removesuffix("Item").upper()))
+
+
 def _word(item: WordItem) -> Node:
-    tokens = _TOKEN.findall(item.word)
+    tokens = [item.word] if _NUMBER.fullmatch(item.word) else _TOKEN.findall(item.word)
     if len(tokens) < 2:
         return Leaf(item.index, tokens[0] if tokens else item.word, item.annotations, item)
     return Branch("segments", [Leaf(item.index, token) for token in tokens], item.index, item.annotations, item)
