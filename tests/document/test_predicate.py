@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import chain
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from typed_values import PREDICATES
 
 from paperwasp import limits
+from paperwasp.document import predicate
 from paperwasp.document.predicate import Conjunction, FeatureRange, FeatureSet, Negation, Truth, parse_predicate
 from paperwasp.errors import LanguageError
 
@@ -97,3 +101,52 @@ def test_no_text_fails_otherwise(text: str) -> None:
     except LanguageError:
         return
     assert str(parse_predicate(canonical)) == canonical
+
+
+PIECES = ["a", "in", "not", "AND", "or", "true", "12", "-3", "0", "'b c'", "'d,'", '"e"', "''", "[", "]", "(", ")"]
+CONDITIONS = [
+    "a in [b]",
+    "not in [1..2]",
+    "a not in [b, 'c d']",
+    "in in [2..1]",
+    "a in[ x ,y]",
+    "a in [..]",
+    "a in [05..9]",
+]
+TEXTS = st.lists(
+    st.tuples(st.sampled_from([*PIECES, "..", ",", "=", *CONDITIONS]), st.sampled_from(["", " ", "\t"])), max_size=12
+).map(lambda pieces: "".join(chain.from_iterable(pieces)))
+
+
+def outcome(parse: Callable[[str], object], text: str) -> object:
+    try:
+        return parse(text)
+    except LanguageError as error:
+        return str(error)
+
+
+def by_parts(text: str) -> object:
+    return predicate._parsed(predicate._LEXICON.tokenize(text))
+
+
+@given(TEXTS)
+def test_plain_conditions_are_read_as_all_others(text: str) -> None:
+    assert outcome(parse_predicate, text) == outcome(by_parts, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a in [b]",
+        "a not in [b,'c d', c]",
+        "a in [-2..3]",
+        "a in [..]",
+        "a in [007]",
+        "not in ['']",
+        "x NOT IN [\t1..2 ]",
+    ],
+)
+def test_plain_conditions_are_quick(text: str) -> None:
+    """Each is one token, and what it says is what its parts say."""
+    assert predicate._QUICK_LEXICON.tokenize(text).next().kind in ("set", "range")
+    assert parse_predicate(text) == by_parts(text)

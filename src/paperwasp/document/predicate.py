@@ -19,15 +19,25 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.tokens import END, Lexicon, Token, TokenStream
 
-_LEXICON: Final = Lexicon(
+_KINDS: Final = {
+    "_space": r"[ \t]+",
+    "string": r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"",
+    "integer": r"[-+]?(?:0|[1-9][0-9]*)(?![A-Za-z0-9_])",
+    "word": r"[A-Za-z0-9_]+",
+    "sign": r"\.\.|=-|=|\+\[|[\[\](),]",
+}
+_LEXICON: Final = Lexicon(_KINDS)
+_IN: Final = r"[A-Za-z0-9_]+[ \t]+(?:(?:not|NOT)[ \t]+)?(?:in|IN)[ \t]*"
+_PLAIN_VALUE: Final = r"[ \t]*(?:[A-Za-z0-9_]+|'[A-Za-z0-9_ .:/-]*')[ \t]*"
+_PLAIN_END: Final = r"[ \t]*(?:[-+]?(?:0|[1-9][0-9]{0,17}))?[ \t]*"
+_QUICK_LEXICON: Final = Lexicon(
     {
-        "_space": r"[ \t]+",
-        "string": r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"",
-        "integer": r"[-+]?(?:0|[1-9][0-9]*)(?![A-Za-z0-9_])",
-        "word": r"[A-Za-z0-9_]+",
-        "sign": r"\.\.|=-|=|\+\[|[\[\](),]",
+        "set": rf"{_IN}\[{_PLAIN_VALUE}(?:,{_PLAIN_VALUE})*\]",
+        "range": rf"{_IN}\[{_PLAIN_END}\.\.{_PLAIN_END}\]",
+        **_KINDS,
     }
 )
+"""Most conditions are plain: each is one token here. Where one is none (`a not in in [b]`), the parser fails."""
 _VALUES: Final = ("string", "integer", "word")
 _LONG: Final = range(-(2**63), 2**63)
 _LONG_DIGITS: Final = 20
@@ -110,7 +120,13 @@ def parse_predicate(text: str) -> Predicate:
     """The predicate that `text` writes. Errors: LanguageError with line and column."""
     if len(text) > limits.PREDICATE_CHARACTERS:
         raise LanguageError(f"a predicate has at most {limits.PREDICATE_CHARACTERS} characters, not {len(text)}")
-    tokens = _LEXICON.tokenize(text)
+    try:
+        return _parsed(_QUICK_LEXICON.tokenize(text))
+    except LanguageError:
+        return _parsed(_LEXICON.tokenize(text))  # says what is wrong, and where
+
+
+def _parsed(tokens: TokenStream) -> Predicate:
     predicate = _disjunction(tokens, 0)
     tokens.expect_end()
     return predicate
@@ -138,6 +154,8 @@ def _joined(
 
 
 def _operand(tokens: TokenStream, depth: int) -> Predicate:
+    if (condition := tokens.accept_kind("set", "range")) is not None:
+        return _plain(tokens, condition)
     if tokens.at("(") or (tokens.at("not", "NOT") and tokens.peek().text == "("):
         negated = tokens.accept("not", "NOT")
         tokens.expect("(")
@@ -149,6 +167,22 @@ def _operand(tokens: TokenStream, depth: int) -> Predicate:
     if tokens.at("true", "TRUE", "false", "FALSE") and not _in_follows(tokens):
         return Truth(tokens.next().text.lower() == "true")
     return _feature(tokens)
+
+
+def _plain(tokens: TokenStream, condition: Token) -> Predicate:
+    """A set or a range that is one token."""
+    head, _, inside = condition.text.partition("[")
+    key, *words = head.split()
+    found: FeatureSet | FeatureRange
+    if condition.kind == "set":
+        values = {value.strip(" \t").strip("'") for value in inside[:-1].split(",")}
+        found = FeatureSet(key, tuple(sorted(values)))
+    else:
+        low, high = (int(end) if end else None for end in inside[:-1].replace("\t", " ").replace(" ", "").split(".."))
+        if low is not None and high is not None and low > high:
+            tokens.fail("a range that falls", condition)
+        found = FeatureRange(key, low, high)
+    return Negation(found) if len(words) > 1 else found
 
 
 def _in_follows(tokens: TokenStream) -> bool:
