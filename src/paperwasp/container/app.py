@@ -26,6 +26,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.routing import Router
+from paperwasp.semantics import NO_RULES
 
 _SEARCH_ROOT: Final = "/search"
 
@@ -56,7 +57,8 @@ class ContainerApp:
         clusters = [ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters] if model else []
         profiles = model.query_profiles if model else NO_QUERY_PROFILES
         self._documents.configure(model, running.container if running else None)
-        self._search.configure(SearchConfig(tuple(clusters), profiles))
+        rules = model.rules if model else NO_RULES
+        self._search.configure(SearchConfig(tuple(clusters), profiles, rules))
         self._state.running = running
 
     def body_limit_bytes(self, raw_path: str) -> int:

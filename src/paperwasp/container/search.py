@@ -23,7 +23,7 @@ from paperwasp.container.search_plan import SearchPlan, plan_search
 from paperwasp.container.search_rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.search_request import parameter_pairs
 from paperwasp.container.search_settings import SearchParameters
-from paperwasp.container.search_trace import trace_of
+from paperwasp.container.search_trace import rule_steps, trace_of
 from paperwasp.content.messages import SearchRequest, SearchResponse, StampRequest
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
@@ -138,6 +138,8 @@ class SearchHandler:
             answers = await self._ask_all(plan)
             result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
         result.tensor_form = parameters.presentation.tensor_form
+        if plan.rules is not None and plan.rules.trace:
+            result.trace = rule_steps(plan, parameters)
         if parameters.presentation.timing or parameters.trace.level:
             elapsed_ms = (self._environment.monotonic_ns() - started_ns) // 1_000_000
             if parameters.presentation.timing:

@@ -17,6 +17,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.features.compile import compile_profile
 from paperwasp.ranking import Unexecuted
 from paperwasp.schema.model import Field, RankProfile, Schema
+from paperwasp.semantics import NO_RULES, RuleBases
 from paperwasp.yql.indexes import Indexes
 
 _PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
@@ -59,6 +60,7 @@ class SearchConfig:
 
     clusters: tuple[ClusterConfig, ...] = ()
     query_profiles: QueryProfiles = NO_QUERY_PROFILES
+    rules: RuleBases = NO_RULES
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _problems: dict[tuple[str, str, str], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 

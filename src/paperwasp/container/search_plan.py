@@ -15,9 +15,10 @@ from paperwasp.container.search_after import After, read_after
 from paperwasp.container.search_collapse import prefetched
 from paperwasp.container.search_config import SearchConfig, Target
 from paperwasp.container.search_inputs import typed_inputs
+from paperwasp.container.search_rules import RuledTree, rule_base_of, ruled
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_sorting import completed, keys_of_yql, read_sorting, sorts
-from paperwasp.container.search_tree import language_of, query_tree, read_statement
+from paperwasp.container.search_tree import language_of, query_tree, read_statement, whole_tree
 from paperwasp.content.messages import SearchRequest, SortKey
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
 from paperwasp.query.items import Item
@@ -47,6 +48,8 @@ class SearchPlan:
     after: After | None = None
     """Where the page before ended; None: pages do not follow each other."""
     queries: tuple[ClusterQuery, ...] = ()
+    rules: RuledTree | None = None
+    """What semantic rules made of the query, and told; None: there are none for it."""
     is_repeatable: bool = True
     """Whether the answer depends on nothing but the documents: neither on the time nor on chance."""
 
@@ -75,16 +78,25 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
     """
     statement = read_statement(parameters)
     targets = config.targets(_sources(parameters, statement), parameters.restrict)
+    base = rule_base_of(config, parameters)
+    found = None
+    if base is not None:
+        indexes = config.indexes_of(targets)
+        found = ruled(base, query_tree(parameters, statement, indexes), parameters, indexes)
+        targets = config.targets(_sources(parameters, statement), parameters.restrict)
     hits, offset = _window(parameters, statement)
     order_by = _order_by(parameters, statement, targets)
+    indexes = config.indexes_of(targets)
+    tree = query_tree(parameters, statement, indexes) if found is None else found.tree
     plan = SearchPlan(
-        tree=query_tree(parameters, statement, targets, config.indexes_of(targets)),
+        tree=whole_tree(tree, parameters.text, targets, indexes),
         hits=0 if parameters.is_estimate else hits,
         offset=offset,
         timeout_ms=_timeout_ms(parameters, statement),
         summary_fields=_summary_fields(parameters, statement),
         order_by=order_by,
         after=_after(parameters, offset, targets, order_by),
+        rules=found,
     )
     profile = parameters.rank_profile
     plan.is_repeatable = all(config.is_repeatable(schema, profile) for target in targets for schema in target.schemas)

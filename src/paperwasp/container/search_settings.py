@@ -1,4 +1,5 @@
-"""What a search request says, by groups of parameters. Filled by `search_parameters.read_parameters`, then only read.
+"""What a search request says, by groups of parameters. Filled by `search_parameters.read_parameters`; after that only
+semantic rules may change it (`search_rules`).
 
 Vespa: https://docs.vespa.ai/en/reference/api/query.html
 """
@@ -57,6 +58,15 @@ class Tracing:
 
 
 @dataclass(slots=True)
+class RuleParameters:
+    """`rules.*` and `tracelevel.rules`."""
+
+    off: bool = False
+    base: str = ""
+    trace_level: int | None = None
+
+
+@dataclass(slots=True)
 class Presentation:
     """`presentation.*`."""
 
@@ -103,6 +113,7 @@ class SearchParameters:
     collapse: Collapse = field(default_factory=Collapse)
     presentation: Presentation = field(default_factory=Presentation)
     trace: Tracing = field(default_factory=Tracing)
+    rules: RuleParameters = field(default_factory=RuleParameters)
     no_cache: bool = False
     no_cache_write: bool = False
     max_hits: int = limits.MAX_HITS

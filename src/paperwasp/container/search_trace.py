@@ -28,6 +28,7 @@ def trace_of(
     """The steps of the query; more of them at higher levels."""
     used = f"Using {parameters.profile}" if parameters.profile else "No query profile is used"
     steps = [_step(parameters, 0, used)]
+    steps += rule_steps(plan, parameters)
     if parameters.yql and parameters.trace.level >= 2 and parameters.trace.query:
         steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
     asked = list(_of_clusters(plan, parameters, dict(answers), elapsed_ms))
@@ -35,6 +36,17 @@ def trace_of(
         shown = f"{len(result.hits)} hits of {result.total_count} merged, {len(result.errors)} errors"
         asked.append(_step(parameters, elapsed_ms, shown))
     return [*steps, {"children": asked}]
+
+
+def rule_steps(plan: SearchPlan, parameters: SearchParameters) -> list[Step]:
+    """What semantic rules did, as far as `tracelevel.rules` asks, and the query that they made."""
+    if plan.rules is None:
+        return []
+    steps = [_step(parameters, 0, message) for message in plan.rules.trace]
+    if plan.rules.fired and parameters.trace.level:
+        query = f": [{to_yql(plan.tree)}]" if parameters.trace.query else ""
+        steps.append(_step(parameters, 0, f"SemanticSearcher: Rewrote query{query}"))
+    return steps
 
 
 def _of_clusters(

@@ -81,10 +81,8 @@ def _not_created(message: str, source: str = "YQL") -> InvalidQuery:
     return InvalidQuery(f"Could not create query from {source}: {message}")
 
 
-def query_tree(
-    parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...], indexes: Indexes
-) -> Item:
-    """The whole tree, canonical. Errors: IllegalQuery, InvalidQuery."""
+def query_tree(parameters: SearchParameters, statement: YqlQuery | None, indexes: Indexes) -> Item:
+    """The tree of the query and the user's text, canonical. Errors: IllegalQuery, InvalidQuery."""
     text, source = parameters.text, "select" if parameters.select_where else "YQL"
     for name, position in statement.indexes.items() if statement is not None else ():
         if name not in indexes:
@@ -99,10 +97,9 @@ def query_tree(
         is_yql_default=text.is_yql_default,
     )
     try:
-        tree = complete(_USER_QUERY if statement is None else statement.tree, user_text)
+        return complete(_USER_QUERY if statement is None else statement.tree, user_text)
     except LanguageError as error:
         raise _not_created(error.message, source) from None
-    return _rewritten(tree, text, targets, indexes)
 
 
 def _type_of(text: TextParameters) -> str | QueryType:
@@ -112,8 +109,8 @@ def _type_of(text: TextParameters) -> str | QueryType:
     return type_of(text.type).having(**text.parts, profile=text.profile)
 
 
-def _rewritten(tree: Item, text: TextParameters, targets: tuple[Target, ...], indexes: Indexes) -> Item:
-    """The tree with what parameters make of it as a whole."""
+def whole_tree(tree: Item, text: TextParameters, targets: tuple[Target, ...], indexes: Indexes) -> Item:
+    """The tree with what parameters make of it as a whole: recall terms, places. Errors: IllegalQuery, InvalidQuery."""
     if not (text.weak_and_replaces_or or text.location or text.recall):
         return tree
     if text.weak_and_replaces_or:
