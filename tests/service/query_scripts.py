@@ -34,6 +34,7 @@ TIMES = frozenset(
         "timestamp_ms",
         "self_ms",
         "total_ms",
+        "time_us",
     )
 )
 
