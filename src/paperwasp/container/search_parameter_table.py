@@ -206,10 +206,8 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("presentation.summaryFields", "summaryFields"), _to("presentation.summary_fields", values.names)),
     (("presentation.bolding", "bolding"), _to("presentation.bolding", values.boolean)),
     (("presentation.timing", "timing"), _to("presentation.timing", values.boolean)),
-    (
-        ("presentation.format", "format", "presentation.template", "template"),
-        _to("presentation.format", values.renderer),
-    ),
+    (("presentation.format", "format", "template"), _to("presentation.format", values.renderer)),
+    (("presentation.template",), _TEXT),
     (("presentation.format.tensors", "format.tensors"), _to("presentation.tensor_form", values.tensor_form)),
     (("dynteaser",), _FLAG),
     (("trace.level", "tracelevel"), _to("trace.level", values.level)),
