@@ -2,8 +2,9 @@
 
 A script has sections, each after a line `=== what it is about`. A section is one rule file, or several, each after a
 line `@@ name`; then a line `---`; then cases: `> query`, with `(any)` or `(weakAnd)` in front for another type than
-`all`, and with `& name=value` behind for a parameter; below it the query that is made, in Vespa's notation, and what else
-comes of it: `parameter name=value`, `trace …`, or `error …`. A case without a query shows what is told of the files.
+`all`, and with `& name=value` behind for a parameter; below it the query that is made, in Vespa's notation, and what
+else comes of it: `parameter name=value`, `trace …`, or `error …`. A case without a query shows what is told of the
+files.
 PAPERWASP_REWRITE_SCRIPTS=1 writes what the code says into the script instead of comparing.
 """
 

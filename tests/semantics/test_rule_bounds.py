@@ -81,7 +81,7 @@ def productions() -> st.SearchStrategy[str]:
     return st.lists(st.tuples(sign, word).map("".join), max_size=3).map(" ".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(conditions(), st.sampled_from(["->", "+>"]), productions()), min_size=1, max_size=4),
     trees(),
@@ -120,7 +120,7 @@ def test_reading_ends_whatever_is_written(text: str) -> None:
 
 @pytest.mark.parametrize("opened", ["(", "!(", "a, (", "x/(", "l:("])
 def test_deep_conditions_are_refused(opened: str) -> None:
-    assert "nested deeper than" in errors_of(opened * 100_000 + "a" + ")" * 100_000 + " -> b;")[0]
+    assert "nested deeper than" in errors_of(opened * 20_000 + "a" + ")" * 20_000 + " -> b;")[0]
 
 
 def test_the_deepest_conditions_are_evaluated() -> None:
@@ -149,14 +149,14 @@ def test_backtracking_is_bounded() -> None:
 
 
 def test_a_long_choice_is_looked_up() -> None:
-    rules = "[stop] -> ;\n[stop] :- " + ", ".join(f"w{n}" for n in range(50_000)) + ";"
-    found = rewritten(rules, words("w1", "x", "w49999"))
+    rules = "[stop] -> ;\n[stop] :- " + ", ".join(f"w{n}" for n in range(10_000)) + ";"
+    found = rewritten(rules, words("w1", "x", "w9999"))
     assert found.tree == WordItem("default", "x")
 
 
 def test_many_rules_cost_little_where_they_do_not_match() -> None:
-    rules = "".join(f"w{n} -> x{n};\n" for n in range(20_000))
-    assert rewritten(rules, words("w7", "q", "w19999")).tree == words("x7", "q", "x19999")
+    rules = "".join(f"w{n} -> x{n};\n" for n in range(5_000))
+    assert rewritten(rules, words("w7", "q", "w4999")).tree == words("x7", "q", "x4999")
 
 
 def test_the_trace_is_bounded() -> None:

@@ -280,15 +280,17 @@ def _is_nested(nodes: Sequence[Node]) -> bool:
 
 def _add(terms: Produced, matches: Sequence[Match], root: Branch, joined: str) -> None:
     slots: dict[int, _Slot] = {}
+    held: dict[str | None, Node] = {}
     for production, nodes in terms:
         kind = TERM_TYPES.get(production.type, "")
         name = getattr(production, "name", "") or None
         found = [match.leaf for match in _distinct([match for match in matches if match.name == name])]
-        beside = _beside(found, production, kind)
+        beside = _beside(found, production, kind, held.get(name))
         if beside is not None:
+            held[name] = beside
             _around(beside, kind, nodes)
             _without_twins(nodes[0].branch())
-        elif found and not kind and _is_deep(found[0]):
+        elif found and not kind and name not in held and _is_deep(found[0]):
             slot = slots.get(id(found[0]))
             if slot is None:
                 slot = slots[id(found[0])] = _Slot()
@@ -303,14 +305,17 @@ def _add(terms: Produced, matches: Sequence[Match], root: Branch, joined: str) -
 
 def _is_deep(leaf: Leaf) -> bool:
     """Whether what is added to a leaf goes beside it rather than to the whole query."""
-    branch = leaf.branch()
-    return not branch.is_phrase and branch.kind != "root" and branch.branch().kind != "root"
+    branch = leaf.parent
+    return branch is not None and not branch.is_phrase and branch.kind != "root" and branch.branch().kind != "root"
 
 
-def _beside(leaves: list[Leaf], production: Production, kind: str) -> Node | None:
-    """The node that an EQUIV, or an OR with a phrase, is put around; None: around the whole query."""
+def _beside(leaves: list[Leaf], production: Production, kind: str, held: Node | None) -> Node | None:
+    """The node that an EQUIV, or an OR with a phrase, is put around; None: around the whole query. `held`: the one that
+    the production before was put around."""
     if not leaves or not (kind == "equiv" or (kind == "or" and getattr(production, "is_phrase", False))):
         return None
+    if held is not None or any(leaf.parent is None for leaf in leaves):
+        return held
     first = leaves[0].branch()
     if len(leaves) == 1:
         return first if first.is_phrase else leaves[0]

@@ -153,8 +153,7 @@ def _node(item: Item) -> Node:
     if isinstance(item, WordItem):
         return _word(item)
     if isinstance(item, PhraseItem):
-        words = [Leaf(item.index, word) if isinstance(word, str) else _node(word) for word in item.words]
-        return Branch("phrase", words, item.index, item.annotations, item)
+        return Branch("phrase", list(_words(item)), item.index, item.annotations, item)
     if isinstance(item, TermItem):
         return Leaf(item.index, None, item.annotations, item)
     children = item.children if isinstance(item, NearItem) else item.children_of()
@@ -174,10 +173,22 @@ def _written(item: Item | None) -> str:
 
 
 def _word(item: WordItem) -> Node:
-    tokens = [item.word] if _NUMBER.fullmatch(item.word) else _TOKEN.findall(item.word)
+    tokens = _tokens(item.word)
     if len(tokens) < 2:
         return Leaf(item.index, tokens[0] if tokens else item.word, item.annotations, item)
     return Branch("segments", [Leaf(item.index, token) for token in tokens], item.index, item.annotations, item)
+
+
+def _words(item: PhraseItem) -> Iterator[Node]:
+    for word in item.words:
+        if isinstance(word, str):
+            yield from (Leaf(item.index, token) for token in _tokens(word) or [word])
+        else:
+            yield _node(word)
+
+
+def _tokens(word: str) -> list[str]:
+    return [word] if _NUMBER.fullmatch(word) else _TOKEN.findall(word)
 
 
 def _is_filter(item: Item) -> bool:
