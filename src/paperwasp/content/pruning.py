@@ -177,6 +177,8 @@ def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
 def _count_any(shape: Shape, space: SearchSpace, accept: Bitmap) -> int:
     matches = [match for term in shape.terms for match in term.matches]
     words = [match for match in matches if isinstance(match, IndexMatch)]
+    if len(words) == len(matches) == 1 and accept is space.accept and not space.dead:
+        return words[0].frequency()
     if len(words) < len(matches):  # attributes, in fields that do not count for the score
         return _core.bitmap_count(OrOperator(space, shape.terms).bitmap(), accept)
     numbers = np.array([match.number for match in words], np.uint32)
