@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -18,6 +19,7 @@ from paperwasp.container.search import SearchConfig, SearchHandler
 from paperwasp.container.search_parameter_table import PARAMETERS
 from paperwasp.container.search_values import timeout_ms
 from paperwasp.content.messages import SearchRequest, SearchResponse
+from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -60,6 +62,23 @@ def test_a_cluster_that_does_not_answer_is_not_awaited_for_ever() -> None:
 def test_several_clusters_are_merged_by_relevance_within_the_window() -> None:
     response = handle(Request("GET", "/search/", "query=two&hits=1&offset=1"))
     assert [hit["id"] for hit in orjson.loads(response.body)["root"]["children"]] == ["id:ns:things::7"]
+
+
+def test_timing_is_what_the_clusters_took_to_write_hits_and_the_rest() -> None:
+    class Measured(FakeClusters):
+        async def request(self, address: str, message: object) -> object:
+            answer = await super().request(address, message)
+            assert isinstance(answer, SearchResponse)
+            return replace(answer, summary_ns=3_000_000 if address == "content/other" else 2_000_000)
+
+    readings = iter(range(0, 100_000_000, 10_000_000))
+    handler = SearchHandler(Measured(), config(), Environment(monotonic_ns=lambda: next(readings)))
+    request = Request("GET", "/search/", "query=two&presentation.timing=true&nocache=true&timeout=20s")
+    timing = orjson.loads(asyncio.run(handler.handle(request)).body)["timing"]
+    assert list(timing) == ["querytime", "summaryfetchtime", "searchtime"]
+    assert timing["summaryfetchtime"] == 0.003  # of the slower one: they write side by side
+    assert timing["searchtime"] >= 0.01
+    assert timing["querytime"] == round(timing["searchtime"] - 0.003, 6)
 
 
 def test_parameter_names_are_unique_but_for_case() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -17,6 +19,7 @@ from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
 from paperwasp.document.updates import Assign, FieldUpdate
+from paperwasp.env import Environment
 from paperwasp.query import (
     AndItem,
     EquivItem,
@@ -32,6 +35,7 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema import parse_schemas
+from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
 from paperwasp.store.document_store import DocumentStore
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.types import TensorType
@@ -291,3 +295,49 @@ def test_parts_of_structs():
 def test_tensors_in_the_form_asked_for(form, expected, summary):
     with node() as album:
         assert shown(album, summary=summary, tensor_form=form)["vector"] == expected
+
+
+def test_what_is_empty_is_not_shown():
+    empty = {"title": "", "quotes": [], "genre": "", "labels": [], "tracks": [], "prices": {}, "moods": {}}
+    with node() as album:
+        album.apply(Put(DOCUMENT.id, {**DOCUMENT.fields, **empty, "codes": ["", "b"], "note": 'in a text ":""'}))
+        fields = shown(album)
+        assert not set(fields) & set(empty)
+        assert (fields["codes"], fields["note"]) == (["", "b"], 'in a text ":""')
+        assert set(shown(album, summary="memory")) == {"year", "vector"}
+
+
+def test_what_writing_the_hits_took_is_measured():
+    clock = count(0, 1_000)
+    with node() as album:
+        request = SearchRequest(TrueItem(), rank_profile="unranked")
+        response = search(album.node.view(), request, PROFILES, Environment(monotonic_ns=lambda: next(clock)))
+        assert 0 < response.summary_ns < next(clock)
+
+
+@pytest.mark.parametrize(
+    ("teasers", "word", "expected"),
+    [
+        # "teaser" of the cluster's settings: 20 bytes around the word, completed to whole words
+        (
+            Teasers(TeaserSettings(surround_max=20)),
+            "blue",
+            "<sep />ipsum lorem ipsum  A <hi>blue</hi> train it is. lorem<sep />",
+        ),
+        (Teasers(TeaserSettings(prefix=False)), "zappa", None),
+        (Teasers(TeaserSettings(length=12)), "zappa", "A train<sep />"),
+        (Teasers(by_name={"teaser": TeaserSettings(length=12)}), "zappa", "A train<sep />"),
+        (
+            Teasers(TeaserSettings(length=12), {"teaser": TeaserSettings(length=20)}),
+            "zappa",
+            "A train. lorem ipsum<sep />",
+        ),
+        (Teasers(TeaserSettings(length=12), {"review": TeaserSettings(length=20)}), "zappa", "A train<sep />"),
+    ],
+)
+def test_teasers_are_made_as_the_cluster_says(teasers, word, expected):
+    schemas = {"album": replace(SCHEMAS["album"], teasers=teasers)}
+    with TemporaryDirectory() as directory, started(Path(directory), schemas) as album:
+        album.apply(DOCUMENT)
+        tree = OrItem((TrueItem(), WordItem("review", word)))
+        assert shown(album, tree, summary="teasers").get("teaser") == expected

@@ -141,12 +141,11 @@ class SearchHandler:
         if plan.rules is not None and plan.rules.trace:
             result.trace = rule_steps(plan, parameters)
         if parameters.presentation.timing or parameters.trace.level:
-            elapsed_ms = (self._environment.monotonic_ns() - started_ns) // 1_000_000
+            elapsed_ns = self._environment.monotonic_ns() - started_ns
             if parameters.presentation.timing:
-                seconds = elapsed_ms / 1000
-                result.timing = {"querytime": seconds, "summaryfetchtime": 0.0, "searchtime": seconds}
+                result.timing = _timing(elapsed_ns, result.summary_ns)
             if parameters.trace.level:
-                result.trace = trace_of(plan, parameters, answers, result, elapsed_ms)
+                result.trace = trace_of(plan, parameters, answers, result, elapsed_ns // 1_000_000)
         return result, answers
 
     async def _collapsed(self, plan: SearchPlan, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
@@ -156,21 +155,25 @@ class SearchHandler:
         by_other = hidden and bool(plan.summary_fields or collapse.summary not in ("", shown.summary))
         entries: list[Entry] = []
         end = plan.offset + plan.hits
+        summary_ns = 0
         for start, count in batches(plan.offset, plan.hits):
             batch = plan.window(start, count)
             asked = batch.showing(collapse.summary or shown.summary) if by_other else batch
             answers = await self._ask_all(asked)
             result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
             entries.extend(result.hits)
+            summary_ns += result.summary_ns
             left = collapsed(entries, collapse)
             if result.errors or len(left) >= end or result.total_count < start + count or not count:
                 break
         left = left[plan.offset : end]
         if by_other:
             again = merged(plan, await self._ask_all(plan.window(0, start + count)))
+            summary_ns += again.summary_ns
             by_gid = {hit.gid: (cluster, hit) for cluster, hit in again.hits}
             left = [by_gid[hit.gid] for _, hit in left if hit.gid in by_gid]
         result.hits = left
+        result.summary_ns = summary_ns
         result.summary_fields = plan.summary_fields
         return result, answers
 
@@ -193,6 +196,12 @@ class SearchHandler:
             return cluster, SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}", cluster)
         assert isinstance(answer, SearchResponse)
         return cluster, answer
+
+
+def _timing(elapsed_ns: int, summary_ns: int) -> dict[str, float]:
+    """`timing` of an answer in seconds: all of it, the part in which clusters wrote hits, and the rest."""
+    found = {"querytime": elapsed_ns - summary_ns, "summaryfetchtime": summary_ns, "searchtime": elapsed_ns}
+    return {name: round(time_ns / 1e9, 6) for name, time_ns in found.items()}
 
 
 def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:

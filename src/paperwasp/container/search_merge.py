@@ -40,6 +40,7 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
         coverage=_coverage(found) if found else None,
         errors=errors,
         summary_fields=plan.summary_fields,
+        summary_ns=max((answer.summary_ns for _, answer in found), default=0),
         continuation=token_of(*hits[-1]) if plan.after is not None and hits and len(hits) == plan.hits else None,
     )
 

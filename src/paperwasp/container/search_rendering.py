@@ -89,6 +89,8 @@ class SearchResult:
     errors: list[SearchError] = field(default_factory=list)
     summary_fields: tuple[str, ...] = ()
     timing: Mapping[str, float] | None = None
+    summary_ns: int = 0
+    """What the clusters, side by side, took to write the hits."""
     trace: Sequence[Mapping[str, Any]] | None = None
     continuation: str | None = None
     """What `searchAfter` is for the page that follows; None: not asked for, or there is none."""

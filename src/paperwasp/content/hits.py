@@ -53,7 +53,7 @@ def _fields(
     writer: SummaryWriter, view: View, documents: Sequence[StoredDocument | None], lids: Sequence[int]
 ) -> list[bytes]:
     if not writer.needs_document:
-        return [writer.write(b"{}", "", lid) for lid in lids]
+        return writer.write_attributes(lids)
     there = [(document, lid) for document, lid in zip(documents, lids, strict=True) if document is not None]
     found = [document for document, _ in there]
     shown = writer.write_all(view.fields_of_all(found), [document.id for document in found], [lid for _, lid in there])

@@ -13,9 +13,8 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.query.items import Item
 
-
 ELEMENT_GAP: Final = "vespa.matching.element_gap."
-"""The rank property by which a query says how far apart the elements of a field are: with the field's name behind it."""
+"""What a query says of how far apart the elements of a field are: a rank property, with the field's name behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +216,8 @@ class SearchRequest:
     """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
     explain_level: int = 0
     """From 1 the plan is told at every trace level above 0; from 2 with the time that each operator took."""
+    gram_match: str = "all"
+    """How the grams of a text belong together: a composite of `operators.grams`."""
     soft_timeout: bool = True
     """Whether hits that were found in time are an answer when there is no time for all."""
     soft_timeout_factor: float = 0.7
@@ -271,6 +272,8 @@ class SearchResponse:
     """Why not all was searched: "timeout", "match-phase"."""
     stamp: int = 0
     """Of the view that was searched: see StampRequest; 0: not known."""
+    summary_ns: int = 0
+    """What writing the hits took."""
 
     @property
     def covered_documents(self) -> int:

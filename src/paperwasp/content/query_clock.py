@@ -69,6 +69,10 @@ class QueryClock:
     def now_seconds(self) -> float:
         return self._env.now_seconds()
 
+    def now_ns(self) -> int:
+        """The monotonic time."""
+        return self._env.monotonic_ns()
+
     def is_over(self) -> bool:
         return self._end_ns > 0 and self._env.monotonic_ns() > self._end_ns
 

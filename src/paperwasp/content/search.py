@@ -111,6 +111,7 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
         trace=None if trace is None else trace.finished(),
         degraded=degraded,
         stamp=view.stamp,
+        summary_ns=sum(part.summary_ns for part in found),
     )
 
 
@@ -123,6 +124,8 @@ class _Found(NamedTuple):
     documents: int
     coverage: float
     degraded: frozenset[str]
+    summary_ns: int
+    """What writing the hits took."""
 
 
 def _merged(found: Sequence[_Found], request: SearchRequest) -> list[Hit]:
@@ -152,15 +155,18 @@ def _indexed(
     spaces = [space_of(view, name, request, clock) for name in indexed_types(view, request)]
     ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces]
     clock.begin_writing()
+    begun_ns = clock.now_ns()
     skipped = 0 if any(streaming_types(view, request)) else request.offset
-    documents = sum(hits.setting.space.documents for hits in ranked)
-    covered = sum(hits.coverage * hits.setting.space.documents for hits in ranked)
+    documents = sum(kind.setting.space.documents for kind in ranked)
+    covered = sum(kind.coverage * kind.setting.space.documents for kind in ranked)
+    hits = _page(view, request, ranked, skipped, wanted)
     return _Found(
-        _page(view, request, ranked, skipped, wanted),
-        sum(hits.total_count for hits in ranked),
+        hits,
+        sum(kind.total_count for kind in ranked),
         documents,
         covered / documents if documents else 1.0,
-        frozenset[str]().union(*(hits.degraded for hits in ranked)),
+        frozenset[str]().union(*(kind.degraded for kind in ranked)),
+        clock.now_ns() - begun_ns,
     )
 
 
@@ -184,7 +190,7 @@ def _streamed(
     wanted = request.offset + request.hits
     after = request.search_after
     hits: list[Hit] = []
-    total_count = documents = 0
+    total_count = documents = summary_ns = 0
     progress, degraded = 0.0, frozenset[str]()
     clock.begin_writing()  # a batch that was read is small: it is searched, and its hits are written
     for batch in batches_of(view, profiles.streamed(view.schemas[name]), request.streaming, clock):
@@ -193,16 +199,19 @@ def _streamed(
         space = space_of(batch.view, name, request, clock, streamed=True)
         ranked = _rank(space, request, profiles, clock, trace, wanted)
         numbers = range(len(ranked.lids))
+        begun_ns = clock.now_ns()
         best = hits_of(batch.view, request, ranked, numbers, _keys(ranked, request, numbers))
         hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(request))
         del hits[wanted:]
+        summary_ns += clock.now_ns() - begun_ns
         total_count += ranked.total_count
         documents += batch.view.limit
         degraded |= ranked.degraded
         progress = batch.progress
     if progress < 1:
         degraded |= {"timeout"}
-    return _Found(hits, total_count, round(documents / progress) if progress > 0 else documents, progress, degraded)
+    seen = round(documents / progress) if progress > 0 else documents
+    return _Found(hits, total_count, seen, progress, degraded, summary_ns)
 
 
 def streaming_types(view: View, request: SearchRequest) -> list[str]:
@@ -244,6 +253,7 @@ def space_of(
         element_gaps(schema, request),
         streamed,
         no_clock if streamed or clock is None else clock.check,
+        request.gram_match,
     )
 
 

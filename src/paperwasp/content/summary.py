@@ -22,7 +22,7 @@ from paperwasp.content.teaser import HI_TAGS, NO_TAGS
 from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
-from paperwasp.document.types import BOOL, MapType
+from paperwasp.document.types import BOOL, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_filled_now, language_field
@@ -35,6 +35,8 @@ Elements = Callable[[str, int], Sequence[int]]
 
 _MOST_MEMBERS: Final = 64
 """The kernel cuts out no more."""
+_EMPTY: Final = (b':""', b":[]", b":{}")
+"""What stands in JSON that has an empty member."""
 _Step = Callable[[Any, int, Mapping[str, Any]], Any]
 """The JSON of a value, the lid of its document and what of the document is read → the JSON that is shown; None: nothing
 is."""
@@ -100,23 +102,37 @@ class SummaryWriter:
     """Whether summary-features are left out."""
     members: Members | None = None
     """How to cut the summary out of a stored document; None: its values have to be read."""
+    shows_empty: frozenset[str] = frozenset()
+    """Fields that are shown where they are empty too: structs and tensors. As in Vespa, empty texts, arrays, maps and
+    weighted sets are not."""
 
     def write_all(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
-        """As `write`, of many documents."""
+        """The summaries of documents whose fields are the JSON objects `stored`."""
+        return list(map(self._without_empty, self._written(stored, ids, lids)))
+
+    def write_attributes(self, lids: Sequence[int]) -> list[bytes]:
+        """The summaries of documents that are not needed for them."""
+        return [self._without_empty(self._write(b"{}", "", lid)) for lid in lids]
+
+    def _without_empty(self, fields: bytes) -> bytes:
+        if not any(mark in fields for mark in _EMPTY):
+            return fields
+        shown = orjson.loads(fields)
+        kept = {name: value for name, value in shown.items() if name in self.shows_empty or not _is_empty(value)}
+        return fields if len(kept) == len(shown) else orjson.dumps(kept)
+
+    def _written(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
         if self.as_stored:
             return stored
         if self.members is None:
-            return list(map(self.write, stored, ids, lids))
+            return list(map(self._write, stored, ids, lids))
         cut = _core.pick_members(stored, self.members.keys, self.members.required)
         return [
-            self.write(fields, id_, lid) if shown is None else shown
+            self._write(fields, id_, lid) if shown is None else shown
             for shown, fields, id_, lid in zip(cut, stored, ids, lids, strict=True)
         ]
 
-    def write(self, stored: bytes, document_id: str, lid: int) -> bytes:
-        """The summary of a document whose fields are the JSON object `stored`: an empty one where it is not needed."""
-        if self.as_stored:
-            return stored
+    def _write(self, stored: bytes, document_id: str, lid: int) -> bytes:
         fields: dict[str, Any] = orjson.loads(stored)
         fields[DOCUMENT_ID] = document_id
         values = ((name, shown.value(fields, lid)) for name, shown in self.shown.items())
@@ -140,6 +156,7 @@ def summary_writer(request: SearchRequest, space: SearchSpace, elements: Element
         shown,
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
+        shows_empty=frozenset(name for name, field in shown.items() if _may_be_empty(field, schema)),
         shows_id=shows_id,
         needs_document=shows_id or any(field.needs_document for field in shown.values()),
         omits_features=summary is not None and summary.omit_summary_features,
@@ -207,6 +224,11 @@ def _language_field(field: SummaryField, source: Field, space: SearchSpace) -> s
     """The field with the language of the texts that are made tokens or looked through; empty: that is detected."""
     reads_text = field.tokens or field.dynamic or field.bolding or source.bolding
     return language_field(space.schema, source.name) if reads_text and source.index is not None else ""
+
+
+def _may_be_empty(shown: _Shown, schema: Schema) -> bool:
+    source = schema.fields.get(shown.path[0])
+    return len(shown.path) == 1 and source is not None and isinstance(source.type, StructType | TensorFieldType)
 
 
 def _is_empty(value: Any) -> bool:

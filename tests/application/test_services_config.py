@@ -1,0 +1,94 @@
+"""Juniper's configuration in services.xml: https://docs.vespa.ai/en/querying/document-summaries.html"""
+
+from __future__ import annotations
+
+import pytest
+
+from paperwasp.application import ApplicationModel, ApplicationPackage, build_model
+from paperwasp.errors import InvalidPackage
+from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
+
+JUNIPER = '<config name="vespa.config.search.summary.juniperrc">{}</config>'
+SERVICES = """<services version="1.0">{root}
+  <container id="default" version="1.0"><search/><document-api/>{container}</container>
+  <content id="music" version="1.0"><redundancy>1</redundancy>{content}
+    <documents><document type="music" mode="index">{document}</document>
+      <document type="book" mode="streaming"/></documents>
+  </content>
+</services>"""
+
+
+def model_of(**said: str) -> ApplicationModel:
+    texts = {place: said.get(place, "") for place in ("root", "container", "content", "document")}
+    files = {
+        "services.xml": SERVICES.format(**texts),
+        "schemas/music.sd": "schema music { document music { } }",
+        "schemas/book.sd": "schema book { document book { } }",
+    }
+    package = ApplicationPackage({path: text.encode() for path, text in files.items()})
+    return build_model(package, lambda *_: ())
+
+
+def teasers_of(model: ApplicationModel) -> dict[str, Teasers]:
+    return {name: schema.teasers for name, schema in model.content_clusters[0].schemas.items()}
+
+
+def test_without_it_schemas_are_those_of_the_package() -> None:
+    model = model_of()
+    assert model.content_clusters[0].schemas["music"] is model.schemas["music"]
+    assert teasers_of(model) == {"music": Teasers(), "book": Teasers()}
+
+
+def test_what_is_further_in_counts_more() -> None:
+    override = "<override><item><fieldname>short</fieldname><length>9</length></item></override>"
+    model = model_of(
+        root=JUNIPER.format("<length>1000</length><max_matches>2</max_matches>" + override),
+        content=JUNIPER.format("<max_matches>4</max_matches><prefix>false</prefix>"),
+        document=JUNIPER.format(
+            "<winsize_fallback_multiplier>2.5</winsize_fallback_multiplier>" + override.replace("short", "long")
+        ),
+    )
+    said = TeaserSettings(length=1000, max_matches=4, prefix=False)
+    # what an item does not say has its default, whatever is said beside it
+    assert teasers_of(model) == {
+        "music": Teasers(
+            TeaserSettings(length=1000, max_matches=4, prefix=False, winsize_fallback_multiplier=2.5),
+            {"short": TeaserSettings(length=9), "long": TeaserSettings(length=9)},
+        ),
+        "book": Teasers(said, {"short": TeaserSettings(length=9)}),
+    }
+    assert not model.findings
+
+
+def test_elsewhere_and_by_other_names_it_has_no_effect() -> None:
+    model = model_of(
+        container=JUNIPER.format("<length>7</length>"),
+        content='<config name="vespa.config.search.core.proton"><x>1</x></config>',
+        document='<config name="a.b"/>',
+        root='<config name="a.b"/>',
+    )
+    assert teasers_of(model) == {"music": Teasers(), "book": Teasers()}
+    why = "has no effect: the configuration that it overrides does not exist here"
+    assert sorted(finding.message for finding in model.findings) == [
+        f"element 'config' in '{tag}' {why}" for tag in ("container", "content", "document", "services")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "problem"),
+    [
+        ("<lenght>3</lenght>", "juniperrc has no 'lenght'; did you mean 'length'?"),
+        ("<length>many</length>", "value of 'length' is invalid; must be an integer from 0 to 2147483647, not 'many'"),
+        ("<length>-1</length>", "value of 'length' is invalid"),
+        ("<prefix>maybe</prefix>", "value of 'prefix' is invalid; must be 'true' or 'false', not 'maybe'"),
+        ("<winsize_fallback_multiplier>nan</winsize_fallback_multiplier>", "must be a number from 0, not 'nan'"),
+        ("<override><fieldname>a</fieldname></override>", "'item' elements stand in it, not 'fieldname'"),
+        ("<override><item><length>1</length></item></override>", "must name a summary field in 'fieldname'"),
+        ("<override><item><fieldname>a</fieldname><x/></item></override>", "juniperrc has no 'x'"),
+    ],
+)
+@pytest.mark.parametrize("place", ["root", "content", "document"])
+def test_what_is_wrong_is_told(place: str, inside: str, problem: str) -> None:
+    with pytest.raises(InvalidPackage) as caught:
+        model_of(**{place: JUNIPER.format(inside)})
+    assert problem in caught.value.message
