@@ -3,8 +3,8 @@
 Cases are parted by blank lines. A case is a request line (`GET <query string>` or `POST [<query string>]`, then headers
 and, for POST, the body), a line `---`, then the answer: its status and media type, `asked:` lines for what the clusters
 were asked (what differs from a plain request), and the JSON. Configuration: clusters `media` (music, books) and `other`
-(things); query profiles: those in the folder of the script's name, if there is one. PAPERWASP_REWRITE_SCRIPTS=1 writes
-what the code says into the script instead of comparing.
+(things); query profiles and rules: those in the folder of the script's name, if there is one.
+PAPERWASP_REWRITE_SCRIPTS=1 writes what the code says into the script instead of comparing.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from paperwasp.schema.model import (
     SubField,
 )
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
+from paperwasp.semantics import NO_RULES, RuleBases, load_rules
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -95,13 +96,21 @@ def profiles_of(path: Path) -> QueryProfiles:
     return profiles
 
 
-def config(query_profiles: QueryProfiles = NO_QUERY_PROFILES) -> SearchConfig:
+def rules_of(path: Path) -> RuleBases:
+    """The rule bases in the folder."""
+    rules, findings = load_rules({f"rules/{file.name}": file.read_text() for file in sorted(path.glob("*.sr"))})
+    assert findings == []
+    return rules
+
+
+def config(query_profiles: QueryProfiles = NO_QUERY_PROFILES, rules: RuleBases = NO_RULES) -> SearchConfig:
     return SearchConfig(
         (
             ClusterConfig("media", {"music": schema("music", "bm25", "for-music"), "books": schema("books", "bm25")}),
             ClusterConfig("other", {"things": schema("things")}),
         ),
         query_profiles,
+        rules,
     )
 
 
@@ -219,11 +228,11 @@ def request_of(text: str) -> Request:
     return Request(method, "/search/", query.replace(" ", "+"), headers, "\n".join(rest).encode())
 
 
-def ask(text: str, query_profiles: QueryProfiles) -> str:
+def ask(text: str, query_profiles: QueryProfiles, rules: RuleBases = NO_RULES) -> str:
     """The answer to a case, as the script shows it."""
     clusters = FakeClusters()
     environment = Environment(monotonic_ns=lambda: START_NS, time_ns=lambda: NOW_SECONDS * 10**9)
-    handler = SearchHandler(clusters, config(query_profiles), environment)
+    handler = SearchHandler(clusters, config(query_profiles, rules), environment)
     response = asyncio.run(handler.handle(request_of(text)))
     shown = [f"{response.status} {response.content_type}"]
     shown += [f"asked: {describe(address, message)}" for address, message in clusters.asked]
@@ -274,10 +283,12 @@ def plainly(value: object) -> str:
 def run(path: Path) -> None:
     """Compares the answers of a script's cases with what it says, or rewrites it."""
     head, *cases = path.read_text().strip("\n").split("\n\n")
-    profiles = profiles_of(path.with_suffix(""))
+    profiles, rules = profiles_of(path.with_suffix("")), rules_of(path.with_suffix(""))
     parts = [(case + "\n").partition("\n---\n") for case in cases]
     if os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
-        path.write_text("\n\n".join([head, *(f"{text}\n---\n{ask(text, profiles)}" for text, _, _ in parts)]) + "\n")
+        path.write_text(
+            "\n\n".join([head, *(f"{text}\n---\n{ask(text, profiles, rules)}" for text, _, _ in parts)]) + "\n"
+        )
         return
     for text, _, expected in parts:
-        assert ask(text, profiles) == expected.rstrip("\n"), f"{path.name}:\n{text}"
+        assert ask(text, profiles, rules) == expected.rstrip("\n"), f"{path.name}:\n{text}"

@@ -16,7 +16,7 @@ from paperwasp.container.search_config import SearchConfig
 from paperwasp.container.search_parameter_table import PARAMETERS, full_name, set_parameter
 from paperwasp.container.search_parameters import check_window
 from paperwasp.container.search_settings import SearchParameters
-from paperwasp.errors import InvalidQuery
+from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.query.items import Item, TermItem
 from paperwasp.semantics import Rewriting, RuleBase, rewrite
 from paperwasp.yql.canonical import canonical
@@ -96,7 +96,10 @@ def _set(base: RuleBase, found: Rewriting, parameters: SearchParameters) -> None
             )
         if parameters.profile is not None and parameters.profile.rule(full).is_fixed:
             continue
-        set_parameter(parameters, name, value)
+        try:
+            set_parameter(parameters, name, value)
+        except IllegalQuery as error:
+            raise IllegalQuery(f"The rule base '{base.name}' sets '{name}': {error.message}") from None
         parameters.given[full] = value
     if found.parameters:
         check_window(parameters)
