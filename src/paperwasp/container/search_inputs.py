@@ -1,6 +1,7 @@
 """`input.query(name)`: from the text of a value to a number, a text or a tensor, as the rank profile declares it.
 
-What no rank profile declares is a number if it looks like one, else a text.
+A tensor may be written as a literal, or as JSON has it in documents. What no rank profile declares is a number if it
+looks like one, else a text.
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#inputs
 """
 
@@ -11,14 +12,20 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
+import orjson
+
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, TooLarge
 from paperwasp.schema.model import Input, Schema
+from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
 _EMBED: Final = re.compile(r"\s*embed\s*\(")
 _NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
+_JSON_FORM: Final = re.compile(
+    r'\s*(?:\{\s*"(?:type|cells|values|blocks)"\s*:|\[\s*\{\s*"(?:address|value|values)"\s*:)'
+)
 _SHOWN_CHARACTERS: Final = 100
 _REMEMBERED_CHARACTERS: Final = 2048
 _TEXT: Final = Input(None)
@@ -74,15 +81,27 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
         problem = error.bare_message
     except (TooLarge, ValueError) as error:
         problem = str(error)
+    if type_ is not None and str(type_) not in problem:
+        problem += f" (it is to be a {type_})"
     shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
     raise IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
 
 
 def _tensor(text: str, type_: TensorType) -> object:
-    tensor = (_remembered if len(text) <= _REMEMBERED_CHARACTERS else parse_tensor)(text, type_)
+    tensor = (_remembered if len(text) <= _REMEMBERED_CHARACTERS else _read)(text, type_)
     return float(tensor.cells[0]) if type_.is_number else tensor
 
 
-@lru_cache(maxsize=256)
-def _remembered(text: str, type_: TensorType) -> Tensor:
+def _read(text: str, type_: TensorType) -> Tensor:
+    """A tensor in the literal form, or in one of the forms of documents: an object with `cells`, `values` or `blocks`,
+    and perhaps `type`, or a list of cells or blocks."""
+    if _JSON_FORM.match(text):
+        try:
+            value = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return parse_tensor(text, type_)
+        return tensor_of(value, type_)
     return parse_tensor(text, type_)
+
+
+_remembered: Final = lru_cache(maxsize=256)(_read)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from paperwasp.container import search_values as values
 from paperwasp.container.search_settings import SearchParameters
+from paperwasp.content.messages import ELEMENT_GAP
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.yql import query_type
 
@@ -115,6 +116,10 @@ _FRACTION: Final = _checked(values.fraction)
 _INTEGER: Final = _checked(values.integer)
 _TEXT: Final = _checked(str)
 
+def _gram_match(text: str) -> str:
+    return values.one_of("all", "any", "weakAnd", "phrase", "near", "onear")(text) or "all"
+
+
 PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("yql",), _to("yql", str)),
     (("hits", "count"), _to("hits", values.count)),
@@ -149,6 +154,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("model.encoding", "encoding"), _to("text.encoding", str.lower)),
     (("model.sources", "sources", "search"), _to("sources", values.names)),
     (("model.restrict", "restrict"), _to("restrict", values.names)),
+    (("gram.match",), _to("text.gram_match", _gram_match)),
     (("model.searchPath", "searchpath"), _checked(values.search_path)),
     (("model.searchGroup", "searchgroup"), _TEXT),
     (("ranking.profile", "ranking"), _to("rank_profile", _or_default)),
@@ -269,16 +275,16 @@ def _set_collapse_size(parameters: SearchParameters, rest: str, value: str) -> N
     parameters.collapse.sizes[rest] = values.positive(value)
 
 
-def _refuse_element_gap(parameters: SearchParameters, rest: str, value: str) -> None:
+def _set_element_gap(parameters: SearchParameters, rest: str, value: str) -> None:
     values.element_gap(value)
-    raise ValueError("this is not supported yet")
+    parameters.rank_properties[ELEMENT_GAP + rest] = value
 
 
 _FEATURES: Final = "ranking.features."
 _OPEN_GROUPS: Final[Mapping[str, Callable[[SearchParameters, str, str], None]]] = {
     _FEATURES: _set_feature,
     "ranking.properties.": _set_property,
-    "ranking.elementGap.": _refuse_element_gap,
+    "ranking.elementGap.": _set_element_gap,
     "collapsesize.": _set_collapse_size,
 }
 """What the full name of a parameter begins with whose rest the user chooses → what sets it."""

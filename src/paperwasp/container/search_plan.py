@@ -132,6 +132,7 @@ def _asked(
         "ranking": parameters.ranking_override(),
         "tensor_form": shown.tensor_form,
         "streaming": parameters.streamed(),
+        "gram_match": parameters.text.gram_match,
     }
     schemas = [schema for target in targets for schema in target.schemas]
     if parameters.inputs:

@@ -34,6 +34,7 @@ class TextParameters:
     recall: str | None = None
     location: str = ""
     weak_and_replaces_or: bool = False
+    gram_match: str = "all"
     wand_hits: int = 100
 
 

@@ -62,6 +62,8 @@ class SearchSpace:
     """Whether these are documents of streaming search, whose words are few enough to look through."""
     check_time: Callable[[], None] = no_clock
     """Raises OutOfTime when matching must end: called between operators, and by those that take long."""
+    gram_match: str = "all"
+    """How the grams of a text belong together: a composite of `operators.grams`."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)

@@ -11,7 +11,7 @@ Differs: `not`, `rank` and every kind of term may be used on fields of all types
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Final
@@ -31,7 +31,19 @@ from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.rank_operator import RankOperator
 from paperwasp.operators.term import FieldMatch, Lids, Occurrences, PositionalMatch, TermOperator, counts_of
 from paperwasp.query import Item, SameElementItem, TermItem
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, NearItem, PhraseItem
+from paperwasp.query.items import (
+    DEFAULT_ANNOTATIONS,
+    EquivItem,
+    GeoBoundingBoxItem,
+    GeoLocationItem,
+    LabeledItem,
+    NearestNeighborItem,
+    NearItem,
+    PhraseItem,
+    PredicateItem,
+    WandItem,
+    WeakAndItem,
+)
 from paperwasp.schema.model import Field
 
 _BLOCK_LIDS: Final = 65_536
@@ -214,9 +226,9 @@ def plan_same_element(item: SameElementItem, space: SearchSpace) -> Operator:
     field = space.schema.field_named(item.index)
     if field is None or not item.children:
         return FalseOperator(space)
+    for child in item.children:
+        _check(child, field)
     conditions = [plan(_below(child, field, space), space) for child in item.children]
-    for condition in conditions:
-        _check(condition, field)
     whole = conditions[0] if len(conditions) == 1 else AndOperator(space, tuple(conditions))
     return SameElementOperator(space, SameElementMatch(space, field.name, whole, item.elements), whole)
 
@@ -255,10 +267,21 @@ def _name(index: str, field: Field, space: SearchSpace) -> str:
     return name
 
 
-def _check(condition: Operator, field: Field) -> None:
+_WITHOUT_ELEMENTS: Final[Mapping[type[Item], str]] = {
+    LabeledItem: "labeled",
+    WeakAndItem: "weakAnd",
+    WandItem: "wand",
+    NearestNeighborItem: "nearestNeighbor",
+    GeoLocationItem: "geoLocation",
+    GeoBoundingBoxItem: "geoBoundingBox",
+    PredicateItem: "predicate",
+}
+"""What cannot say in which elements it matches."""
+
+
+def _check(item: Item, field: Field) -> None:
     """Raises InvalidQuery for what cannot say in which elements it matches."""
-    if _is_composite(condition):
-        for child in condition.children_of():
-            _check(child, field)
-    elif not isinstance(condition, TermOperator | TrueOperator | FalseOperator):
-        raise InvalidQuery(f"{type(condition).__name__} cannot be used within sameElement on '{field.name}'")
+    for below in item.walk():
+        if (name := _WITHOUT_ELEMENTS.get(type(below))) is not None:
+            instead = ": label the sameElement itself" if name == "labeled" else ""
+            raise InvalidQuery(f"{name} cannot be used within sameElement on '{field.name}'{instead}")

@@ -1,7 +1,7 @@
 """contains, and the words of the simple query language: text in a field or fieldset, a value of an attribute.
 
-A word that the field's tokenizer splits is a phrase; with `andSegmenting`, and where the field is one of grams, an and
-of its tokens. `sddocname` matches the documents of a type.
+A word that the field's tokenizer splits is a phrase; with `andSegmenting` an and of its tokens; where the field is one
+of grams, what `gram.match` says. `sddocname` matches the documents of a type.
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
 """
 
@@ -14,6 +14,7 @@ from paperwasp.operators.attribute_terms import word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.composed import WithoutPositions
 from paperwasp.operators.constants import FalseOperator, TrueOperator
+from paperwasp.operators.grams import ALL, grams_together
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import FieldMatch, TermOperator
 from paperwasp.operators.text import text_matcher, token_match, tokens_in, tokens_match
@@ -28,18 +29,22 @@ def plan_word(item: WordItem, space: SearchSpace) -> Operator:
         return TrueOperator(space) if item.word == space.schema.document.name else FalseOperator(space)
     matches: list[FieldMatch] = []
     split: dict[int, list[tuple[Field, list[QueryToken]]]] = {}
+    apart: list[Operator] = []
     length = 1
     for field in fields_of(item.index, space):
         if space.has_index(field):
             tokens = tokens_in(item.word, item.annotations, field, space)
-            if len(tokens) > 1 and (item.annotations.and_segmenting or text_profile(field).gram_size):
+            is_grams = len(tokens) > 1 and bool(text_profile(field).gram_size)
+            if is_grams and space.gram_match != ALL:
+                apart.append(grams_together(item, tokens, field, space))
+            elif is_grams or (len(tokens) > 1 and item.annotations.and_segmenting):
                 split.setdefault(len(tokens), []).append((field, tokens))
             elif (match := tokens_match(tokens, field, space)) is not None:
                 matches.append(match)
                 length = max(length, len(tokens))
         elif (match := match_word(item, field, space)) is not None:
             matches.append(match)
-    operators = [_all_of(found, item.annotations, space) for found in split.values()]
+    operators = [*apart, *(_all_of(found, item.annotations, space) for found in split.values())]
     if matches or not operators:
         operators.insert(0, term_operator(space, matches, item.annotations, length))
     return operators[0] if len(operators) == 1 else OrOperator(space, tuple(operators))

@@ -187,7 +187,7 @@ def _no_attribute(type_: DataType) -> str:
     inner = innermost(type_)
     if is_position(type_):
         return ""
-    if inner == URI:
+    if type_ == URI:
         return "its type is uri"
     if isinstance(type_, MapType | StructType) or holds_struct(type_):
         return "of structs and maps, only parts can, by struct-field"
@@ -232,12 +232,15 @@ def _dictionary(draft: Draft, problems: Problems) -> None:
         return
     place = draft.place("dictionary")
     if is_text(draft.type):
-        cased = draft.cased is True
-        if "hash" in draft.dictionary and "btree" not in draft.dictionary and not cased:
-            problems.error(f"{draft.described} has a hash dictionary, but does not say match: cased", place)
-        elif ("cased" in draft.dictionary and not cased) or ("uncased" in draft.dictionary and cased):
-            word = "cased" if "cased" in draft.dictionary else "uncased"
-            problems.error(f"the dictionary of {draft.described} is {word}, but it does not say match: {word}", place)
+        said, cased = draft.dictionary, draft.cased is True
+        if {"cased", "uncased"} <= said:
+            problems.error(f"the dictionary of {draft.described} is both cased and uncased", place)
+        elif "hash" in said and "btree" not in said and not (cased and "cased" in said):
+            missing = "match: cased" if not cased else "cased in its dictionary"
+            problems.error(f"{draft.described} has a hash dictionary, but does not say {missing}", place)
+        elif ("cased" in said) != cased:
+            word, other = ("cased", "match: cased") if "cased" in said else ("uncased", "match: uncased")
+            problems.error(f"the dictionary of {draft.described} is {word}, but it does not say {other}", place)
     elif not isinstance(innermost(draft.type), NumericType):
         problems.error(f"{draft.described} cannot have a dictionary: that is for numbers and strings", place)
     elif not draft.attribute.get("fast_search"):
