@@ -132,6 +132,8 @@ COLLAPSE_FIELDS: Final = 100
 """Of one query."""
 SORT_KEYS: Final = 100
 """Of one query."""
+SORT_CHARACTERS: Final = 64 * 1024
+"""Of a sort specification."""
 SEARCH_CACHE_BYTES: Final = 32 * 1024 * 1024
 """Of the answers that a container keeps, with their requests."""
 SEARCH_CACHE_ANSWER_BYTES: Final = 1024 * 1024

@@ -14,6 +14,8 @@ import pytest
 from paperwasp import limits
 from paperwasp.container import search
 from paperwasp.container.search import SearchHandler
+from paperwasp.container.search_sorting import read_sorting
+from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -55,3 +57,11 @@ def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPat
     for size in (1, limits.QUERY_INLINE_BYTES):
         root_of({"query": "two", "sources": "media", "unknown": "x" * size})
     assert [thread is threading.main_thread() for thread in threads] == [True, False]
+
+
+def test_a_sort_specification_is_bounded() -> None:
+    long = '+missing(a,as,"' + "x" * limits.SORT_CHARACTERS + '")'
+    with pytest.raises(IllegalQuery, match=f"at most {limits.SORT_CHARACTERS}"):
+        read_sorting(long)
+    with pytest.raises(IllegalQuery, match="Illegal locale"):
+        read_sorting(f"+uca(a,{'x' * 65})")

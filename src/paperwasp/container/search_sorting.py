@@ -21,6 +21,7 @@ from paperwasp.container.search_config import Target
 from paperwasp.content.messages import SortKey
 from paperwasp.document.types import STRING, URI, ArrayType, DataType, NumericType, WeightedSetType
 from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.linguistics.collation import LOCALE, Collation
 from paperwasp.schema.model import Field, Schema
 from paperwasp.yql import OrderBy
 
@@ -32,7 +33,6 @@ FUNCTIONS: Final = ("lowercase", "raw", "uca")
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 _ATTRIBUTE: Final = re.compile(r"[\[]*[a-zA-Z_][.a-zA-Z0-9_-]*[\]]*")
 _FEATURE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LOCALE: Final = re.compile(r"[A-Za-z0-9_@=;-]{0,100}")
 _NAME: Final = re.compile(r"[^\s(),\"\\]*")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
@@ -102,8 +102,8 @@ class _Reader:
         if function != "uca" or not self.accept(","):
             return key
         key = replace(key, locale=self.name())
-        if not _LOCALE.fullmatch(key.locale):
-            self.fail(f"Illegal locale '{key.locale}'")
+        if not LOCALE.fullmatch(key.locale):
+            self.fail(f"Illegal locale '{key.locale[:64]}'")
         if not self.accept(","):
             return key
         strength = self.name()
@@ -150,6 +150,8 @@ class _Reader:
 
 def read_sorting(text: str) -> tuple[SortKey, ...]:
     """The keys of a sort specification. Errors: IllegalQuery."""
+    if len(text) > limits.SORT_CHARACTERS:
+        raise IllegalQuery(f"'ranking.sorting' has {len(text)} characters; at most {limits.SORT_CHARACTERS}")
     return _Reader(text).keys()
 
 
@@ -180,6 +182,8 @@ def _completed(key: SortKey, targets: tuple[Target, ...], locale: str) -> SortKe
     if not any(is_sortable(field.type) for field in fields):
         raise InvalidQuery(_unsortable(key.field, fields, targets))
     key = replace(key, field=fields[0].name)
+    if key.function == "uca":
+        Collation("uca", key.locale, key.strength or "primary")  # that it is one
     if locale and not key.locale and key.function in ("", "uca") and not any(map(_has_locale, fields)):
         return replace(key, locale=locale.replace("-", "_"))
     return key

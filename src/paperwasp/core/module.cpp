@@ -8,6 +8,7 @@ void bind_word_set(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_positions(nb::module_& m);
 void bind_segment(nb::module_& m);
+void bind_segment_check(nb::module_& m);
 void bind_top_k(nb::module_& m);
 void bind_attribute(nb::module_& m);
 void bind_value_sets(nb::module_& m);
@@ -33,6 +34,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_lexicon(m);
     paperwasp::bind_word_set(m);
     paperwasp::bind_segment(m);
+    paperwasp::bind_segment_check(m);
     paperwasp::bind_reader(m);
     paperwasp::bind_positions(m);
     paperwasp::bind_top_k(m);

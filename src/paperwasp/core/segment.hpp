@@ -6,7 +6,8 @@
 // block may be shorter. A term of one block has no block entries: its only bound is the term's.
 //
 // Invariants: terms rise; documents rise within a term; last_document and max_weight agree with the packed postings. `Segment::open` checks
-// what a reader relies on to stay inside the buffer; a file's checksum (Python's part) guards the rest.
+// that the sections fit the buffer, which is cheap. What else readers rely on to stay inside it is checked once, of a file that is opened:
+// segment_check.cpp.
 //
 // Threads: immutable after it is built; any number of readers.
 #pragma once

@@ -6,6 +6,7 @@ returns names it with its size and CRC-32, which `check_file` compares.
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 import zlib
@@ -114,10 +115,10 @@ def open_part(directory: Path, described: Mapping[str, Any]) -> Part:
 def _segment(path: Path) -> Buffer:
     data = _map(path)
     try:
-        _core.describe(data)
+        _core.check_segment(data)
     except ValueError as error:
         raise Corruption(f"{path}: offset 0: {error}") from error
-    return data
+    return _unread(data)
 
 
 def check_file(directory: Path, described: Mapping[str, Any]) -> Path:
@@ -154,6 +155,14 @@ def delete_unused(directory: Path, states: Iterable[Mapping[str, Any]]) -> None:
 
 def _map(path: Path) -> Buffer:
     return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
+
+
+def _unread(mapped: Buffer) -> Buffer:
+    """The same, less the pages that reading it has brought: those that queries want come again."""
+    memory = mapped.base
+    if isinstance(memory, np.memmap) and (pages := getattr(memory, "_mmap", None)) is not None:
+        pages.madvise(mmap.MADV_DONTNEED)
+    return mapped
 
 
 def total_tokens(parts: Sequence[Part], number: int) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from paperwasp.errors import InvalidQuery
 SORT_FUNCTIONS: Final = ("raw", "lowercase", "uca")
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 DEFAULT_LOCALE: Final = "en_US"
-_LOCALE: Final = re.compile(r"[A-Za-z0-9@=;._-]{0,64}")
+LOCALE: Final = re.compile(r"[A-Za-z0-9@=;._-]{0,64}")
 _COLLATORS: Final = 64
 """Kept at a time: a locale is what a query says."""
 
@@ -43,7 +43,7 @@ class Collation:
             return
         if self.strength not in STRENGTHS:
             raise InvalidQuery(f"Unknown collation strength: '{self.strength}'. Known are {', '.join(STRENGTHS)}")
-        if _LOCALE.fullmatch(self.locale) is None:
+        if LOCALE.fullmatch(self.locale) is None:
             raise InvalidQuery(f"'{self.locale[:64]}' is no locale to sort by: expected one as en_US")
 
     @property

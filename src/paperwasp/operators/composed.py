@@ -16,12 +16,20 @@ from paperwasp.operators.term import FieldMatch, FoundMatch, Lids, Occurrences, 
 MERGED_TOGETHER: Final = 64
 """Matches whose places are known at once: each has a number for every document."""
 _BLOCK_LIDS: Final = 65_536
+_BLOCK_POSITIONS: Final = 1 << 24
+"""A part may stand everywhere in a document."""
 
 
-def blocks_of(lids: Lids, parts: int) -> Iterator[Lids]:
-    """Documents whose positions of so many parts are looked at together."""
-    size = max(_BLOCK_LIDS * MERGED_TOGETHER // max(parts, MERGED_TOGETHER), 64)
-    return (lids[start : start + size] for start in range(0, len(lids), size))
+def blocks_of(lids: Lids, lengths: NDArray[np.int32], parts: int) -> Iterator[Lids]:
+    """Documents whose positions of so many parts are looked at together: as many as the memory for them allows.
+    `lengths`: of the documents' fields."""
+    needed = np.cumsum((lengths.astype(np.int64) + 1) * parts)
+    start, done = 0, 0
+    while start < len(lids):
+        end = int(np.searchsorted(needed, done + _BLOCK_POSITIONS, "right"))
+        end = min(max(end, start + 1), start + _BLOCK_LIDS)
+        yield lids[start:end]
+        start, done = end, int(needed[end - 1])
 
 
 def documents_with_all(matches: Sequence[FieldMatch], within: Bitmap) -> Lids:
@@ -113,7 +121,8 @@ class SequenceMatch(FoundMatch):
     def found(self) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
         lids = documents_with_all(self.parts, self._space.accept)
         counts, positions = [np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)]
-        for block in blocks_of(lids, len(self.parts)):
+        lengths = self._space.index.field_lengths(self.number, lids)
+        for block in blocks_of(lids, lengths, len(self.parts)):
             places = [part.positions(block) for part in self.parts]
             offsets, found = _core.follow([offsets for offsets, _ in places], [values for _, values in places])
             counts.append(np.diff(offsets))

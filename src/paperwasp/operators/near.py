@@ -69,7 +69,8 @@ class NearMatch(PositionalMatch):
         """The documents of a bitmap that match, rising."""
         lids = documents_with_all(self.terms, within)
         found = [np.zeros(0, np.uint32)]
-        for block in blocks_of(lids, len(self.terms)):
+        lengths = self._space.index.field_lengths(self.number, lids)
+        for block in blocks_of(lids, lengths, len(self.terms) + len(self._excluded)):
             self._space.check_time()
             found.append(block[self.occurrences(block) > 0])
         return np.concatenate(found)

@@ -11,8 +11,10 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from paperwasp import limits
 from paperwasp.attribute.patterns import PartPattern, Place
 from paperwasp.attribute.scanned_text import TextKeeper
+from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics import query_terms
 from paperwasp.linguistics.query import QueryToken
@@ -55,8 +57,12 @@ def match_in(item: Item, field: Field, space: SearchSpace) -> FieldMatch | None:
 def tokens_in(
     text: str, notes: Annotations, field: Field, space: SearchSpace, *, in_phrase: bool = False
 ) -> list[QueryToken]:
-    """The tokens of a text in an indexed field, less what annotations say is not to be done to it."""
-    return query_terms(
+    """The tokens of a text in an indexed field, less what annotations say is not to be done to it.
+
+    Errors: InvalidQuery for a text of too many tokens; OutOfTime.
+    """
+    check_time()
+    tokens = query_terms(
         text_profile(field),
         text,
         notes.language or space.language,
@@ -66,6 +72,12 @@ def tokens_in(
         implicit_transforms=notes.implicit_transforms,
         in_phrase=in_phrase,
     )
+    if len(tokens) > limits.QUERY_ITEMS:
+        raise InvalidQuery(
+            f"A text that is searched for in '{field.name}' has {len(tokens)} tokens; at most {limits.QUERY_ITEMS}:"
+            " search for fewer words"
+        )
+    return tokens
 
 
 def token_match(token: QueryToken, field: Field, space: SearchSpace) -> FieldMatch:
