@@ -61,6 +61,8 @@ SELECTION_BINDINGS: Final = 100_000
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_TEXT_KEPT_CHARACTERS: Final = 4096
 """Of what is longer the tree is not kept for the next query."""
+QUERY_TREES_CHARACTERS: Final = 128 * 1024
+"""Of the texts, in each query language, whose trees are kept: of each character a tree takes up to some 400 bytes."""
 QUERY_INLINE_BYTES: Final = 16 * 1024
 """Larger requests are read and planned outside the event loop, one at a time."""
 QUERY_ITEMS: Final = 10_000
@@ -337,6 +339,11 @@ DEAD_ROWS_SHARE: Final = 0.5
 """Share of dead rows above which a start gives all documents new lids."""
 DEAD_ROWS_LEAST: Final = 100_000
 """Dead rows below which that is never worth it."""
+DEAD_ROWS_SERVED_LEAST: Final = 8192
+"""Dead rows, or strings that no row has any more, below which a node that serves does not do the same behind its
+writer. Some kilobytes each."""
+COMPACTION_DOCUMENTS: Final = 256
+"""Given new rows at a time, between two pauses as long as they took."""
 REINDEX_DOCUMENTS: Final = 512
 """Written anew at a time: a client's operation waits behind no more."""
 REINDEX_BYTES: Final = 8 * 1024 * 1024

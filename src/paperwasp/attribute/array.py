@@ -231,6 +231,9 @@ class ArrayColumn(RowColumn):
         strings = 0 if self._dictionary is None else self._dictionary.size_bytes
         return self._store.size_bytes() + strings
 
+    def spare_strings(self) -> int:
+        return 0 if self._dictionary is None else max(0, len(self._dictionary) - 1 - self._store.elements)
+
     def _posting_of_rows(self) -> RowPosting | None:
         return None if self._posting is None else self._posting.snapshot_of_rows()
 

@@ -186,6 +186,10 @@ class Column(ABC):
     @abstractmethod
     def size_bytes(self) -> int: ...
 
+    def spare_strings(self) -> int:
+        """How many strings are kept, at least, that no row has any more: those that were changed in place."""
+        return 0
+
 
 def single_elements(values: NDArray[Any], wanted: Wanted) -> Elements:
     """Those of single values that are wanted."""

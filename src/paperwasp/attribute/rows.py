@@ -41,6 +41,11 @@ class RowStore:
     def length(self) -> int:
         return self._rows.length
 
+    @property
+    def elements(self) -> int:
+        """Of all rows as they are now."""
+        return self._parts[0].length - self._unused
+
     def append(self, lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
         """The next rows: the length of each, and the elements of all, one row after another."""
         self._rows.extend(self._added(lengths, elements))

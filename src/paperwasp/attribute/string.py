@@ -130,6 +130,9 @@ class StringColumn(Column):
     def size_bytes(self) -> int:
         return self._codes.array.nbytes + self.dictionary.size_bytes
 
+    def spare_strings(self) -> int:
+        return max(0, len(self.dictionary) - 1 - self.length)
+
 
 def strings_wanted(dictionary: StringDictionary, values: Value | Sequence[Value]) -> Wanted:
     """All strings equal to one of the values. A number stands for its text."""

@@ -113,6 +113,9 @@ class TensorColumn(RowColumn):
     def size_bytes(self) -> int:
         return self._store.size_bytes() + self._dictionary.size_bytes
 
+    def spare_strings(self) -> int:
+        return max(0, len(self._dictionary) - 1 - self._store.elements * len(self._type.mapped))
+
     def _encoded(self, values: Sequence[Tensor | None]) -> tuple[NDArray[Any], ...]:
         """Lengths of rows, labels, cells."""
         there = [value for value in values if value is not None]

@@ -70,8 +70,11 @@ class OperationLog(Protocol):
         """
 
     def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
-        """All records after `applied` (one mark per partition). Errors: Corruption when the log does not continue
-        there: records are missing, or the last applied one is another than the log holds."""
+        """All records after `applied` (one mark per partition) whose `append` has returned. Any thread.
+
+        Errors: Corruption when the log does not continue there: records are missing, or the last applied one is another
+        than the log holds.
+        """
 
     def trim(self, applied: Sequence[Mark]) -> None:
         """Lets the log forget records up to `applied`. How many it forgets, and when, is its own affair."""
@@ -139,7 +142,7 @@ class FileOperationLog:
         if files:
             self._check_start(files[0], applied)
         for file in files:
-            yield from self._read_file(file, applied)
+            yield from self._read_file(file, applied, last)
 
     def trim(self, applied: Sequence[Mark]) -> None:
         with self._lock:
@@ -263,12 +266,12 @@ class FileOperationLog:
                 )
             _check_same(mark, base, partition, f"{first.path}: header")
 
-    def _read_file(self, file: _LogFile, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+    def _read_file(self, file: _LogFile, applied: Sequence[Mark], last: Sequence[Mark]) -> Iterator[LogRecord]:
         data = memoryview(file.path.read_bytes())
         for record in log_format.scan(data):
             mark = applied[record.partition]
             _check_same(mark, record.mark, record.partition, f"{file.path}: offset {record.offset}")
-            if record.mark.sequence > mark.sequence:
+            if mark.sequence < record.mark.sequence <= last[record.partition].sequence:
                 payload = bytes(data[record.offset + log_format.RECORD_HEADER_BYTES : record.end])
                 partition, kind, found, time_us, offset = record[:5]
                 yield LogRecord(partition, found, kind, payload, time_us, str(file.path), offset)

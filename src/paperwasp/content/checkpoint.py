@@ -4,6 +4,7 @@
     checkpoints/0000000000000007/  manifest, rows, columns, store
     index-3/                       files that the manifest's index state names
     store/                         the working store: after a crash it is made anew from the checkpoint
+    store-1/                       the same, once the documents were given new rows while the node served
 
 The writer freezes the state (copies of what changes in place, a picture of the store, references to the rest) and
 goes on; a background thread writes. A checkpoint counts from the moment CURRENT names it; before, it is a folder that
@@ -30,7 +31,7 @@ from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.apply import NodeState
 from paperwasp.content.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.layout import Layout
-from paperwasp.errors import Corruption
+from paperwasp.errors import Corruption, InternalError
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.store.document_store import DocumentStore, restore
 
@@ -40,6 +41,7 @@ _MANIFEST: Final = "manifest.json"
 _ROWS: Final = "rows.arrays"
 _STORE: Final = "store"
 _INDEX: Final = "index-"
+_OTHER_STORE: Final = "store-"
 
 IndexFactory = Callable[[Path], TextIndex]
 
@@ -125,6 +127,8 @@ class Checkpoints:
     def load(self, make_index: IndexFactory) -> NodeState:
         """The state that the current checkpoint holds; an empty one where there is none. Errors: Corruption."""
         current = self._current()
+        for store in self._data.glob(f"{_OTHER_STORE}*"):
+            shutil.rmtree(store, ignore_errors=True)
         if current is None:
             self._remove_others(None, None)
             shutil.rmtree(self._store, ignore_errors=True)
@@ -136,9 +140,27 @@ class Checkpoints:
         restore(current / _STORE, self._store)
         state = NodeState(make_index(index_directory), DocumentStore(self._store), index_directory)
         try:
+            state.index.load(manifest["index"])
             _fill(state, current, manifest)
         except BaseException:
             state.store.close()
+            raise
+        return state
+
+    def load_beside(self, make_index: IndexFactory) -> NodeState:
+        """The same without an index, with a store of its own, while the working store is in use. Errors: Corruption."""
+        current = self._current()
+        if current is None:
+            raise InternalError("there is no checkpoint")
+        manifest = _read_manifest(current / _MANIFEST)
+        store_directory = self._data / f"{_OTHER_STORE}{_last_number(self._data, _OTHER_STORE) + 1}"
+        restore(current / _STORE, store_directory)
+        index_directory = self.new_index_directory()
+        state = NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
+        try:
+            _fill(state, current, manifest)
+        except BaseException:
+            state.store.remove_when_unread()()
             raise
         return state
 
@@ -176,7 +198,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> None:
-    state.index.load(manifest["index"])
+    """All but the index."""
     state.configure(Layout.from_bytes(orjson.dumps(manifest["layout"])))
     state.applied = [Mark(*mark) for mark in manifest["applied"]]
     state.timestamp_us = manifest["timestamp_us"]

@@ -1,53 +1,182 @@
 """Gives all documents new lids, from 0 up, when most of the lids are dead: replacing documents leaves dead rows behind.
 
-Done at a start, before anything is served: each live document is put anew, in the order of the lids, into a state
-with new columns and a new index. What is stored stays as it is, also where an earlier layout wrote it: what a document
-shows must never depend on when there was a start. Until the next checkpoint counts, a crash starts again from the old
-one, so nothing can be lost. Cost: about what feeding the live documents costs, without the log.
+Each live document is put anew, in the order of the lids, into a state with new columns and a new index, which so have
+no rows, words and strings but those of the documents. What is stored stays as it is, also where an earlier layout wrote
+it: what a document shows must never depend on when this was done. Until the next checkpoint counts, a crash starts
+again from the old one, so nothing can be lost. Cost: about what feeding the live documents costs, without the log.
 
-Differs: Vespa moves documents to lower lids while it serves.
+At a start it is done before anything is served, with the state that the start has made. While the node serves, a
+`Compactor` makes a second state from the checkpoint that was just written, on a thread of its own and no more than half
+of its time, has it catch up with the log, and hands it to the writer, which applies what is left and goes on with it.
+
+Differs: Vespa moves documents to lower lids, one by one, while it serves.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Event, Lock, Thread
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.apply import NodeState
 from paperwasp.content.bitmaps import lids_of
+from paperwasp.content.checkpoint import Checkpoints, IndexFactory
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.records import Entry, EntryKind
+from paperwasp.content.replay import replay
+from paperwasp.env import SYSTEM, Environment, release_memory
 from paperwasp.errors import InternalError
 from paperwasp.index.text_index import TextIndex
 from paperwasp.store.document_store import StoredDocument
 
 _LOGGER: Final = logging.getLogger(__name__)
+_ROUNDS: Final = 2
+"""How often a second state catches up with the log before the writer does the rest, while operations wait."""
 
 
 def is_worthwhile(state: NodeState) -> bool:
-    """Whether so many rows are dead that new lids are worth the work."""
-    dead = state.limit - state.live_count
-    return dead >= limits.DEAD_ROWS_LEAST and dead > state.limit * limits.DEAD_ROWS_SHARE
+    """Whether so many rows are dead that a start gives new lids."""
+    return _has_dead_rows(state, limits.DEAD_ROWS_LEAST)
 
 
-def compact(state: NodeState, index: TextIndex, index_directory: Path) -> NodeState:
-    """The same documents with dense lids, in `index`, which must be empty. Takes over the store; `state` is used up."""
+def is_worthwhile_behind(state: NodeState) -> bool:
+    """Whether so many rows are dead, or strings of no use, that new lids are worth the work while the node serves."""
+    least = limits.DEAD_ROWS_SERVED_LEAST
+    spare = max(least, state.limit)
+    return _has_dead_rows(state, least) or any(column.spare_strings() >= spare for column in state.columns.values())
+
+
+def _has_dead_rows(state: NodeState, least: int) -> bool:
+    return (dead := _dead(state)) >= least and dead > state.limit * limits.DEAD_ROWS_SHARE
+
+
+def compact(
+    state: NodeState, index: TextIndex, index_directory: Path, pause: Callable[[], None] = lambda: None
+) -> NodeState:
+    """The same documents with dense lids, in `index`, which must be empty. Takes over the store; `state` is used up.
+
+    `pause` is called now and then.
+    """
     _LOGGER.info("giving %d documents new rows: %d of %d are dead", state.live_count, _dead(state), state.limit)
     compacted = NodeState(index, state.store, index_directory)
     compacted.configure(state.layout)
     lids = lids_of(state.live.copy(state.limit))
-    for start in range(0, len(lids), limits.LOG_BATCH_OPERATIONS):
-        compacted.apply(_entries(state, lids[start : start + limits.LOG_BATCH_OPERATIONS]))
+    for start in range(0, len(lids), limits.COMPACTION_DOCUMENTS):
+        compacted.apply(_entries(state, lids[start : start + limits.COMPACTION_DOCUMENTS]))
+        if index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES:
+            index.flush(index.freeze())
+        pause()
     compacted.applied = state.applied
     compacted.timestamp_us = state.timestamp_us
     compacted.conform_below = {name: int(np.searchsorted(lids, lid)) for name, lid in state.conform_below.items()}
     state.index.close()
     return compacted
+
+
+HandOver = Callable[[NodeState], Future[None]]
+"""Has the writer go on with a state. Until the writer begins with that, the future can be cancelled."""
+
+
+class Compactor:
+    """New lids while a node serves, by one attempt after the other.
+
+    An attempt begins with the checkpoint that was just written, and ends at once where another is to be written: that
+    would take away from the log what the attempt still needs. So whoever writes checkpoints calls `cancel` before.
+    """
+
+    def __init__(
+        self, checkpoints: Checkpoints, log: OperationLog, make_index: IndexFactory, environment: Environment = SYSTEM
+    ) -> None:
+        self._checkpoints = checkpoints
+        self._log = log
+        self._make_index = make_index
+        self._environment = environment
+        self._thread: Thread | None = None
+        self._cancelled = Event()
+        self._handed: Future[None] | None = None
+        self._lock = Lock()
+        """Of the two above."""
+        self._begun_ns = 0
+        self._not_before_ns = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def is_due(self, state: NodeState) -> bool:
+        """Whether to write a checkpoint for it. After one that failed, not at once."""
+        return is_worthwhile_behind(state) and self._environment.monotonic_ns() >= self._not_before_ns
+
+    def put_off(self) -> None:
+        """What failed, an attempt or the checkpoint before it, is tried again later."""
+        self._not_before_ns = self._environment.monotonic_ns() + int(limits.CHORE_RETRY_SECONDS * 1e9)
+
+    def start(self, hand_over: HandOver) -> None:
+        """Begins with the checkpoint that counts; `hand_over` takes what has caught up with all but the last of the
+        log. The attempt before must have ended."""
+        self._cancelled, self._handed = Event(), None
+        self._thread = Thread(
+            target=self._run, args=(hand_over, self._cancelled), name="content-compaction", daemon=True
+        )
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """What has been begun is given up soon, unless the writer goes on with it already. Any thread."""
+        with self._lock:
+            self._cancelled.set()
+            if self._handed is not None:
+                self._handed.cancel()
+
+    def join(self) -> None:
+        """Waits for the end of what was begun."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, hand_over: HandOver, cancelled: Event) -> None:
+        state = None
+        try:
+            state = self._checkpoints.load_beside(self._make_index)
+            self._begun_ns = self._environment.monotonic_ns()
+            state = self._compacted(state, cancelled)
+            for _ in range(_ROUNDS):
+                _raise_if(cancelled)
+                replay(self._log, state)
+            with self._lock:
+                _raise_if(cancelled)
+                self._handed = handed = hand_over(state)
+            handed.result()
+            release_memory()  # what the rows from before took, in pieces of many sizes
+        except Exception as error:
+            if state is not None:
+                state.store.remove_when_unread()()  # nobody has seen it
+                shutil.rmtree(state.index_directory, ignore_errors=True)
+            if not cancelled.is_set():
+                self.put_off()
+                _LOGGER.exception("documents could not be given new rows; that is tried again", exc_info=error)
+
+    def _compacted(self, state: NodeState, cancelled: Event) -> NodeState:
+        directory = state.index_directory
+        return compact(state, self._make_index(directory), directory, lambda: self._pause(cancelled))
+
+    def _pause(self, cancelled: Event) -> None:
+        """As long as what was done since the last one took."""
+        cancelled.wait((self._environment.monotonic_ns() - self._begun_ns) / 1e9)
+        _raise_if(cancelled)
+        self._begun_ns = self._environment.monotonic_ns()
+
+
+def _raise_if(cancelled: Event) -> None:
+    if cancelled.is_set():
+        raise InternalError("given up: a checkpoint or a stop came first")
 
 
 def _dead(state: NodeState) -> int:

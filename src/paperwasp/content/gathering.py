@@ -23,7 +23,7 @@ Waiting = tuple[Operation | Reindex, OperationReply, int]
 
 
 class Control:
-    """Something for the writer to do between batches. None: end."""
+    """Something for the writer to do between batches, unless `done` is cancelled before its turn. None: end."""
 
     def __init__(self, action: Callable[[], object] | None) -> None:
         self.action = action
@@ -31,12 +31,19 @@ class Control:
 
     def run(self) -> None:
         assert self.action is not None
+        if not self.done.set_running_or_notify_cancel():
+            return
         try:
             self.action()
         except BaseException as error:
             self.done.set_exception(error)
         else:
             self.done.set_result(None)
+
+    def refuse(self, error: Exception) -> None:
+        """Ends it without doing anything."""
+        if self.done.set_running_or_notify_cancel():
+            self.done.set_exception(error)
 
 
 class Gatherer:

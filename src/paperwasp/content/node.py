@@ -13,12 +13,14 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from types import MappingProxyType
 from typing import Final
+from weakref import finalize
 
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
@@ -40,6 +42,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Conflict, InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.index.text_index import TextIndex
 from paperwasp.schema.model import Schema
+from paperwasp.store.document_store import DocumentStore
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -70,6 +73,8 @@ class ContentNode:
         self._imports: tuple[Import, ...] = ()
         self._saver: Thread | None = None
         self._save_error: Exception | None = None
+        self._store_removals: list[finalize[..., DocumentStore]] = []
+        """Of the stores from before the documents were given new rows, while somebody may read them."""
         self._is_stopping = False
         self._has_ended = False
         # What waits is their difference: each is written by one thread only.
@@ -77,6 +82,7 @@ class ContentNode:
         self._answered_bytes = 0
         try:
             self._checkpoints = Checkpoints(directory)
+            self._compactor = compaction.Compactor(self._checkpoints, log, make_index, environment)
             self._state = self._checkpoints.load(make_index)
             self._since_checkpoint = _Since(self._state.limit)
             self.replayed_operations = self._recover(repair)
@@ -131,10 +137,14 @@ class ContentNode:
         self, id: DocumentId, fields: Container[str] | None = None, tensor_form: str = DEFAULT_FORM
     ) -> bytes | None:
         """The JSON object of a document's fields as they were fed, or of some; None: there is no such document."""
-        document = self._state.store.get(id.gid)
-        if document is None or id.document_type not in self._state.layout.types:
+        view = self._view
+        document = view.store.get(id.gid)
+        # Of the view after that: a view from before would not know of a change in place that came between.
+        if (later := self._view).store is not view.store:
+            return self.get(id, fields, tensor_form)
+        if document is None or id.document_type not in later.layout.types:
             return None
-        return self._view.shown_fields_of(document, fields, tensor_form)
+        return later.shown_fields_of(document, fields, tensor_form)
 
     def sizes_bytes(self) -> dict[str, int]:
         """Of what is kept, by kind; about."""
@@ -153,6 +163,13 @@ class ContentNode:
         if self._save_error is not None:
             raise self._save_error
 
+    def compact(self) -> None:
+        """Gives all documents new rows now, beside the writer; returns when the attempt has ended."""
+        self._control(lambda: self._start_checkpoint(compacts=True))
+        if self._saver is not None:
+            self._saver.join()
+        self._compactor.join()
+
     def prune(self, before_us: int, most: int) -> int:
         """Forgets removals from before that time, oldest first; gives how many were looked at: `most` says that there
         may be more. Runs between two batches. Not logged: whoever reads hides what is that old.
@@ -166,15 +183,19 @@ class ContentNode:
         if self._is_stopping:
             return
         self._is_stopping = True
+        self._compactor.cancel()
         self._control(self._last_checkpoint)
         self._queue.put(Control(None))
         self._writer.join()
         self._has_ended = True
         self._refuse_rest()
+        self._compactor.join()
         if self._saver is not None:
             self._saver.join()
         self._state.store.close()
         self._state.index.close()
+        for remove_store in self._store_removals:
+            remove_store()
         os.close(self._lock)
 
     def _compact(self, make_index: IndexFactory) -> None:
@@ -200,7 +221,7 @@ class ContentNode:
             while True:
                 item = self._queue.get_nowait()
                 if isinstance(item, Control):
-                    item.done.set_exception(error)
+                    item.refuse(error)
                 else:
                     item[1](error)
 
@@ -227,7 +248,9 @@ class ContentNode:
                 if control.action is None:
                     return
                 control.run()
-            if self._since_checkpoint.is_due(self._state) and self._failure is None:
+            if self._failure is None and (
+                self._since_checkpoint.is_due(self._state) or self._compactor.is_due(self._state)
+            ):
                 self._try_checkpoint()
 
     def _process(self, batch: Sequence[Waiting]) -> None:
@@ -349,22 +372,25 @@ class ContentNode:
     # -------------------------------------------------------------------------------------------------- checkpoints
 
     def _try_checkpoint(self) -> None:
-        """Starts one unless one is being written. A failure leaves the last one in force, and is tried again later."""
-        if self._saver is not None and self._saver.is_alive():
+        """Starts one unless one is being written, or used. A failure leaves the last one in force, and is tried again
+        later."""
+        if (self._saver is not None and self._saver.is_alive()) or self._compactor.is_running:
             return
         try:
-            self._start_checkpoint()
+            self._start_checkpoint(compacts=self._compactor.is_due(self._state) and not self._is_stopping)
         except Exception:
             _LOGGER.exception("no checkpoint could be written; the log keeps everything since the last one")
+            self._compactor.put_off()
             self._since_checkpoint = _Since(self._state.limit)
 
-    def _start_checkpoint(self) -> Thread:
-        """Freezes the state and leaves the writing to another thread."""
+    def _start_checkpoint(self, compacts: bool = False) -> Thread:
+        """Freezes the state and leaves the writing to another thread, and with `compacts` what follows it."""
+        self._compactor.cancel()
         if self._saver is not None:
             self._saver.join()
         frozen = self._checkpoints.freeze(self._state)
         self._since_checkpoint = _Since(self._state.limit)
-        saver = Thread(target=self._save, args=(frozen,), name="content-checkpoint", daemon=True)
+        saver = Thread(target=self._save, args=(frozen, compacts), name="content-checkpoint", daemon=True)
         saver.start()
         self._saver = saver
         return saver
@@ -375,20 +401,43 @@ class ContentNode:
         if self._since_checkpoint.changes and self._failure is None:
             self._try_checkpoint()
 
-    def _save(self, frozen: FrozenState) -> None:
+    def _save(self, frozen: FrozenState, compacts: bool) -> None:
         self._save_error = None
+        self._compactor.join()
         try:
             self._checkpoints.write(frozen, self._state.index)
             self._log.trim(frozen.applied)
+            if compacts and not self._is_stopping:
+                self._compactor.start(lambda state: self._queue_control(lambda: self._take_over(state)))
         except Exception as error:
             self._save_error = error
             _LOGGER.exception("no checkpoint could be written; the log keeps everything since the last one")
+            self._compactor.put_off()
+
+    def _take_over(self, compacted: NodeState) -> None:
+        """Goes on with the same documents in new rows, once the rest of the log is applied to them too."""
+        if self._failure is not None:
+            raise InternalError(self._failure)
+        replay(self._log, compacted)
+        if compacted.applied != self._state.applied:
+            raise InternalError("the new rows are not of the operations that were applied")
+        compacted.layout = self._state.layout
+        before, self._state = self._state, compacted
+        self._view = self._make_view()
+        self._since_checkpoint.limit = 0
+        self._since_checkpoint.changes += 1
+        self._store_removals = [removal for removal in self._store_removals if removal.alive]
+        self._store_removals.append(before.store.remove_when_unread())
+        before.index.close()
 
     def _control(self, action: Callable[[], object]) -> None:
         """Runs `action` on the writer thread, between two batches. Errors: what it raises."""
+        self._queue_control(action).result()
+
+    def _queue_control(self, action: Callable[[], object]) -> Future[None]:
         control = Control(action)
         self._put(control)
-        control.done.result()
+        return control.done
 
 
 class _Since:

@@ -58,7 +58,7 @@ def reindex(node: ContentNode, request: ReindexRequest, reply: Callable[[object]
     chunk = next_chunk(view.store, request)
     schema = view.schemas.get(request.document_type)
     answers = _Answers(node, chunk, None if schema is None else processor_of(schema), reply)
-    answers.submit(chunk.documents)
+    answers.submit(view, chunk.documents)
 
 
 def next_chunk(store: DocumentStore, request: ReindexRequest) -> Chunk:
@@ -94,9 +94,11 @@ class _Answers:
         self._changed: list[DocumentId] = []
         self._error: BaseException | None = None
 
-    def submit(self, documents: Sequence[StoredDocument]) -> None:
-        """Errors: InvalidInput of a document that cannot be processed; Overload."""
-        view = self._node.view()
+    def submit(self, view: View, documents: Sequence[StoredDocument]) -> None:
+        """`view` is from before the documents were read, from its store.
+
+        Errors: InvalidInput of a document that cannot be processed; Overload.
+        """
         operations = [self._operation(view, document) for document in documents]
         if not operations:
             self._answer()
@@ -130,13 +132,14 @@ class _Answers:
     def _try_again(self) -> None:
         """Those that were changed between reading and applying, as they are now."""
         changed, self._changed = self._changed, []
-        found = [self._node.view().store.get(id.gid) for id in changed]
+        view = self._node.view()
+        found = [view.store.get(id.gid) for id in changed]
         documents = [document for document in found if document is not None and not document.is_removed]
         self._waiting, self._tries = len(documents), self._tries + 1
         try:
             if self._tries > limits.REINDEX_TRIES:
                 raise Overload("documents change faster than they are indexed anew: reindexing waits")
-            self.submit(documents)
+            self.submit(view, documents)
         except PaperwaspError as error:
             self._error = error
             self._answer()

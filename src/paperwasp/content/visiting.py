@@ -54,6 +54,8 @@ def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitReque
     first = next(scan, None)
     # Of the view, after the scan began: a view from before would not know of the changes in place that came between.
     view = view_of()
+    if view.store is not store:  # all documents have new rows since: those of the scan are not the view's
+        return visit(view.store, view_of, request)
     if first is None:
         return VisitResponse((), None, 1.0)
     return _chunk(chain((first,), scan), view, request)

@@ -16,6 +16,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
+from weakref import finalize
 
 from rocksdict import (
     BlockBasedOptions,
@@ -173,6 +174,14 @@ class DocumentStore:
         self._removals.close()
         self._database.close()
 
+    def remove_when_unread(self) -> finalize[..., DocumentStore]:
+        """Closes the store and removes its folder when nobody reads it any more, or when what this gives is called,
+        once. Nothing is written from now on."""
+        del self._removal_family
+        removal = finalize(self, _close_and_remove, self._removals, self._database, self._directory)
+        removal.atexit = False
+        return removal
+
     def _document(self, gid: bytes, value: bytes) -> StoredDocument | None:
         """None for a tombstone."""
         document = self._decode(gid, value)
@@ -187,6 +196,12 @@ class DocumentStore:
             raise Corruption(f"{self._directory}: the document with gid {gid.hex()} is damaged")
         end = _HEADER.size + id_length
         return StoredDocument(value[_HEADER.size : end].decode(), timestamp_us, lid, value[end:])
+
+
+def _close_and_remove(removals: Rdict, database: Rdict, directory: Path) -> None:
+    removals.close()
+    database.close()
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def restore(checkpoint: Path, directory: Path) -> None:

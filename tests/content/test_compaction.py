@@ -1,0 +1,234 @@
+"""New rows for all documents while a node serves: nothing that is seen changes, and what nobody needs goes."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import orjson
+import pytest
+from nodes import TestNode, put, remove, start, started, update
+
+from paperwasp import limits
+from paperwasp.content import compaction
+from paperwasp.content import node as node_module
+from paperwasp.content.apply import NodeState
+from paperwasp.content.messages import VisitRequest
+from paperwasp.content.view import View
+from paperwasp.content.visiting import visit
+
+
+def titles(view: View, word: str) -> list[bytes]:
+    """The gids of the live documents with a word in their title, in the order of their rows."""
+    term, number = view.index.term_id(word), view.index.number_of(("music", "title"))
+    if term < 0:
+        return []
+    lids = view.index.phrase(number, [term], view.live)[0]
+    return [view.gid(int(lid)) for lid in lids]
+
+
+def all_fields(node: TestNode, names: range) -> dict[int, Any]:
+    return {name: fields for name in names if (fields := node.get(name)) is not None}
+
+
+def visited(view: View) -> list[tuple[str, Any]]:
+    response = visit(view.store, lambda: view, VisitRequest(("music",)))
+    return [(found.id, orjson.loads(found.fields or b"null")) for found in response.documents]
+
+
+def fed(path: Path) -> TestNode:
+    """Fifty documents in four hundred rows, and one of another type."""
+    node = start(path)
+    for version in range(8):
+        node.apply(*[put(k, title=f"word{k} version{version}", year=version, genre=f"g{version}") for k in range(50)])
+    node.apply(*[remove(k) for k in range(0, 50, 10)], *[update(k, year=-k, genre=f"G{k}") for k in range(1, 9)])
+    node.apply(put("x", "book", title="common", pages=3))
+    return node
+
+
+def test_nothing_that_is_seen_changes(tmp_path: Path) -> None:
+    node = fed(tmp_path)
+    before, documents = node.node.view(), all_fields(node, range(50))
+    order, seen = titles(before, "version7"), visited(before)
+    node.node.compact()
+    view = node.node.view()
+    assert before.limit == 401 and view.limit == view.live_count == 46
+    assert view.live_counts == {"music": 45, "book": 1}
+    for _ in range(2):
+        assert all_fields(node, range(50)) == documents and node.get("x", "book") == {"title": "common", "pages": 3}
+        assert titles(node.node.view(), "version7") == order and visited(node.node.view()) == seen
+        assert view.index.term_id("version6") < 0 <= before.index.term_id("version6")
+        # Whoever has the view from before goes on with it.
+        assert titles(before, "version7") == order and visited(before) == seen
+        node.apply(update(1, year=5), put("y", title="version8"))
+        node.apply(update(1, year=-1), remove("y"))
+    node.crash()
+    with started(tmp_path) as again:
+        assert all_fields(again, range(50)) == documents and titles(again.node.view(), "version7") == order
+
+
+def test_the_store_from_before_goes_with_its_last_reader(tmp_path: Path) -> None:
+    with closing(fed(tmp_path)) as node:
+        before = node.node.view()
+        node.node.compact()
+        assert {path.name for path in tmp_path.glob("store*")} == {"store", "store-1"}
+        del before
+        gc.collect()
+        assert {path.name for path in tmp_path.glob("store*")} == {"store-1"}
+        node.node.compact()
+        gc.collect()
+        assert {path.name for path in tmp_path.glob("store*")} == {"store-2"}
+        node.node.checkpoint()
+        assert len(list(tmp_path.glob("index-*"))) == 1
+    with started(tmp_path) as again:
+        assert {path.name for path in tmp_path.glob("store*")} == {"store"}
+        assert again.node.view().limit == 46
+
+
+def test_strings_that_no_row_has_any_more_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes in place leave no dead rows, but strings."""
+    monkeypatch.setattr(limits, "DEAD_ROWS_SERVED_LEAST", 100)
+    with started(tmp_path) as node:
+        node.apply(*[put(k, title="t", year=k) for k in range(10)])
+        for version in range(60):
+            node.apply(*[update(k, genre=f"g{k} {version}", tags=[f"t{k} {version}", "all"]) for k in range(10)])
+            for thread in (node.node._saver, node.node._compactor._thread):
+                if thread is not None:
+                    thread.join()
+        for name in ("genre", "tags"):
+            assert len(node.node.view().columns["music", name].dictionary) < 150  # type: ignore[attr-defined]
+        assert node.get(3)["tags"] == ["t3 59", "all"] and node.get(3)["genre"] == "g3 59"
+        assert node.node.view().limit == 10
+
+
+def test_dead_rows_are_left_behind_while_documents_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With clients that write, look up and search all the time; and rows, words and strings that stay few."""
+    seed = random.SystemRandom().randrange(2**32)
+    monkeypatch.setattr(limits, "DEAD_ROWS_SERVED_LEAST", 200)
+    over = Event()
+    taken: list[int] = []
+    take_over = node_module.ContentNode._take_over
+
+    def counted(node: node_module.ContentNode, state: NodeState) -> None:
+        take_over(node, state)
+        taken.append(node.view().limit)
+
+    monkeypatch.setattr(node_module.ContentNode, "_take_over", counted)
+
+    def feed(node: TestNode, first: int) -> dict[int, Any]:
+        chance, documents = random.Random(f"{seed} {first}"), {}
+        while not over.is_set():
+            number, version = chance.randrange(first, first + 20), chance.randrange(10**6)
+            choice = chance.random()
+            if choice < 0.6:
+                documents[number] = {"title": f"all v{version}", "genre": f"g{version}", "year": version}
+                node.apply(put(number, **documents[number]))
+            elif choice < 0.8:
+                if number in documents:
+                    documents[number] |= {"genre": f"h{version}"}
+                node.apply(update(number, genre=f"h{version}"))
+            else:
+                documents.pop(number, None)
+                node.apply(remove(number))
+            assert node.get(number) == documents.get(number), (seed, number)
+        return documents
+
+    def look(node: TestNode) -> None:
+        while not over.is_set():
+            view = node.node.view()
+            assert len(titles(view, "all")) == view.live_count, seed
+            for _, fields in visited(node.node.view()):
+                assert fields["title"] == f"all v{fields['year']}", seed
+
+    with started(tmp_path) as node, ThreadPoolExecutor(4) as pool:
+        working = [pool.submit(feed, node, first) for first in (0, 100, 200)]
+        looking = pool.submit(look, node)
+        while len(taken) < 3 and not any(work.done() for work in (*working, looking)):
+            over.wait(0.02)
+        over.set()
+        looking.result()
+        expected = {number: fields for work in working for number, fields in work.result().items()}
+        assert len(taken) >= 3 and all_fields(node, range(300)) == expected, seed
+        node.crash()
+        with started(tmp_path) as again:
+            assert all_fields(again, range(300)) == expected, seed
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The first attempt fails after its first documents."""
+    attempts: list[int] = []
+    real = compaction.compact
+
+    def compact(*given: Any) -> NodeState:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise OSError("no space")
+        return real(*given)
+
+    monkeypatch.setattr(compaction, "compact", compact)
+    yield attempts
+
+
+def test_an_attempt_that_fails_leaves_all_as_it_was(tmp_path: Path, failing: list[int]) -> None:
+    with closing(fed(tmp_path)) as node:
+        documents = all_fields(node, range(50))
+        node.node.compact()
+        assert node.node.view().limit == 401 and all_fields(node, range(50)) == documents
+        assert {path.name for path in tmp_path.glob("store*")} == {"store"}
+        assert not node.node._compactor.is_due(node.node._state)
+        node.node.compact()
+        assert node.node.view().limit == 46 and all_fields(node, range(50)) == documents
+
+
+@pytest.mark.parametrize("ending", ["checkpoint", "stop", "crash", "compact"])
+def test_a_checkpoint_or_a_stop_ends_an_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    monkeypatch.setattr(limits, "COMPACTION_DOCUMENTS", 1)
+    node = fed(tmp_path)
+    documents = all_fields(node, range(50))
+    begun, real = Event(), compaction.Compactor._pause
+
+    def pause(compactor: compaction.Compactor, cancelled: Event) -> None:
+        if not begun.is_set():
+            begun.set()
+            assert cancelled.wait(30)
+        real(compactor, cancelled)
+
+    monkeypatch.setattr(compaction.Compactor, "_pause", pause)
+    with ThreadPoolExecutor(1) as pool:
+        compacting = pool.submit(node.node.compact)
+        assert begun.wait(30)
+        node.apply(put("new", title="version9"))
+        if ending in ("checkpoint", "compact"):
+            getattr(node.node, ending)()
+            assert node.node.view().limit == (402 if ending == "checkpoint" else 47)
+            assert all_fields(node, range(50)) == documents
+        (node.crash if ending == "crash" else node.close)()
+        compacting.result()
+    with started(tmp_path) as again:
+        assert all_fields(again, range(50)) == documents and again.get("new") == {"title": "version9"}
+
+
+def test_no_attempt_follows_a_checkpoint_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DEAD_ROWS_SERVED_LEAST", 10)
+    tried: list[int] = []
+
+    def freeze(*_: Any) -> Any:
+        tried.append(1)
+        raise OSError("no space")
+
+    with started(tmp_path) as node:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(node.node._checkpoints, "freeze", freeze)
+            for version in range(40):
+                node.apply(put("a", year=version))
+            assert len(tried) == 1
+        assert node.get("a") == {"year": 39}
