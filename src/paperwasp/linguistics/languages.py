@@ -30,15 +30,24 @@ CJK: Final = frozenset({CHINESE_SIMPLIFIED, CHINESE_TRADITIONAL, "ja", "ko", "th
 
 _OTHER_NAMES: Final = {"in": "id", "iw": "he", "ji": "yi", "no": "nb"}
 
+_LONGEST_KEPT: Final = 35
+"""Characters of a tag that is remembered: what RFC 5646 wants all to have room for."""
 
-@lru_cache(maxsize=1024)
+
 def language_of(tag: str) -> Language:
     """The language of an RFC 5646 tag such as `en-US` or `zh_Hans`; UNKNOWN for any other text.
 
     Chinese is traditional, unless the tag says `CN` or `Hans`.
     """
+    return (_kept if len(tag) <= _LONGEST_KEPT else _language_of)(tag)
+
+
+def _language_of(tag: str) -> Language:
     parts = tag.strip().replace("_", "-").lower().split("-")
     code = _OTHER_NAMES.get(parts[0], parts[0])
     if code == "zh":
         return CHINESE_SIMPLIFIED if {"cn", "hans"} & set(parts[1:3]) else CHINESE_TRADITIONAL
     return code if code in LANGUAGES else UNKNOWN
+
+
+_kept: Final = lru_cache(maxsize=1024)(_language_of)

@@ -50,6 +50,8 @@ _SNOWBALL: Final[dict[Language, str]] = {
 STEMMERS: Final = (NO_STEMMER, KROVETZ, *sorted(set(_SNOWBALL.values())))
 """All of them. What the lexicon numbers are places in it; files say the names."""
 
+_LONGEST_KEPT: Final = 32
+"""Characters of a word whose stem is kept for the next query."""
 _snowball = local()
 _krovetz: Callable[[str], str] = KrovetzStemmer().stem
 """One for all threads: it never lets go of the interpreter's lock."""
@@ -69,9 +71,13 @@ def stem_words(stemmer: str, words: list[str]) -> list[str]:
     return [stem or word for stem, word in zip(_snowball_of(stemmer).stemWords(words), words, strict=True)]
 
 
-@lru_cache(maxsize=65536)
 def stem_word(stemmer: str, word: str) -> str:
     """The stem of one word."""
+    return _kept(stemmer, word) if len(word) <= _LONGEST_KEPT else stem_words(stemmer, [word])[0]
+
+
+@lru_cache(maxsize=16384)
+def _kept(stemmer: str, word: str) -> str:
     return stem_words(stemmer, [word])[0]
 
 

@@ -6,12 +6,12 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing import Lexicon, Token, TokenStream
+from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.ranking.tensor_expression import TensorParser
 from paperwasp.ranking.tree import (
     LEVELS,
@@ -64,7 +64,7 @@ def parse_expression(text: str, source: str = "") -> Node:
     known = _TREES.get(text)
     if known is None:
         known = _parsed(text, source)
-        _TREES.add(text, known)
+        _TREES.add(text, known, len(text))
     return known
 
 
@@ -78,30 +78,8 @@ def _parsed(text: str, source: str) -> Node:
     return node
 
 
-class _Trees:
-    """The trees of texts parsed lately: the profiles of a package share most of theirs. Any thread may be here."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._trees: dict[str, Node] = {}
-        self._characters = 0
-
-    def get(self, text: str) -> Node | None:
-        return self._trees.get(text)
-
-    def add(self, text: str, tree: Node) -> None:
-        if len(text) > limits.RANK_TREES_CHARACTERS:
-            return
-        with self._lock:
-            self._characters += 0 if text in self._trees else len(text)
-            self._trees[text] = tree
-            while self._characters > limits.RANK_TREES_CHARACTERS:
-                oldest = next(iter(self._trees))
-                del self._trees[oldest]
-                self._characters -= len(oldest)
-
-
-_TREES: Final = _Trees()
+_TREES: Final[TextMemory[str, Node]] = TextMemory(limits.RANK_TREES_CHARACTERS, limits.RANK_TREES_CHARACTERS)
+"""The profiles of a package share most of their texts."""
 
 
 def parse_reference(text: str, source: str = "") -> Reference:

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
@@ -23,6 +23,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
+from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import Token, TokenStream
 from paperwasp.yql.conditions import ConditionParser
 from paperwasp.yql.operators import CONDITIONS, LEAVES
@@ -65,7 +66,11 @@ def parse_select(where: str, parameters: Mapping[str, str] = _NO_PARAMETERS) -> 
     """
     if len(where) > limits.QUERY_TEXT_BYTES:
         raise LanguageError(f"{_ROOT} has {len(where)} characters; at most {limits.QUERY_TEXT_BYTES}")
-    return (_kept if len(where) <= limits.QUERY_TEXT_KEPT_CHARACTERS else _parse)(where)
+    known = _KEPT.get(where)
+    if known is None:
+        known = _parse(where)
+        _KEPT.add(where, known, len(where))
+    return known
 
 
 def _parse(where: str) -> YqlQuery:
@@ -82,7 +87,7 @@ def _parse(where: str) -> YqlQuery:
     return YqlQuery(tree, (), (), indexes=MappingProxyType(conditions.fields))
 
 
-_kept: Final = lru_cache(maxsize=1024)(_parse)
+_KEPT: Final[TextMemory[str, YqlQuery]] = TextMemory(limits.QUERY_TREES_CHARACTERS, limits.QUERY_TEXT_KEPT_CHARACTERS)
 
 
 def parse_select_grouping(grouping: str) -> str:

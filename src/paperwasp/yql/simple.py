@@ -8,12 +8,12 @@ Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery
+from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.query.items import (
     AndItem,
     Item,
@@ -200,6 +200,11 @@ _SYNTAXES: Final[Mapping[str, Callable[[Reader, str], Item | None]]] = MappingPr
 )
 """Syntax → what reads a text of it, told the composite. The syntax `yql` is not read here."""
 
+_Key = tuple[str, str | QueryType, str, Indexes]
+_KEPT: Final[TextMemory[_Key, tuple[Item | None]]] = TextMemory(
+    limits.QUERY_TREES_CHARACTERS, limits.QUERY_TEXT_KEPT_CHARACTERS
+)
+
 
 def parse_simple(
     text: str, type: str | QueryType = "weakAnd", default_index: str = "default", indexes: Indexes = NO_INDEXES
@@ -211,7 +216,12 @@ def parse_simple(
     """
     if len(text) > limits.QUERY_TEXT_BYTES:
         raise IllegalQuery(f"The query has {len(text)} characters; at most {limits.QUERY_TEXT_BYTES}")
-    return (_kept if len(text) <= limits.QUERY_TEXT_KEPT_CHARACTERS else _tree)(text, type, default_index, indexes)
+    key = text, type, default_index, indexes
+    known = _KEPT.get(key)
+    if known is None:
+        known = (_tree(*key),)
+        _KEPT.add(key, known, len(text))
+    return known[0]
 
 
 def _tree(text: str, type: str | QueryType, default_index: str, indexes: Indexes) -> Item | None:
@@ -221,9 +231,6 @@ def _tree(text: str, type: str | QueryType, default_index: str, indexes: Indexes
     if item is None or isinstance(item, TrueItem):
         return None
     return marked(canonical(item), {"profile": kind.profile} if kind.profile else {})
-
-
-_kept: Final = lru_cache(maxsize=4096)(_tree)
 
 
 def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
+from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import TokenStream, position_of
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, Item, TermItem
 from paperwasp.yql.annotations import NO_SCOPE
@@ -21,10 +22,9 @@ from paperwasp.yql.lexicon import YQL, accept_keyword, at_keyword, dotted_name, 
 
 DEFAULT_HITS: Final = 10
 SORT_FUNCTIONS: Final = ("lowercase", "raw", "uca", "feature")
-STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
-REMEMBERED_STATEMENTS: Final = 1024
 REMEMBERED_CHARACTERS: Final = 16_384
 """Longer statements are parsed anew each time."""
+STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 
 _NO_INDEXES: Final[Mapping[str, Position]] = MappingProxyType({})
 
@@ -65,11 +65,12 @@ class YqlQuery:
 
 
 class _Memory:
-    """The last statements parsed. Safe between threads: each step is one dictionary operation."""
+    """The last statements parsed, by their text and the values of its parameters."""
 
     def __init__(self) -> None:
-        self._names: dict[str, tuple[str, ...]] = {}
-        self._queries: dict[tuple[str, tuple[str | None, ...]], YqlQuery] = {}
+        room, longest = limits.QUERY_TREES_CHARACTERS, REMEMBERED_CHARACTERS
+        self._names: TextMemory[str, tuple[str, ...]] = TextMemory(room, longest)
+        self._queries: TextMemory[tuple[str, tuple[str | None, ...]], YqlQuery] = TextMemory(room, longest)
 
     def get(self, text: str, parameters: Mapping[str, str]) -> YqlQuery | None:
         names = self._names.get(text)
@@ -79,12 +80,8 @@ class _Memory:
 
     def add(self, text: str, names: tuple[str, ...], parameters: Mapping[str, str], query: YqlQuery) -> None:
         values = tuple(map(parameters.get, names))
-        if len(text) + sum(len(value or "") for value in values) > REMEMBERED_CHARACTERS:
-            return
-        if len(self._queries) >= REMEMBERED_STATEMENTS:
-            self._names, self._queries = {}, {}
-        self._names[text] = names
-        self._queries[(text, values)] = query
+        self._names.add(text, names, len(text))
+        self._queries.add((text, values), query, len(text) + sum(len(value or "") for value in values))
 
 
 _MEMORY: Final = _Memory()
