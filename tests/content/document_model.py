@@ -10,93 +10,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import product
+from typing import Final
 
-import orjson
-from nodes import ATTRIBUTE, INDEX, schema
+from document_schemas import DENSE, MADE, MAPPED, PROCESSOR, TYPES, Json, variant_schema
 
-from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Refusal, Remove, Update
-from paperwasp.document.types import (
-    BOOL,
-    BYTE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    POSITION,
-    PREDICATE,
-    RAW,
-    STRING,
-    URI,
-    DataType,
-    MapType,
-    ReferenceType,
-    StructType,
-    TensorFieldType,
-    WeightedSetType,
-    array_of,
-)
-from paperwasp.schema.model import AttributeSettings, Field, Schema
-from paperwasp.tensor.types import TensorType
 
-Json = Any
 Fields = dict[str, Json]
 Change = Callable[[Json, bool], Json]
 """Value, whether it is an attribute → value. None: unset."""
-
-PAIR = StructType("pair", (("a", INT), ("b", STRING)))
-DENSE, MAPPED = TensorType.parse("tensor<float>(x[2])"), TensorType.parse("tensor<float>(m{})")
-
-
-def tensor(type_: TensorType) -> DataType:
-    return TensorFieldType(str(type_), type_)
-
-
-def weighted(key: DataType, create: bool = False, remove: bool = False) -> DataType:
-    return WeightedSetType(f"weightedset<{key}>", key, create, remove)
-
-
-TYPES: Final[dict[str, DataType]] = {
-    "title": STRING, "artist": STRING, "lyrics": array_of(STRING),
-    "small": BYTE, "count": INT, "total": LONG, "score": FLOAT, "weight": DOUBLE, "flag": BOOL,
-    "word": STRING, "link": URI, "blob": RAW, "place": POSITION, "rule": PREDICATE,
-    "parent": ReferenceType("reference<thing>", "thing"),
-    "numbers": array_of(INT), "tags": array_of(STRING), "reals": array_of(DOUBLE),
-    "votes": weighted(STRING), "marks": weighted(INT, True, True),
-    "dense": tensor(DENSE), "cells": tensor(MAPPED),
-    "sizes": MapType("map<string, int>", STRING, INT), "pair": PAIR, "pairs": array_of(PAIR),
-    "named": MapType("map<string, pair>", STRING, PAIR),
-}  # fmt: skip
-INDEXED: Final = ("title", "artist", "lyrics")
-NEVER: Final = frozenset(("title", "lyrics", "rule", "sizes", "pair", "pairs", "named"))
-"""Fields that are no attributes in any variant."""
-VARIANTS: Final = 4
-
-
-def attributes_of(variant: int) -> frozenset[str]:
-    """Which fields are attributes in a variant of the schema; all in the last. References always are."""
-    fields = ((place, name) for place, name in enumerate(TYPES) if name not in NEVER)
-    is_last = variant == VARIANTS - 1
-    return frozenset(name for place, name in fields if is_last or (place + variant) % 3 != variant) | {"parent"}
-
-
-def variant_schema(variant: int) -> Schema:
-    """The same document type; another part of its fields are attributes, one of them with fast search."""
-    settings = dict.fromkeys(attributes_of(variant), ATTRIBUTE)
-    if variant % 2 == 0 and "count" in settings:
-        settings["count"] = AttributeSettings(fast_search=True)
-    return schema(
-        "thing",
-        *(
-            Field(name, kind, index=INDEX if name in INDEXED else None, attribute=settings.get(name))
-            for name, kind in TYPES.items()
-        ),
-    )
-
 
 READER: Final = DocumentReader(variant_schema(0).document)
 
@@ -144,6 +69,15 @@ def _mapped(cells: Mapping[str, float]) -> Json:
 
 
 _INTS: Final = ("1", "2", "3")
+RULES: Final = {
+    "a in [b]": True,
+    "a in [c]": False,
+    "x in [1..5]": True,
+    "a not in [b]": False,
+    "a in [c] or x in [3..9]": True,
+    "a in [b, c] and x in [7..9]": False,
+}
+"""Predicates, and whether they hold where a is b and x is 3."""
 VALUES: Final[dict[str, Callable[[random.Random], Json]]] = {
     "title": lambda chance: chance.choice(("", *WORDS)),
     "artist": _word,
@@ -158,7 +92,7 @@ VALUES: Final[dict[str, Callable[[random.Random], Json]]] = {
     "link": lambda chance: chance.choice(("http://a/b?c#d", "x")),
     "blob": lambda chance: chance.choice(("AAEC", "/w==", "")),
     "place": lambda chance: {"lat": chance.randrange(-80, 80) / 4, "lng": chance.randrange(-80, 80) / 4},
-    "rule": lambda chance: chance.choice(("a in [b]", "x in [1..5]")),
+    "rule": lambda chance: chance.choice(tuple(RULES)),
     "parent": lambda chance: f"id:n:thing::{chance.randrange(6)}",
     "numbers": lambda chance: _some(chance, _number),
     "tags": lambda chance: _some(chance, _word),
@@ -384,13 +318,16 @@ class Deed:
     def operation(self) -> Operation:
         document_id = DocumentId("n", "thing", str(self.name))
         condition = None if self.condition is None else CONDITIONS[self.condition][0]
+        assert PROCESSOR is not None
         if self.kind == "put":
-            return Put(document_id, READER.read_put(self.fields), condition, self.create)
+            fields = PROCESSOR.put(document_id, READER.read_put(self.fields))
+            return Put(document_id, fields, condition, self.create)
         if self.kind == "update":
             body: dict[str, Json] = {}
             for step in self.steps:
                 body.setdefault(step.name, {})[step.operation] = step.operand
-            return Update(document_id, READER.read_update(body), self.create, condition)
+            updates = PROCESSOR.update(document_id, READER.read_update(body))
+            return Update(document_id, updates, self.create, condition)
         return Remove(document_id, condition)
 
     def refusal(self, fields: Fields | None) -> Refusal | None:
@@ -412,13 +349,35 @@ class Deed:
         if self.kind == "remove":
             return None
         if self.kind == "put":
-            return shown(self.fields)
+            return with_made(shown(self.fields))
         found = dict(fields or {})
         # Whole fields come before places in them, as in Vespa.
-        for step in sorted(self.steps, key=lambda step: step.name != step.field):
-            found[step.field] = step.change(found.get(step.field), step.field in attributes)
+        steps = sorted(self.steps, key=lambda step: step.name != step.field)
+        for name, change in (*((step.field, step.change) for step in steps), *_changes_of_made(steps)):
+            found[name] = change(found.get(name), name in attributes)
             found = shown(found)
         return found
+
+
+def with_made(fields: Fields) -> Fields:
+    """A document with what its schema makes of it."""
+    made = {name: each.make(fields[each.source]) for name, each in MADE.items() if each.source in fields}
+    return {**{name: value for name, value in fields.items() if name not in MADE}, **made}
+
+
+def _changes_of_made(steps: list[Step]) -> list[tuple[str, Change]]:
+    """What steps do to the fields that are made of what they change: after other changes of whole fields what is
+    assigned, and last what is done at places."""
+    found: list[tuple[int, str, Change]] = []
+    for step, (name, made) in product(steps, MADE.items()):
+        if step.field != made.source:
+            continue
+        if step.operation == "assign" and step.name == step.field and step.operand is not None:
+            value = made.make(step.operand)
+            found.append((1, name, lambda *_, value=value: value))
+        elif made.is_copy or step.operand is None or step.operation in ("increment", "decrement", "multiply"):
+            found.append((0 if step.name == step.field else 2, name, step.change))
+    return [(name, change) for _, name, change in sorted(found, key=lambda each: each[0])]
 
 
 def shown(fields: Fields) -> Fields:
@@ -443,33 +402,3 @@ def random_deed(chance: random.Random, names: int) -> Deed:
         if not any(step.name == other for other, _ in steps) and (step.name, step.operation) not in steps:
             steps[step.name, step.operation] = step
     return Deed(name, "update", {}, tuple(steps.values()), condition, create)
-
-
-# What the node holds beside what it shows
-
-
-def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:
-    """Every column has what the documents show, and the live rows are those of the documents."""
-    there = {name: fields for name, fields in documents.items() if fields is not None}
-    lids = {view.gid(int(lid)): int(lid) for lid in lids_of(view.live)}
-    assert len(lids) == view.live_count == view.live_counts["thing"] == len(there)
-    codec = view.codecs["thing"]
-    for name, fields in there.items():
-        lid = lids[DocumentId("n", "thing", str(name)).gid]
-        typed = codec.decode(orjson.dumps(fields))
-        for field in view.layout.types["thing"].attributes:
-            found = view.columns["thing", field.name].get(lid)
-            found = None if found == b"" else found  # which is not shown, as unset
-            assert found == typed.get(field.name), f"document {name}, field {field.name}"
-
-
-def check_stored(view: View, documents: Mapping[int, Fields | None]) -> set[str]:
-    """The store has the documents, with their rows, and tombstones of no others; gives the names of those."""
-    there = {str(name) for name, fields in documents.items() if fields is not None}
-    found, removed = set(), set()
-    for gid, document in view.store.scan(removes=True):
-        (removed if document.is_removed else found).add(DocumentId.parse(document.id).user_specified)
-        assert document.is_removed or view.gid(document.lid) == gid
-        assert document.is_removed or int(view.timestamps[document.lid]) >= document.timestamp_us
-    assert found == there and not removed & there
-    return removed

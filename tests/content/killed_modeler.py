@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from threading import Semaphore
 
-from document_model import VARIANTS, Deed, attributes_of, random_deed, variant_schema
+from document_model import Deed, random_deed
+from document_schemas import VARIANTS, attributes_of, variant_schema
 from nodes import start
 
 from paperwasp import limits
@@ -42,6 +43,7 @@ def set_limits() -> None:
     limits.CHECKPOINT_DOCUMENTS = 1500  # type: ignore[misc]
     limits.LOG_FILE_BYTES = 200_000  # type: ignore[misc]
     limits.DEAD_ROWS_LEAST = 500  # type: ignore[misc]
+    limits.DEAD_ROWS_SERVED_LEAST = 300  # type: ignore[misc]
     limits.DEAD_ROWS_SHARE = 0.6  # type: ignore[misc]
 
 

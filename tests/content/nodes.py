@@ -43,7 +43,7 @@ IN_PLACE = [field.name for field in MUSIC_FIELDS if field.attribute and not fiel
 
 
 def schema(name: str, *fields: Field) -> Schema:
-    types = {field.name: field.type for field in fields}
+    types = {field.name: field.type for field in fields if field.in_document}
     by_name = {field.name: field for field in fields}
     nothing: Any = MappingProxyType({})
     return Schema(name, DocumentType(name, types), by_name, nothing, nothing, nothing)

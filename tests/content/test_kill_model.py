@@ -14,7 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from document_model import Fields, check_columns, check_stored, variant_schema
+from document_checks import check_columns, check_searches, check_stored, shown_of
+from document_model import Fields
+from document_schemas import variant_schema
 from killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, deed_of, set_limits, variant_of
 from nodes import TestNode, start
 
@@ -24,6 +26,8 @@ OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "6000"))
 SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
 LONGEST_LIFE = 30_000
 """Operations that one child acknowledges at most before it is killed."""
+
+LIMITS = ("CHECKPOINT_DOCUMENTS", "LOG_FILE_BYTES", "DEAD_ROWS_LEAST", "DEAD_ROWS_SERVED_LEAST", "DEAD_ROWS_SHARE")
 
 Documents = dict[int, Fields | None]
 
@@ -43,16 +47,27 @@ def test_no_operation_is_lost_or_done_by_half(tmp_path: Path, monkeypatch: pytes
         documents = check(node, documents, first, acknowledged, submitted)
         first = submitted
         node.node.configure(first, {"thing": variant_schema(variant_of(first))})
-        assert {name: node.get(name, "thing") for name in documents} == documents, f"seed {SEED}, {first} operations"
-        check_columns(node.node.view(), documents)
-        check_stored(node.node.view(), documents)
+        for _ in range(2):
+            assert {name: shown_of(node, name) for name in documents} == documents, f"seed {SEED}, {first} operations"
+            check_columns(node.node.view(), documents)
+            check_stored(node.node.view(), documents)
+            check_searches(node.node.view(), documents, variant_of(first))
+            if moments.random() < 0.5:
+                break
+            node.node.compact()
         (node.crash if moments.random() < 0.7 else node.close)()
     print(f"{first} operations")  # noqa: T201
 
 
 def keep_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the child, here and until the end of the test."""
-    for name in ("CHECKPOINT_DOCUMENTS", "LOG_FILE_BYTES", "DEAD_ROWS_LEAST", "DEAD_ROWS_SHARE"):
+    for name in (
+        "CHECKPOINT_DOCUMENTS",
+        "LOG_FILE_BYTES",
+        "DEAD_ROWS_LEAST",
+        "DEAD_ROWS_SERVED_LEAST",
+        "DEAD_ROWS_SHARE",
+    ):
         monkeypatch.setattr(limits, name, getattr(limits, name))
     set_limits()
 
@@ -85,7 +100,7 @@ def check(node: TestNode, before: Documents, first: int, acknowledged: set[int],
         if number in acknowledged:
             possible[deed.name] = []
         possible[deed.name].append(latest[deed.name])
-    found = {name: node.get(name, "thing") for name in before}
+    found = {name: shown_of(node, name) for name in before}
     lost = {name: (fields, possible[name]) for name, fields in found.items() if fields not in possible[name]}
     assert not lost, f"seed {SEED}, {first}..{submitted}: documents in none of the states they may be in: {lost}"
     return found

@@ -1,0 +1,101 @@
+"""What a node holds beside what it shows, and what queries find, compared with the plain model of `document_model`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import orjson
+from document_model import RULES, Fields
+from document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
+from nodes import TestNode
+
+from paperwasp.content.bitmaps import lids_of
+from paperwasp.content.messages import SearchRequest
+from paperwasp.content.search import Profiles, search
+from paperwasp.content.view import View
+from paperwasp.document.ids import DocumentId
+from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
+
+
+def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:
+    """Every column has what the documents show, and the live rows are those of the documents."""
+    there = {name: fields for name, fields in documents.items() if fields is not None}
+    lids = {view.gid(int(lid)): int(lid) for lid in lids_of(view.live)}
+    assert len(lids) == view.live_count == view.live_counts["thing"] == len(there)
+    codec = view.codecs["thing"]
+    for name, fields in there.items():
+        lid = lids[DocumentId("n", "thing", str(name)).gid]
+        typed = codec.decode(orjson.dumps(fields))
+        for field in view.layout.types["thing"].attributes:
+            found = view.columns["thing", field.name].get(lid)
+            found = None if found == b"" else found  # which is not shown, as unset
+            assert found == typed.get(field.name), f"document {name}, field {field.name}"
+
+        for source in view.layout.types["thing"].columns:
+            if source.read is not None:
+                (elements,) = source.values([typed])
+                found = view.columns["thing", source.name].get(lid)
+                assert found == (elements or None), f"document {name}, part {source.name}"
+
+
+def shown_of(node: TestNode, name: int) -> Fields | None:
+    """All fields of a document, those that are made too."""
+    found = node.node.get(DocumentId("n", "thing", str(name)), frozenset(ALL_FIELDS))
+    fields: Fields | None = None if found is None else orjson.loads(found)
+    return fields
+
+
+def _has_pair(pairs: list[Json], least: int, word: str) -> bool:
+    return any(least <= pair.get("a", -99) <= 5 and pair.get("b") == word for pair in pairs)
+
+
+_EVERY: Final = 2**64 - 1
+_PROFILES: Final = Profiles()
+SEARCHES: Final[tuple[tuple[str, Item, Callable[[Fields], bool]], ...]] = (
+    ("title", WordItem("title", "two"), lambda fields: fields.get("title") == "two words"),
+    ("lower", WordItem("lower", "words"), lambda fields: fields.get("lower") == "two words"),
+    ("lyrics", WordItem("lyrics", "one"), lambda fields: "one" in fields.get("lyrics", ())),
+    ("rule", PredicateItem("rule", (("a", "b", _EVERY),), (("x", 3, _EVERY),)),
+     lambda fields: "rule" in fields and RULES[fields["rule"]]),
+    ("count", RangeItem("count", -5, 5), lambda fields: -5 <= fields.get("count", 9) <= 5),
+    ("echo", RangeItem("echo", -5, 5), lambda fields: -5 <= fields.get("echo", 9) <= 5),
+    ("tenfold", RangeItem("tenfold", -90, 30), lambda fields: -90 <= fields.get("tenfold", 99) <= 30),
+    ("copied", WordItem("copied", "x"), lambda fields: "x" in fields.get("copied", ())),
+    ("votes", WordItem("votes", "b"), lambda fields: "b" in fields.get("votes", ())),
+    ("pairs", RangeItem("pairs.a", 2, 4), lambda fields: any(2 <= p.get("a", 0) <= 4 for p in fields.get("pairs", ()))),
+    ("pairs", SameElementItem("pairs", (RangeItem("a", 1, 5), WordItem("b", "x"))),
+     lambda fields: _has_pair(fields.get("pairs", []), 1, "x")),
+    ("sizes", SameElementItem("sizes", (WordItem("key", "a"), RangeItem("value", -9, 9))),
+     lambda fields: -9 <= fields.get("sizes", {}).get("a", 99) <= 9),
+    ("sizes", WordItem("sizes.key", "c"), lambda fields: "c" in fields.get("sizes", ())),
+    ("named", SameElementItem("named", (WordItem("key", "b"), RangeItem("value.a", 0, 5))),
+     lambda fields: 0 <= fields.get("named", {}).get("b", {}).get("a", -1) <= 5),
+    ("named", WordItem("named.value.b", "one"),
+     lambda fields: any(pair.get("b") == "one" for pair in fields.get("named", {}).values())),
+)  # fmt: skip
+"""A field, a query for it or its parts, and the documents that it finds."""
+
+
+def check_searches(view: View, documents: Mapping[int, Fields | None], variant: int) -> None:
+    """Queries find the documents that the model has for them, where the variant has what they look into."""
+    searched = {*attributes_of(variant), *parts_of(variant), "title", "lower", "lyrics"}
+    for name, item, is_found in SEARCHES:
+        if name in searched:
+            request = SearchRequest(item, ("thing",), rank_profile="unranked", hits=len(documents) + 1)
+            found = {hit.gid for hit in search(view, request, _PROFILES).hits}
+            expected = {key for key, fields in documents.items() if fields and is_found(fields)}
+            assert {key for key in documents if DocumentId("n", "thing", str(key)).gid in found} == expected, item
+            assert len(found) == len(expected), item
+
+
+def check_stored(view: View, documents: Mapping[int, Fields | None]) -> set[str]:
+    """The store has the documents, with their rows, and tombstones of no others; gives the names of those."""
+    there = {str(name) for name, fields in documents.items() if fields is not None}
+    found, removed = set(), set()
+    for gid, document in view.store.scan(removes=True):
+        (removed if document.is_removed else found).add(DocumentId.parse(document.id).user_specified)
+        assert document.is_removed or view.gid(document.lid) == gid
+        assert document.is_removed or int(view.timestamps[document.lid]) >= document.timestamp_us
+    assert found == there and not removed & there
+    return removed
