@@ -39,11 +39,13 @@ TIMES = frozenset(
 )
 
 
-def deploy_and_feed(service: Deployed) -> None:
-    folder = SCRIPTS / "application"
+def deploy_and_feed(service: Deployed, scripts: Path = SCRIPTS, mode: str = "index") -> None:
+    """Deploys the application beside some scripts, all its documents in one mode, and feeds it."""
+    folder = scripts / "application"
     files = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    files["services.xml"] = files["services.xml"].replace('mode="index"', f'mode="{mode}"')
     active(service.deploy(files))
-    for line in (SCRIPTS / "documents.jsonl").read_text().splitlines():
+    for line in (scripts / "documents.jsonl").read_text().splitlines():
         put = orjson.loads(line)
         _, namespace, kind, owner, name = put["put"].split(":", 4)
         place = f"group/{owner[2:]}" if owner else "docid"
@@ -67,11 +69,11 @@ def _answered(service: Deployed, case: str) -> str:
     lines = [line for line in question.splitlines() if not line.startswith("#")]
     if not lines:
         return case
-    answered = _whole if lines[0].split()[0] in ("GET", "POST") else _in_short
+    answered = _whole if lines[0].split()[0] in ("GET", "POST") else in_short
     return f"{question}\n---\n{answered(f'{service.url}/search/', *lines)}"
 
 
-def _in_short(url: str, statement: str, *parameters: str) -> str:
+def in_short(url: str, statement: str, *parameters: str) -> str:
     body = {"timeout": "20s", **dict(line.split("=", 1) for line in parameters)}
     if statement != "query":
         body["yql"] = f"select * from music {statement}" if statement.startswith("where") else statement
