@@ -65,7 +65,7 @@ _GROUPS: Final[Mapping[str, _Fields]] = {
     "ranking.significance": {"useModel": "boolean"},
     "presentation": {
         "bolding": "boolean bolding", "timing": "boolean timing", "summary": "string summary",
-        "summaryFields": "string summaryFields", "format": "presentation.format",
+        "summaryFields": "string summaryFields", "format": "presentation.format", "template": "string",
     },
     "presentation.format": {"": "string format template", "tensors": "string format.tensors"},
     "trace": {
