@@ -339,7 +339,7 @@ DEAD_ROWS_SHARE: Final = 0.5
 """Share of dead rows above which a start gives all documents new lids."""
 DEAD_ROWS_LEAST: Final = 100_000
 """Dead rows below which that is never worth it."""
-DEAD_ROWS_SERVED_LEAST: Final = 8192
+DEAD_ROWS_SERVED_LEAST: Final = 4096
 """Dead rows, or strings that no row has any more, below which a node that serves does not do the same behind its
 writer. Some kilobytes each."""
 COMPACTION_DOCUMENTS: Final = 256

@@ -1,4 +1,4 @@
-"""The document type of `document_model`, as several schemas have it: fields of all types, parts, fields that are made."""
+"""The document type of `document_model` in several schemas: fields of all types, parts, fields that are made."""
 
 from __future__ import annotations
 

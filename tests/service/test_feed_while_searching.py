@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import httpx
@@ -25,7 +26,12 @@ from running import running_service
 SECONDS = float(os.environ.get("PAPERWASP_LIVE_SECONDS", "4"))
 SEED = int(os.environ.get("PAPERWASP_LIVE_SEED", "0")) or random.SystemRandom().randrange(2**32)
 DOCUMENTS = 400
-GROWTH_MEGABYTES = 200
+LONG_SECONDS = 300.0
+"""From here on memory must stay: caches are full after some minutes."""
+GROWTH_MEGABYTES = 10
+"""In the last third of a long run above the third before it, on average. What may differ is how many dead rows there
+are just then: about a kilobyte each, and seldom more than twice `limits.DEAD_ROWS_SERVED_LEAST`. When they were never
+given up it was 12, in 52,000 versions: a run of many fewer would not show that."""
 SCHEMA = """schema live {
   document live {
     struct person {
@@ -204,12 +210,12 @@ class Clients:
                 self.done[f"query {at}"] += 1
 
     def watch(self, process: int, pause: threading.Event) -> list[int]:
-        """The memory of the process in megabytes, every minute or tenth of the time."""
+        """What the process has allocated in megabytes, every half a minute or tenth of the time."""
         sizes = []
         while time.monotonic() < self._end:
-            pause.wait(min(60.0, SECONDS / 10))
+            pause.wait(min(30.0, SECONDS / 10))
             status = Path(f"/proc/{process}/status").read_text()
-            sizes.append(int(status.split("VmRSS:")[1].split()[0]) // 1024)
+            sizes.append(int(status.split("RssAnon:")[1].split()[0]) // 1024)
             sys.stdout.write(f"{sizes[-1]} MB after {self._version} versions\n")
             sys.stdout.flush()
         return sizes
@@ -234,6 +240,8 @@ def test_what_is_fed_is_found_whole_while_it_changes(tmp_path: Path) -> None:
         assert clients.done["hits"] > 0 and clients.done["put"] > 0, (SEED, clients.done)
         assert sum(kind.startswith("query") for kind in clients.done) > len(QUERIES) / 2, (SEED, clients.done)
         sizes = memory.result()
-        settled = sizes[len(sizes) // 3 :]
-        assert max(settled) - settled[0] < GROWTH_MEGABYTES, (SEED, sizes)
+        third = len(sizes) // 3
+        assert len(sizes) >= 9, (SEED, sizes)
+        if SECONDS >= LONG_SECONDS:
+            assert mean(sizes[-third:]) - mean(sizes[-2 * third : -third]) < GROWTH_MEGABYTES, (SEED, sizes)
         sys.stdout.write(f"{clients.done}\n")
