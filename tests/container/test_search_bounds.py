@@ -15,6 +15,7 @@ from paperwasp import limits
 from paperwasp.container import search
 from paperwasp.container.search import SearchHandler
 from paperwasp.container.search_sorting import read_sorting
+from paperwasp.env import Environment
 from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
 
@@ -65,3 +66,13 @@ def test_a_sort_specification_is_bounded() -> None:
         read_sorting(long)
     with pytest.raises(IllegalQuery, match="Illegal locale"):
         read_sorting(f"+uca(a,{'x' * 65})")
+
+
+def test_large_requests_whose_turn_comes_too_late_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They wait for each other: one after the other they would be read long after nobody waits for them."""
+    ticks = iter(range(0, 10**15, 10**9))
+    handler = SearchHandler(FakeClusters(), config(), Environment(monotonic_ns=lambda: next(ticks)))
+    monkeypatch.setattr(search, "plan_search", lambda *_: pytest.fail("it is read"))
+    body = {"query": "two", "sources": "media", "unknown": "x" * limits.QUERY_INLINE_BYTES}
+    response = asyncio.run(handler.handle(Request("POST", "/search/", "", body=orjson.dumps(body))))
+    assert response.status == 504 and b"one after the other" in response.body

@@ -26,7 +26,7 @@ from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_trace import rule_steps, trace_of
 from paperwasp.content.messages import SearchRequest, SearchResponse, StampRequest
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import PaperwaspError
+from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
 
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
@@ -86,7 +86,10 @@ class SearchHandler:
             format_ = parameters.presentation.format or format_
             callback = parameters.presentation.callback
             now_seconds = self._environment.now_seconds()
-            plan = await self._done(large, plan_search, config, parameters, started_ns, now_seconds)
+            make_plan = plan_search
+            if large:
+                make_plan = self._in_time(plan_search, started_ns + int(parameters.timeout_ms * 1e6))
+            plan = await self._done(large, make_plan, config, parameters, started_ns, now_seconds)
             result, answers = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
             return respond(SearchResult(errors=[SearchError.of(error)]), format_, callback)
@@ -107,6 +110,16 @@ class SearchHandler:
             return work(*given, **named)
         async with self._one_large:
             return await asyncio.to_thread(work, *given, **named)
+
+    def _in_time(self, work: Callable[_Given, _Made], end_ns: int) -> Callable[_Given, _Made]:
+        """The work; Timeout instead where its turn comes after the end. Large requests wait for each other."""
+
+        def begin(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+            if self._environment.monotonic_ns() > end_ns:
+                raise Timeout("the time was over before the query was read: large ones are read one after the other")
+            return work(*given, **named)
+
+        return begin
 
     async def _kept(self, key: Key, pairs: Sequence[tuple[str, str]], config: SearchConfig) -> Response | None:
         """The answer that is kept for such a request, if it still holds."""

@@ -13,6 +13,7 @@ the next start removes.
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,8 +34,10 @@ from paperwasp.content.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.layout import Layout
 from paperwasp.errors import Corruption, InternalError
 from paperwasp.index.text_index import FrozenIndex, TextIndex
+from paperwasp.linguistics.versions import changed, versions
 from paperwasp.store.document_store import DocumentStore, restore
 
+_LOG: Final = logging.getLogger("paperwasp.content")
 _VERSION: Final = 3
 _CURRENT: Final = "CURRENT"
 _MANIFEST: Final = "manifest.json"
@@ -114,6 +117,7 @@ class Checkpoints:
             "columns": [[*key, name] for key, name in names.items()],
             "index_directory": frozen.index_directory.name,
             "index": index.flush(frozen.index),
+            "libraries": versions(),
         }
         content = orjson.dumps(manifest)
         REAL_DISK.write_whole(frozen.directory / _MANIFEST, b"%08x\n" % crc32(content) + content)
@@ -197,8 +201,21 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def _warn_of_other_libraries(known: Mapping[str, str]) -> None:
+    """What is indexed stays as it is; what is replayed and fed from now on may have other terms."""
+    if found := changed(known):
+        _LOG.warning(
+            "Libraries that make terms of texts are not those that the index was made with: %s. Where they make other"
+            " terms, documents that are indexed already are not found by the new ones: reindex them"
+            " (POST .../application/default/environment/prod/region/default/instance/default/reindex on the port of"
+            " deployments)",
+            "; ".join(found),
+        )
+
+
 def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> None:
     """All but the index."""
+    _warn_of_other_libraries(manifest.get("libraries", {}))
     state.configure(Layout.from_bytes(orjson.dumps(manifest["layout"])))
     state.applied = [Mark(*mark) for mark in manifest["applied"]]
     state.timestamp_us = manifest["timestamp_us"]

@@ -1,0 +1,33 @@
+"""A start with other libraries than those that made the index says so, and serves what is there."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from nodes import started
+
+from paperwasp.content.messages import SearchRequest
+from paperwasp.content.search import Profiles, search
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Put
+from paperwasp.linguistics import versions
+from paperwasp.query import WordItem
+from paperwasp.schema import parse_schemas
+
+SCHEMAS = parse_schemas({"schemas/d.sd": "schema d { document d { field t type string { indexing: index } } }"}).schemas
+
+
+@pytest.mark.parametrize(("now", "told"), [("3.0.0", False), ("4.0.0", True)])
+def test_another_version_is_told(tmp_path, monkeypatch, caplog, now, told):
+    monkeypatch.setattr("paperwasp.content.checkpoint.versions", lambda: {"PyStemmer": "3.0.0", "gone": "1"})
+    with started(tmp_path, dict(SCHEMAS)) as node:
+        node.apply(Put(DocumentId("n", "d", "1"), {"t": "running"}))
+        node.node.checkpoint()
+    monkeypatch.setattr(versions, "versions", lambda: {"PyStemmer": now, "new": "1"})
+    with caplog.at_level(logging.WARNING, "paperwasp.content"), started(tmp_path, dict(SCHEMAS)) as node:
+        assert search(node.node.view(), SearchRequest(WordItem("t", "running")), Profiles()).total_count == 1
+    warned = [record.getMessage() for record in caplog.records if "Libraries" in record.getMessage()]
+    assert bool(warned) == told and all(
+        "PyStemmer 4.0.0, before 3.0.0" in text and "/reindex" in text for text in warned
+    )
