@@ -118,6 +118,8 @@ DEFAULT_HITS: Final = 10
 MAX_HITS: Final = 400
 MAX_OFFSET: Final = 1000
 QUERY_TIMEOUT_MS: Final = 500
+SUMMARY_FORMS: Final = 256
+"""How many selections of summary fields one content node remembers what they show of."""
 QUERY_THREADS: Final = 2
 QUERY_QUEUE_LENGTH: Final = 256
 STREAMED_DOCUMENTS: Final = 10_000

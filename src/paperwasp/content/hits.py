@@ -8,7 +8,7 @@ from itertools import repeat
 from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import Hit, SearchRequest
 from paperwasp.content.ranker import RankedHits
-from paperwasp.content.summary import SummaryWriter, summary_writer
+from paperwasp.content.summary import SummaryForms, SummaryWriter
 from paperwasp.content.view import View
 from paperwasp.ranking import Program
 from paperwasp.store.document_store import StoredDocument
@@ -18,7 +18,12 @@ _Features = Iterable[Mapping[str, float] | None]
 
 
 def hits_of(
-    view: View, request: SearchRequest, ranked: RankedHits, numbers: Sequence[int], keys: Iterable[SortKeys]
+    view: View,
+    request: SearchRequest,
+    ranked: RankedHits,
+    numbers: Sequence[int],
+    keys: Iterable[SortKeys],
+    forms: SummaryForms,
 ) -> list[Hit]:
     """The hits with these numbers of `ranked`, in this order, with their sort keys. A document that went meanwhile
     keeps its place, without fields."""
@@ -27,9 +32,9 @@ def hits_of(
     space = ranked.setting.space
     lids = ranked.lids[numbers].tolist()
     gids = view.gids_of(lids)
-    writer = summary_writer(request, space, ElementsOfHits(ranked.setting.terms.root, lids))
-    documents = view.store.multi_get(gids) if writer.needs_document else [None] * len(gids)
-    matched, summarized, listed = _features(request, ranked, numbers, writer.omits_features)
+    writer = forms.writer(request, space, ElementsOfHits(ranked.setting.terms.root, lids))
+    documents = view.store.multi_get(gids) if writer.form.needs_document else [None] * len(gids)
+    matched, summarized, listed = _features(request, ranked, numbers, writer.form.omits_features)
     return list(
         map(
             Hit,
@@ -41,7 +46,7 @@ def hits_of(
             matched,
             summarized,
             listed,
-            repeat(writer.shows_id),
+            repeat(writer.form.shows_id),
             keys,
             _attributes(request, ranked, lids),
             lids,
@@ -52,7 +57,7 @@ def hits_of(
 def _fields(
     writer: SummaryWriter, view: View, documents: Sequence[StoredDocument | None], lids: Sequence[int]
 ) -> list[bytes]:
-    if not writer.needs_document:
+    if not writer.form.needs_document:
         return writer.write_attributes(lids)
     there = [(document, lid) for document, lid in zip(documents, lids, strict=True) if document is not None]
     found = [document for document, _ in there]

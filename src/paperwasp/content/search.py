@@ -24,6 +24,7 @@ from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.sorting import levels_of
 from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of
+from paperwasp.content.summary import SummaryForms
 from paperwasp.content.trace import QueryTrace
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
@@ -41,11 +42,12 @@ _NO_REQUEST: Final = SearchRequest(TrueItem())
 
 
 class Profiles:
-    """The compiled rank profiles of schemas, each compiled when a query first asks for it."""
+    """What schemas compile to: rank profiles, and what summaries show; each when a query first asks for it."""
 
     def __init__(self) -> None:
         self._compiled: dict[int, tuple[Schema, dict[str, CompiledProfile | Unexecuted]]] = {}
         self._streamed: dict[int, tuple[Schema, StreamedType]] = {}
+        self.summaries = SummaryForms()
 
     def of(self, schema: Schema, name: str) -> CompiledProfile:
         """Raises InvalidQuery if the schema has no such profile, or it is not executed yet."""
@@ -72,6 +74,7 @@ class Profiles:
         kept = {id(schema) for schema in schemas.values()}
         self._streamed = {key: value for key, value in list(self._streamed.items()) if key in kept}
         self._compiled = {key: value for key, value in list(self._compiled.items()) if key in kept}
+        self.summaries = SummaryForms()
 
 
 def overridden(profile: CompiledProfile, said: RankingOverride) -> CompiledProfile:
@@ -159,7 +162,7 @@ def _indexed(
     skipped = 0 if any(streaming_types(view, request)) else request.offset
     documents = sum(kind.setting.space.documents for kind in ranked)
     covered = sum(kind.coverage * kind.setting.space.documents for kind in ranked)
-    hits = _page(view, request, ranked, skipped, wanted)
+    hits = _page(view, request, ranked, (skipped, wanted), profiles.summaries)
     return _Found(
         hits,
         sum(kind.total_count for kind in ranked),
@@ -170,16 +173,20 @@ def _indexed(
     )
 
 
-def _page(view: View, request: SearchRequest, ranked: Sequence[RankedHits], start: int, end: int) -> list[Hit]:
-    """Hits number `start` to `end` of all types together."""
+def _page(
+    view: View, request: SearchRequest, ranked: Sequence[RankedHits], page: tuple[int, int], forms: SummaryForms
+) -> list[Hit]:
+    """The hits from one number to another of all types together."""
+    start, end = page
     if len(ranked) == 1:
         numbers = range(start, min(end, len(ranked[0].lids)))
-        return hits_of(view, request, ranked[0], numbers, _keys(ranked[0], request, numbers))
+        return hits_of(view, request, ranked[0], numbers, _keys(ranked[0], request, numbers), forms)
     places = sorted(chain.from_iterable(_places(kind, hits, request) for kind, hits in enumerate(ranked)))[start:end]
     written = []
     for kind, hits in enumerate(ranked):
         own = [place for place in places if place.kind == kind]
-        written.append(iter(hits_of(view, request, hits, [place.number for place in own], [p.keys for p in own])))
+        keys = [place.keys for place in own]
+        written.append(iter(hits_of(view, request, hits, [place.number for place in own], keys, forms)))
     return [next(written[place.kind]) for place in places]
 
 
@@ -200,7 +207,7 @@ def _streamed(
         ranked = _rank(space, request, profiles, clock, trace, wanted)
         numbers = range(len(ranked.lids))
         begun_ns = clock.now_ns()
-        best = hits_of(batch.view, request, ranked, numbers, _keys(ranked, request, numbers))
+        best = hits_of(batch.view, request, ranked, numbers, _keys(ranked, request, numbers), profiles.summaries)
         hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(request))
         del hits[wanted:]
         summary_ns += clock.now_ns() - begun_ns

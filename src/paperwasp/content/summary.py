@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import orjson
 
+from paperwasp import limits
 from paperwasp.attribute import ColumnView
 from paperwasp.content.highlighting import Highlighter, query_parts
 from paperwasp.content.messages import SearchRequest
@@ -88,23 +90,34 @@ class Members(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryWriter:
-    """Writes the JSON object of fields for the hits of one document type."""
+class SummaryForm:
+    """What is the same of a summary class of one document type, whatever is searched."""
 
-    shown: Mapping[str, _Shown]
-    """By name in the result."""
     as_stored: bool
-    """Whether that is just what the store has."""
+    """Whether it shows just what the store has."""
     shows_id: bool
-    """Whether the class shows the document's id, which only the store has."""
+    """Whether it shows the document's id, which only the store has."""
     needs_document: bool
-    omits_features: bool = False
+    omits_features: bool
     """Whether summary-features are left out."""
-    members: Members | None = None
+    members: Members | None
     """How to cut the summary out of a stored document; None: its values have to be read."""
-    shows_empty: frozenset[str] = frozenset()
+    shows_empty: frozenset[str]
     """Fields that are shown where they are empty too: structs and tensors. As in Vespa, empty texts, arrays, maps and
     weighted sets are not."""
+
+
+class SummaryWriter:
+    """Writes the JSON object of fields for the hits of one query of one document type."""
+
+    def __init__(self, form: SummaryForm, fields: Callable[[], Mapping[str, _Shown]]) -> None:
+        self.form = form
+        self._fields = fields
+
+    @cached_property
+    def _shown(self) -> Mapping[str, _Shown]:
+        """By name in the result. Most summaries are written without."""
+        return self._fields()
 
     def write_all(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
         """The summaries of documents whose fields are the JSON objects `stored`."""
@@ -118,15 +131,16 @@ class SummaryWriter:
         if not any(mark in fields for mark in _EMPTY):
             return fields
         shown = orjson.loads(fields)
-        kept = {name: value for name, value in shown.items() if name in self.shows_empty or not _is_empty(value)}
+        kept = {name: value for name, value in shown.items() if name in self.form.shows_empty or not _is_empty(value)}
         return fields if len(kept) == len(shown) else orjson.dumps(kept)
 
     def _written(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
-        if self.as_stored:
+        if self.form.as_stored:
             return stored
-        if self.members is None:
+        members = self.form.members
+        if members is None:
             return list(map(self._write, stored, ids, lids))
-        cut = _core.pick_members(stored, self.members.keys, self.members.required)
+        cut = _core.pick_members(stored, members.keys, members.required)
         return [
             self._write(fields, id_, lid) if shown is None else shown
             for shown, fields, id_, lid in zip(cut, stored, ids, lids, strict=True)
@@ -135,25 +149,55 @@ class SummaryWriter:
     def _write(self, stored: bytes, document_id: str, lid: int) -> bytes:
         fields: dict[str, Any] = orjson.loads(stored)
         fields[DOCUMENT_ID] = document_id
-        values = ((name, shown.value(fields, lid)) for name, shown in self.shown.items())
+        values = ((name, shown.value(fields, lid)) for name, shown in self._shown.items())
         return orjson.dumps(
             {name: value for name, value in values if value is not None}, option=orjson.OPT_SERIALIZE_NUMPY
         )
 
 
-def summary_writer(request: SearchRequest, space: SearchSpace, elements: Elements) -> SummaryWriter:
-    """The writer for a request's summary class and fields. A type without that class shows nothing."""
-    schema = space.schema
+class SummaryForms:
+    """The forms of summary classes that show documents as they are, whatever is searched: worked out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[Schema, SummaryForm]] = {}
+
+    def writer(self, request: SearchRequest, space: SearchSpace, elements: Elements) -> SummaryWriter:
+        """The writer for a request's summary class and fields. A type without that class shows nothing."""
+        schema = space.schema
+        key = (id(schema), request.summary, request.summary_fields, request.tensor_form, space.streamed)
+        known = self._known.get(key)
+        fields = partial(_shown_fields, request, space, elements)
+        if known is not None:
+            return SummaryWriter(known[1], fields)
+        shown = fields()
+        form = _form(request, schema, shown)
+        if form.members is not None and not any(
+            _reads_query(field, schema) for field in _asked(request, schema).values()
+        ):
+            if len(self._known) >= limits.SUMMARY_FORMS:
+                self._known = {}
+            self._known[key] = schema, form
+        return SummaryWriter(form, lambda: shown)
+
+
+def _asked(request: SearchRequest, schema: Schema) -> Mapping[str, SummaryField]:
     summary = schema.summaries.get(request.summary)
-    fields = dict(summary.fields) if summary is not None else {}
-    if request.summary_fields:
-        fields = {name: fields[name] for name in request.summary_fields if name in fields}
-    shown = {name: _shown(field, request, space, elements) for name, field in fields.items()}
+    fields = summary.fields if summary is not None else {}
+    if not request.summary_fields:
+        return fields
+    return {name: fields[name] for name in request.summary_fields if name in fields}
+
+
+def _shown_fields(request: SearchRequest, space: SearchSpace, elements: Elements) -> Mapping[str, _Shown]:
+    return {name: _shown(field, request, space, elements) for name, field in _asked(request, space.schema).items()}
+
+
+def _form(request: SearchRequest, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryForm:
+    summary = schema.summaries.get(request.summary)
     shows_id = summary is not None and shows_document_id(summary, schema)
     if request.summary_fields:
         shows_id = shows_id and DOCUMENT_ID in request.summary_fields
-    return SummaryWriter(
-        shown,
+    return SummaryForm(
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
         shows_empty=frozenset(name for name, field in shown.items() if _may_be_empty(field, schema)),
@@ -161,6 +205,12 @@ def summary_writer(request: SearchRequest, space: SearchSpace, elements: Element
         needs_document=shows_id or any(field.needs_document for field in shown.values()),
         omits_features=summary is not None and summary.omit_summary_features,
     )
+
+
+def _reads_query(field: SummaryField, schema: Schema) -> bool:
+    """Whether what is shown may hang on what is searched."""
+    sources = (schema.fields.get(path.partition(".")[0]) for path in field.sources)
+    return field.dynamic or field.bolding or any(source is not None and source.bolding for source in sources)
 
 
 def shows_document_id(summary: DocumentSummary, schema: Schema) -> bool:
