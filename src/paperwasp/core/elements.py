@@ -6,6 +6,7 @@ rising, each once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -49,7 +50,11 @@ def join_elements(
     return _listed([sorted(_JOINS[how](one, other)) for one, other in pairs])
 
 
-_JOINS: Final = {BOTH: set[int].intersection, EITHER: set[int].union, FIRST_ONLY: set[int].difference}
+_JOINS: Final[Mapping[int, Callable[[set[int], set[int]], set[int]]]] = {
+    BOTH: set.__and__,
+    EITHER: set.__or__,
+    FIRST_ONLY: set.__sub__,
+}
 
 
 def _sets(offsets: NDArray[np.uint32], numbers: NDArray[np.uint32]) -> list[set[int]]:
