@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 
 from bench.corpus import Corpus, word_of
 from bench.engines import HITS, K1, B, Hits, Paperwasp, Pisa, Tantivy
+from bench.lucene_peer import Lucene
 
 SAMPLE = 20
 RELATIVE_TOLERANCE = 2e-4
-"""PISA and tantivy add in single precision."""
+"""The peers add in single precision."""
 
 Floats = NDArray[np.float64]
 
 
-def agreement(corpus: Corpus, ours: Paperwasp, tantivy: Tantivy | None, pisa: Pisa | None) -> Iterator[str]:
+def agreement(
+    corpus: Corpus, ours: Paperwasp, tantivy: Tantivy | None, pisa: Pisa | None, lucene: Lucene | None = None
+) -> Iterator[str]:
     """One line for each engine: how many of a sample of queries it answers with the best ten scores."""
     queries = [*corpus.queries[:SAMPLE], *corpus.titles[: SAMPLE // 4]]
     words = [[word_of(t) for t in query] for query in queries]
@@ -30,11 +33,10 @@ def agreement(corpus: Corpus, ours: Paperwasp, tantivy: Tantivy | None, pisa: Pi
         yield _line(
             "ours with PISA's idf, beside PISA", [ours.any_of_as_pisa(w)() for w in words], [_scores(h) for h in hits]
         )
-    if tantivy is not None:
-        hits = [tantivy.any_of(w)() for w in words]
-        yield _line(
-            "tantivy (its lengths in a byte)", hits, [exhaustive.best(q, _idf, coarse_lengths) for q in queries]
-        )
+    coarse = [engine for engine in (tantivy, lucene) if engine is not None]
+    expected = [exhaustive.best(q, _idf, coarse_lengths) for q in queries] if coarse else []
+    for engine in coarse:
+        yield _line(f"{engine.name} (its lengths in a byte)", [engine.any_of(w)() for w in words], expected)
 
 
 class Exhaustive:
@@ -82,7 +84,7 @@ def _idf_of_pisa(documents_count: int, frequency: int) -> float:
 
 
 def _coarse(lengths: Floats) -> Floats:
-    """Lengths as tantivy keeps them: exact to 40, then eight steps to each doubling above 24, rounded down."""
+    """Lengths as Lucene and tantivy keep them: exact to 40, then eight steps to a doubling above 24, rounded down."""
     steps = [*range(24), *(24 + step for step in _steps())]
     return np.array(steps, np.float64)[np.searchsorted(steps, lengths, side="right") - 1]
 

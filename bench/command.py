@@ -72,7 +72,7 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help=f"names separated by commas, of {', '.join(BENCHMARKS)}")
-    parser.add_argument("--engines", default="pisa,tantivy", help="peers to run beside ours: pisa, tantivy, or none")
+    parser.add_argument("--engines", default="pisa,tantivy,lucene", help="peers to run beside ours, or none")
     parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
     parser.add_argument("--passes", type=int, default=3, help="runs of each query; the least time counts")
     parser.add_argument("--queries", type=int, default=None, help="queries of each kind; all by default")
@@ -88,6 +88,7 @@ def _top_k_options(arguments: argparse.Namespace) -> top_k.Options:
     return top_k.Options(
         engines=tuple(arguments.engines.split(",")),
         copies=arguments.copies,
+        documents_limit=arguments.documents,
         passes=arguments.passes,
         queries_limit=arguments.queries,
         encoding=arguments.encoding,

@@ -1,0 +1,17 @@
+import java.nio.file.Path;
+
+/** Lucene beside paperwasp in its benchmarks: fills an index from standard input, answers from it, or serves HTTP. */
+final class Main {
+    private Main() {}
+
+    public static void main(String[] arguments) throws Exception {
+        Path directory = Path.of(arguments[1]);
+        switch (arguments[0]) {
+            case "index-tokens" -> Indexing.tokens(directory, System.in);
+            case "index-passages" -> Indexing.passages(directory, System.in);
+            case "answer" -> new Answering(directory).run(System.in, System.out);
+            case "serve" -> new Serving(directory).run();
+            default -> throw new IllegalArgumentException("no command " + arguments[0]);
+        }
+    }
+}
