@@ -23,7 +23,7 @@ from bench.report import Report, Row, Times
 from bench.top_k import LEAST_DOCUMENTS, Task, _measure, _row
 
 from bench import corpus as corpora
-from bench import documents, http_query, service
+from bench import documents, http_load, http_query, lucene_peer, service
 from bench import feed as feed_benchmark
 
 SEED = 5
@@ -123,6 +123,26 @@ def test_a_target_is_met_by_every_peer_or_not_at_all() -> None:
     assert _row("w", times, {}).met is None
     assert _row("w", {"ours": Times([1])}, {"PISA": 0.9}).met is None
     assert LEAST_DOCUMENTS > corpora.TITLES_COUNT
+
+
+def test_a_load_beside_lucene_is_judged_when_it_is_large() -> None:
+    ours, lucene = http_load.Measured(900, 1000, 40, 90), http_load.Measured(450, 400, 50, 80)
+    large, small = (http_load.Options(documents_count=count) for count in (http_load.LEAST_DOCUMENTS, 1000))
+    assert [http_load._row(large, figure, ours, lucene).met for figure in http_load.FIGURES] == [
+        True,
+        None,
+        None,
+        False,
+    ]
+    assert {http_load._row(small, figure, ours, lucene).met for figure in http_load.FIGURES} == {None}
+    alone = http_load._row(large, http_load.FIGURES[0], ours, None)
+    assert (alone.ours, alone.peers, alone.met) == ("1,000", "", None)
+
+
+def test_without_java_lucene_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(lucene_peer.NotInstalled, match="there is no java and no mvn"):
+        lucene_peer.command("serve", "nowhere")
 
 
 def test_a_failure_is_told() -> None:
