@@ -286,10 +286,6 @@ KNOWN: Final = (
     # Models
     _row("xgboost", "name", check=_check_trees),
     _row("lightgbm", "name", check=_check_trees),
-    # All hits together, in the global phase
-    _row("normalize_linear", "expression"),
-    _row("reciprocal_rank", "expression", "number", optional=1),
-    _row("reciprocal_rank_fusion", "expression", "expression", "expression", repeated=True),
     # Beyond the reference: what content nodes know
     *(_row(name, "name", repeated=True, any_output=True) for name in _UNDOCUMENTED),
 )

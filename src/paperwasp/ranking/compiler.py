@@ -7,11 +7,13 @@ An argument of a function is worked where it is used, so that it may also stand 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Final, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.ranking.program import Feature, ProgramBuilder
+from paperwasp.ranking.global_phase import DEFAULT_K, NORMALIZERS, Normalizer
+from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Binding, FunctionSource, Scope, Source, argument_text, function_source
 from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, String, Switch
 
@@ -137,6 +139,8 @@ class ExpressionCompiler:
             return self._named_constant(node, scope)
         if node.name == "rankingExpression" and len(node.arguments) == 1:
             return self._ranking_expression(node, scope)
+        if node.name in NORMALIZERS:
+            return self._normalizer(node, scope)
         return self._feature(node, scope)
 
     def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> int:
@@ -170,6 +174,28 @@ class ExpressionCompiler:
         if name not in self._functions:
             scope.fail(node, f"no function {name!r}")
         return self._function(node, name, (), scope)
+
+    def _normalizer(self, node: Reference, scope: Scope) -> int:
+        """A feature of all hits together, of the global phase."""
+        if node.name == "reciprocal_rank_fusion":
+            ranks = [self._reciprocal_rank(node, argument, DEFAULT_K, scope) for argument in node.arguments]
+            return reduce(lambda left, right: self.builder.apply("add", left, right), ranks)
+        first, *more = node.arguments
+        if node.name == "reciprocal_rank":
+            k = float(argument_text(more[0], scope) or "") if more else DEFAULT_K
+            return self._reciprocal_rank(node, first, k, scope)
+        return self.builder.feature(Normalizer.linear(*self._normalized(node, first, scope)))
+
+    def _reciprocal_rank(self, node: Node, argument: Node, k: float, scope: Scope) -> int:
+        return self.builder.feature(Normalizer.reciprocal(*self._normalized(node, argument, scope), k))
+
+    def _normalized(self, node: Node, argument: Node, scope: Scope) -> tuple[int, Program]:
+        """The value that is normalized, and the program that computes it."""
+        number = self.value(argument, scope)
+        program = self.builder.program(number)
+        if any(isinstance(feature, Normalizer) for feature in program.features):
+            scope.fail(node, "what is normalized cannot be made of what is normalized")
+        return number, program
 
     def _feature(self, node: Reference, scope: Scope) -> int:
         arguments = tuple(argument_text(argument, scope) or "" for argument in node.arguments)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.global_phase import NORMALIZERS
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
 from paperwasp.ranking.onnx_inference import output_type
 from paperwasp.ranking.scope import (
@@ -423,7 +424,10 @@ class TypeInference:
         if described.pending:
             self._pending(described.pending)
         for number in described.expressions:
-            self.type_of(node.arguments[number], scope)
+            if node.name in NORMALIZERS:
+                self._must_be_number(node.arguments[number], scope, f"what {node.name} takes")
+            else:
+                self.type_of(node.arguments[number], scope)
         return described.type if described.pending else self._typed(str(node), described.type)
 
 

@@ -26,6 +26,7 @@ from paperwasp.ranking.declarations import (
     literal_problem,
 )
 from paperwasp.ranking.expression import parse_expression
+from paperwasp.ranking.global_phase import NORMALIZERS, GlobalPhase
 from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses
@@ -33,8 +34,6 @@ from paperwasp.ranking.program import Feature, Program
 from paperwasp.ranking.scope import FunctionSource, Source
 
 DEFAULT_FIRST_PHASE: Final = "nativeRank"
-NORMALIZERS: Final = frozenset(("normalize_linear", "reciprocal_rank", "reciprocal_rank_fusion"))
-"""Features of all hits together, which the global phase alone sees."""
 _LATER_THAN_SECOND: Final = NORMALIZERS | {"secondPhase", "relevanceScore"}
 _LATER_THAN_FIRST: Final = _LATER_THAN_SECOND | {"firstPhase"}
 
@@ -44,6 +43,10 @@ class GlobalPhaseSource(Protocol):
 
     @property
     def expression(self) -> str: ...
+    @property
+    def rerank_count(self) -> int: ...
+    @property
+    def rank_score_drop_limit(self) -> float | None: ...
     @property
     def position(self) -> Position | None: ...
 
@@ -108,6 +111,7 @@ class CompiledProfile:
     name: str
     first_phase: Program
     second_phase: Program | None
+    global_phase: GlobalPhase | None
     match_features: Mapping[str, Program]
     """name as the result shows it → what computes it."""
     summary_features: Mapping[str, Program]
@@ -219,7 +223,6 @@ class _ProfileCompiler:
         """What else the profile says that would give other hits or scores, and is not executed yet."""
         profile = self.profile
         settings = {
-            "global-phase": profile.global_phase,
             "mutate": profile.mutations,
             "significance: use-model": profile.use_significance_model,
         }
@@ -338,6 +341,7 @@ class _ProfileCompiler:
             name=profile.name,
             first_phase=first_phase,
             second_phase=next(iter(programs.get("second-phase", {}).values()), None),
+            global_phase=self.global_phase(programs.get("global-phase", {})),
             match_features=programs.get("match-features", {}),
             summary_features=programs.get("summary-features", {}),
             rank_features=listed,
@@ -349,6 +353,13 @@ class _ProfileCompiler:
             properties={key: values[-1] for key, values in profile.rank_properties.items()},
             bm25_sum=_bm25_sum(first_phase),
         )
+
+    def global_phase(self, programs: Mapping[str, Program]) -> GlobalPhase | None:
+        said = self.profile.global_phase
+        if said is None:
+            return None
+        [program] = programs.values()
+        return GlobalPhase(program, said.rerank_count, said.rank_score_drop_limit)
 
     def compiler(self) -> ExpressionCompiler:
         profile = self.profile

@@ -1,0 +1,99 @@
+"""The global phase of a rank profile: what ranks the best hits of all nodes anew, once they are merged.
+
+A content node computes for each hit what the expression needs from it (`GlobalPhase.inputs`); normalizers look at all
+those hits together; the rest is the expression's own program over both.
+
+Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html#using-a-global-phase-expression
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from paperwasp.errors import InternalError
+from paperwasp.ranking.program import Feature, Floats, Program
+
+NORMALIZERS: Final = frozenset(("normalize_linear", "reciprocal_rank", "reciprocal_rank_fusion"))
+"""Features of all hits together, which the global phase alone sees."""
+DEFAULT_K: Final = 60.0
+"""What `reciprocal_rank` adds to the rank."""
+_MOST: Final = float(np.finfo(np.float32).max)
+"""What is not below it in size takes no part in finding the range of values."""
+
+
+def linear(values: Floats) -> Floats:
+    """From 0 for the least to 1 for the greatest; 0.5 where all are the same."""
+    ordinary = values[np.abs(values) < _MOST]
+    low, high = (float(ordinary.min()), float(ordinary.max())) if len(ordinary) else (0.0, 0.0)
+    if high <= low:
+        low = high = 0.0
+    scale = 1.0 / (high - low) if high > low else 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        return 0.5 + scale * (values - (low + high) * 0.5)
+
+
+def reciprocal_rank(values: Floats, k: float = DEFAULT_K) -> Floats:
+    """1 / (k + rank): the greatest value has rank 1; of equal ones the hit that was before is before. NaN is last."""
+    order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
+    found = np.empty(len(values))
+    with np.errstate(divide="ignore"):
+        found[order] = 1.0 / (k + 1.0 + np.arange(len(values)))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Normalizer:
+    """A feature of the global phase: what becomes of one value of each hit when all of them are seen."""
+
+    name: str
+    input: Program
+    of: Callable[[Floats], Floats]
+    bm25_field: str | None = None
+    query_name: str | None = None
+
+    def compute(self, context: Any) -> Floats:
+        """No content node can: it has some of the hits only."""
+        raise InternalError(f"{self.name} is asked of a block of hits")
+
+    @classmethod
+    def linear(cls, number: int, value: Program) -> Normalizer:
+        return cls(f"normalize_linear({number})", value, linear)
+
+    @classmethod
+    def reciprocal(cls, number: int, value: Program, k: float) -> Normalizer:
+        return cls(f"reciprocal_rank({number},{k!r})", value, partial(reciprocal_rank, k=k))
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalPhase:
+    """The global phase, ready to run."""
+
+    program: Program
+    rerank_count: int
+    """How many hits it ranks, of the best."""
+    rank_score_drop_limit: float | None
+    """Hits with a relevance of this or lower are dropped."""
+
+    @property
+    def inputs(self) -> Mapping[str, Program]:
+        """name → what a content node computes for each hit: a value for each feature of the program."""
+        return {feature.name: _input_of(feature) for feature in self.program.features}
+
+    def scores(self, rows: Floats) -> Floats:
+        """One score for each hit. `rows`: the hits' values of `inputs`, one row a hit, the best hit first."""
+        columns = []
+        for number, feature in enumerate(self.program.features):
+            column = np.ascontiguousarray(rows[:, number])
+            columns.append(feature.of(column) if isinstance(feature, Normalizer) else column)
+        return self.program.evaluate(columns, len(rows))
+
+
+def _input_of(feature: Feature) -> Program:
+    if isinstance(feature, Normalizer):
+        return feature.input
+    return Program((feature,), np.zeros(0), np.zeros(0, np.int32), temporaries=0, result=0)
