@@ -30,6 +30,7 @@ from paperwasp.application.services_model import Container, Content, ContentDocu
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
+from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Schema
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
 from paperwasp.semantics import NO_RULES, RuleBases
@@ -136,6 +137,8 @@ def _schemas(
     except InvalidSchemas as error:
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
+    at_hand = PackageFiles(files)
+    schemas = MappingProxyType({name: replace(schema, files=at_hand) for name, schema in schemas.items()})
     for schema in schemas.values():
         try:
             findings.extend(check_schema(schema, files))

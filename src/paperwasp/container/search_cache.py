@@ -25,10 +25,9 @@ _NOT_OF_THE_KEY: Final = (_CACHING, "nocachewrite")
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """An answer and what it depends on. `config` is the SearchConfig that it was made under."""
+    """An answer and what it depends on."""
 
     response: Response
-    config: object
     stamps: Mapping[str, int]
     """Content cluster → the stamp of its view."""
     size_bytes: int
@@ -40,6 +39,7 @@ class SearchCache:
     def __init__(self, size_bytes: int = limits.SEARCH_CACHE_BYTES) -> None:
         self._limit_bytes = size_bytes
         self._answers: OrderedDict[Key, CachedAnswer] = OrderedDict()
+        self._config: object = None
         self.size_bytes = 0
 
     def __len__(self) -> int:
@@ -47,8 +47,9 @@ class SearchCache:
 
     def get(self, key: Key, config: object) -> CachedAnswer | None:
         """What is kept for the request; whether it still holds is for the caller to find out."""
+        self._keep_only(config)
         found = self._answers.get(key)
-        if found is None or found.config is not config:
+        if found is None:
             return None
         self._answers.move_to_end(key)
         return found
@@ -57,12 +58,19 @@ class SearchCache:
         """Keeps an answer unless it is too large."""
         if len(response.body) > limits.SEARCH_CACHE_ANSWER_BYTES:
             return
+        self._keep_only(config)
         size = len(response.body) + _size_of(key) + ENTRY_BYTES
         self.drop(key)
-        self._answers[key] = CachedAnswer(response, config, stamps, size)
+        self._answers[key] = CachedAnswer(response, stamps, size)
         self.size_bytes += size
         while self.size_bytes > self._limit_bytes:
             self.drop(next(iter(self._answers)))
+
+    def _keep_only(self, config: object) -> None:
+        """Forgets what was made under another SearchConfig, which is released then with its schemas and files."""
+        if config is not self._config:
+            self.clear()
+            self._config = config
 
     def drop(self, key: Key) -> None:
         gone = self._answers.pop(key, None)

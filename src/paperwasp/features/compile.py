@@ -11,6 +11,7 @@ from paperwasp.features.family import RankSetup
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.ranking import compile_profile as compile_source
 from paperwasp.ranking.declarations import Declarations
+from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import RankProfile, Schema
 
 
@@ -24,7 +25,7 @@ def compile_profile(
 
     `declarations` and `described`: what the profiles of one schema share.
     """
-    checked = declarations or Declarations()
+    checked = declarations or Declarations(schema.files)
     setup = RankSetup(schema, profile, checked)
     catalog = Catalog(setup, {} if described is None else described)
     return compile_source(profile, catalog, lambda: default_rank_features(setup), schema.source, checked)
@@ -36,11 +37,13 @@ def compile_profiles(
     """All rank profiles of `schema`; raises one ProfileError for the problems of all of them, or of the first
     profiles if there are many problems.
 
-    `files`: those of the application package, by path. Without them, files that profiles name are not checked.
+    `files`: those of the application package, by path; without them those of the schema. Where there are none, files
+    that profiles name are not checked.
     """
     compiled: dict[str, CompiledProfile | Unexecuted] = {}
     problems: list[LanguageError] = []
-    declarations, described = Declarations(files), DescribedFeatures()
+    declarations = Declarations(schema.files if files is None else PackageFiles(files))
+    described = DescribedFeatures()
     for name, profile in schema.rank_profiles.items():
         try:
             compiled[name] = compile_profile(schema, profile, declarations, described)

@@ -24,6 +24,12 @@ MODELS: Final = "models/"
 _T = TypeVar("_T")
 
 
+class FileSource(Protocol):
+    """A file of the package, read when its content is asked for."""
+
+    def read(self) -> bytes: ...
+
+
 class ConstantSource(Protocol):
     """A declared constant: a literal of its type; empty if it is in a file."""
 
@@ -78,7 +84,7 @@ class Model:
 class Declarations:
     """Checks what is declared. `files`: those of the package, if they are at hand; without them no file is checked."""
 
-    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, files: Mapping[str, FileSource] | None = None) -> None:
         self.files = files
         self._known: dict[object, object] = {}
 
@@ -99,10 +105,10 @@ class Declarations:
         what = f"onnx-model {model.name!r}"
         signature: OnnxSignature | None = None
         problems: list[LanguageError] = []
-        content = None if self.files is None else self.files.get(model.file)
-        if content is not None:
+        file = None if self.files is None else self.files.get(model.file)
+        if file is not None:
             try:
-                signature = read_onnx(model.file, content)
+                signature = read_onnx(model.file, file.read())
             except LanguageError as error:
                 problems.append(LanguageError(f"{what}: {error.bare_message}", model.position))
         if signature is not None:
@@ -139,7 +145,7 @@ class Declarations:
         if path not in self.files:
             near = did_you_mean(path, (known for known in self.files if known.startswith(MODELS)))
             raise LanguageError(f"there is no file {path!r} in the package{near}")
-        return self.files[path]
+        return self.files[path].read()
 
     def _once(self, key: object, work: Callable[[], _T]) -> _T:
         if key not in self._known:

@@ -17,6 +17,7 @@ from paperwasp.document.parts import is_uri, part_of, part_of_element
 from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
 from paperwasp.errors import Position
 from paperwasp.linguistics import uri
+from paperwasp.schema.files import PackageFile
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.schema.summary_model import DocumentSummary, FieldSummary
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
@@ -383,6 +384,8 @@ class Schema:
     teasers: Teasers = DEFAULT_TEASERS
     """How dynamic summaries are made: what the content cluster says, and no schema."""
     position: Position | None = None
+    files: Mapping[str, PackageFile] | None = field(default=None, compare=False, repr=False)
+    """The files of the package by path: constants and models. None: they are not at hand, and are not checked."""
     _found: dict[str, Field] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What `field_named` has found beside `fields`, by name."""
 
