@@ -124,7 +124,8 @@ def query_texts() -> list[str]:
     """Queries as people typed them: those of BENCH_QUERIES, or parts of titles."""
     queries = os.environ.get("BENCH_QUERIES")
     texts = Path(queries).read_text().splitlines() if queries else _spans([title for title, _ in records()])
-    return [text for text in (_ascii(text).strip() for text in texts) if text]
+    plain = (_ascii(text).strip() for text in texts)
+    return [text for text in plain if any(map(str.isalnum, text))]
 
 
 def _docstrings() -> Iterator[tuple[str, str]]:
