@@ -117,6 +117,8 @@ HTTP_INLINE_GUNZIP_BYTES: Final = 256 * 1024
 DEFAULT_HITS: Final = 10
 MAX_HITS: Final = 400
 MAX_OFFSET: Final = 1000
+GLOBAL_RERANK_COUNT: Final = 10_000
+"""How many hits of a document type the global phase ranks anew: all of them are sent to the container."""
 QUERY_TIMEOUT_MS: Final = 500
 SUMMARY_FORMS: Final = 256
 """How many selections of summary fields one content node remembers what they show of."""
@@ -269,6 +271,8 @@ RULE_TRACE_MESSAGES: Final = 1_000
 # Tensors
 TENSOR_CELLS: Final = 1 << 26
 """Of one tensor, cells of indexed dimensions that are not given included."""
+TENSOR_BATCH_CELLS: Final = 1 << 26
+"""Of the tensors of all hits that are worked at a time."""
 TENSOR_DIMENSIONS: Final = 64
 TENSOR_FILE_BYTES: Final = 1 << 28
 """Of the JSON of a constant, inflated."""

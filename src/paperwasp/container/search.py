@@ -136,8 +136,9 @@ class SearchHandler:
         return found.response
 
     def _keep(self, key: Key, response: Response, config: SearchConfig, answers: Sequence[Answer]) -> None:
-        stamps = {cluster: answer.stamp for cluster, answer in answers if isinstance(answer, SearchResponse)}
-        if stamps and 0 not in stamps.values():
+        seen = {(cluster, answer.stamp) for cluster, answer in answers if isinstance(answer, SearchResponse)}
+        stamps = dict(seen)
+        if stamps and 0 not in stamps.values() and len(stamps) == len(seen):
             self.cache.put(key, response, config, stamps)
 
     async def _search(

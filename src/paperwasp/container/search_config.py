@@ -16,6 +16,7 @@ from paperwasp.container.search_readings import indexes_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.features.compile import compile_profile
 from paperwasp.ranking import Unexecuted
+from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.schema.model import Field, RankProfile, Schema
 from paperwasp.semantics import NO_RULES, RuleBases
 from paperwasp.yql.indexes import Indexes
@@ -62,7 +63,9 @@ class SearchConfig:
     query_profiles: QueryProfiles = NO_QUERY_PROFILES
     rules: RuleBases = NO_RULES
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _problems: dict[tuple[str, str, str], str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _compiled: dict[tuple[str, str, str], tuple[str, GlobalPhase | None]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def is_repeatable(self, schema: Schema, rank_profile: str) -> bool:
         """Whether the profile ranks documents the same each time, as long as they are the same."""
@@ -77,10 +80,20 @@ class SearchConfig:
 
     def profile_problem(self, schema: Schema, rank_profile: str) -> str:
         """Why documents of this type cannot be ranked by the profile; empty: they can. Compiled at the first call."""
+        return self._compile(schema, rank_profile)[0]
+
+    def global_phase(self, schema: Schema, rank_profile: str) -> GlobalPhase | None:
+        """What ranks the best hits anew, where the profile says so."""
+        declared = schema.rank_profiles.get(rank_profile)
+        if declared is None or declared.global_phase is None:
+            return None
+        return self._compile(schema, rank_profile)[1]
+
+    def _compile(self, schema: Schema, rank_profile: str) -> tuple[str, GlobalPhase | None]:
         key = schema.source, schema.name, rank_profile
-        found = self._problems.get(key)
+        found = self._compiled.get(key)
         if found is None:
-            found = self._problems[key] = _problem_of(schema, rank_profile)
+            found = self._compiled[key] = _compiled(schema, rank_profile)
         return found
 
     @cached_property
@@ -138,13 +151,15 @@ class SearchConfig:
         return tuple(Target(clusters[id_], tuple(schemas.values())) for id_, schemas in found.items())
 
 
-def _problem_of(schema: Schema, rank_profile: str) -> str:
+def _compiled(schema: Schema, rank_profile: str) -> tuple[str, GlobalPhase | None]:
+    """Why documents of this type cannot be ranked by the profile, or its global phase."""
     declared = schema.rank_profiles.get(rank_profile)
     if declared is None:
-        return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'"
+        return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'", None
     compiled = compile_profile(schema, declared)
-    is_executed = not isinstance(compiled, Unexecuted)
-    return "" if is_executed else f"rank profile '{rank_profile}' of schema '{schema.name}': {compiled}"
+    if isinstance(compiled, Unexecuted):
+        return f"rank profile '{rank_profile}' of schema '{schema.name}': {compiled}", None
+    return "", compiled.global_phase
 
 
 def _texts_of(profile: RankProfile) -> Iterator[str]:

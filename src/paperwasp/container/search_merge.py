@@ -6,10 +6,12 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
+from paperwasp.container.global_ranking import GlobalRanking
 from paperwasp.container.search_after import token_of
 from paperwasp.container.search_plan import SearchPlan
 from paperwasp.container.search_rendering import Coverage, SearchError, SearchResult
@@ -26,13 +28,14 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
     """The page of the plan's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
     errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
     found: list[tuple[str, SearchResponse]] = []
-    for cluster, answer in answers:
+    asked = [query for query in plan.queries if query.request is not None]
+    for query, (cluster, answer) in zip(asked, answers, strict=True):
         if isinstance(answer, SearchError):
             errors.append(answer)
         elif answer.timed_out and not soft_timeout:
             errors.append(SearchError(TIMED_OUT, f"Timed out after {plan.timeout_ms:g} ms", cluster))
         else:
-            found.append((cluster, answer))
+            found.append((cluster, answer if query.ranking is None else _reranked(query.ranking, answer)))
     hits = _merged_hits(plan, found)
     return SearchResult(
         hits=hits,
@@ -45,11 +48,19 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
     )
 
 
+def _reranked(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:
+    """With the hits that the global phase leaves; what it drops is not counted."""
+    hits = tuple(ranking.ranked(answer.hits))
+    return replace(answer, hits=hits, total_count=answer.total_count - (len(answer.hits) - len(hits)))
+
+
 def _merged_hits(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[Entry]:
     lists = [[(cluster, hit) for hit in answer.hits] for cluster, answer in found]
-    if len(plan.queries) == 1:
+    if not plan.is_merged:
         return lists[0] if lists else []
-    key = _key_of(plan.order_by, [query.cluster for query in plan.queries]) if plan.order_by else _by_relevance
+    key: Callable[[Entry], Any] = _by_relevance
+    if plan.order_by and not any(query.ranking for query in plan.queries):
+        key = _key_of(plan.order_by, [query.cluster for query in plan.queries])
     return list(islice(merge(*lists, key=key), plan.offset, plan.offset + plan.hits))
 
 

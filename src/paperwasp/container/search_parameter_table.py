@@ -57,6 +57,11 @@ def _part(name: str, *words: str) -> Setter:
     return put
 
 
+def _optional(convert: Convert) -> Convert:
+    """None for the empty text."""
+    return lambda text: convert(text) if text else None
+
+
 def _checked(convert: Convert) -> Setter:
     """A parameter that must be well-formed and changes nothing here."""
 
@@ -116,6 +121,7 @@ _FRACTION: Final = _checked(values.fraction)
 _INTEGER: Final = _checked(values.integer)
 _TEXT: Final = _checked(str)
 
+
 def _gram_match(text: str) -> str:
     return values.one_of("all", "any", "weakAnd", "phrase", "near", "onear")(text) or "all"
 
@@ -173,8 +179,8 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
         ("ranking.secondPhase.rankScoreDropLimit",),
         _into("ranking", "second_phase_rank_score_drop_limit", values.number),
     ),
-    (("ranking.globalPhase.rerankCount",), _only("", "0")),
-    (("ranking.globalPhase.rankScoreDropLimit",), _NO_VALUE),
+    (("ranking.globalPhase.rerankCount",), _to("global_phase.rerank_count", _optional(values.count))),
+    (("ranking.globalPhase.rankScoreDropLimit",), _to("global_phase.rank_score_drop_limit", _optional(values.number))),
     (("ranking.significance.useModel",), _NOT_TRUE),
     (("ranking.softtimeout.enable",), _to("soft_timeout", values.boolean)),
     (("ranking.softtimeout.factor",), _to("soft_timeout_factor", values.fraction)),

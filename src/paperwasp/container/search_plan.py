@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paperwasp import limits
+from paperwasp.container.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search_after import After, read_after
 from paperwasp.container.search_collapse import prefetched
 from paperwasp.container.search_config import SearchConfig, Target
@@ -33,6 +34,16 @@ class ClusterQuery:
     cluster: str
     request: SearchRequest | None
     errors: tuple[PaperwaspError, ...] = ()
+    ranking: GlobalRanking | None = None
+    """What ranks its hits anew; then it is asked for documents of one type."""
+
+    def asking(self, **changes: Any) -> ClusterQuery:
+        """With other fields of the request. The global phase needs all hits that it may rank."""
+        if self.request is None:
+            return self
+        if self.ranking is not None and "hits" in changes:
+            changes["hits"] = max(changes["hits"], self.ranking.rerank_count)
+        return replace(self, request=replace(self.request, **changes))
 
 
 @dataclass(slots=True)
@@ -55,19 +66,20 @@ class SearchPlan:
 
     def window(self, offset: int, hits: int) -> SearchPlan:
         """The same query for other hits."""
-        merge = len(self.queries) > 1
-        asked = {"hits": offset + hits if merge else hits, "offset": 0 if merge else offset}
+        asked = {"hits": offset + hits, "offset": 0} if self.is_merged else {"hits": hits, "offset": offset}
         return replace(self, hits=hits, offset=offset, queries=self._asking(**asked))
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether the page is made of more hits than it has."""
+        return len(self.queries) > 1 or any(query.ranking is not None for query in self.queries)
 
     def showing(self, summary: str) -> SearchPlan:
         """The same query with another summary class, and all that it shows."""
         return replace(self, summary_fields=(), queries=self._asking(summary=summary, summary_fields=()))
 
     def _asking(self, **changes: Any) -> tuple[ClusterQuery, ...]:
-        return tuple(
-            replace(query, request=replace(query.request, **changes)) if query.request is not None else query
-            for query in self.queries
-        )
+        return tuple(query.asking(**changes) for query in self.queries)
 
 
 def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int, now_seconds: float = 0) -> SearchPlan:
@@ -103,7 +115,41 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
     asked = _asked(plan, targets, parameters, now_ns, now_seconds)
     asked["language"] = language_of(parameters, statement)
     plan.queries = tuple(_cluster_query(config, asked, target, number, plan) for number, target in enumerate(targets))
+    if any(config.global_phase(schema, profile) for target in targets for schema in target.schemas):
+        _rank_globally(plan, config, targets, parameters)
     return plan
+
+
+def _rank_globally(
+    plan: SearchPlan, config: SearchConfig, targets: tuple[Target, ...], parameters: SearchParameters
+) -> None:
+    """Asks for documents of each type on its own where their hits are ranked anew once they are merged."""
+    rankings = {
+        (target.cluster.id, schema.name): GlobalRanking.of(
+            config.global_phase(schema, parameters.rank_profile), parameters.global_phase
+        )
+        for target in targets
+        for schema in target.schemas
+    }
+    if not any(rankings.values()):
+        return
+    check_order(plan.order_by)
+    if plan.after is not None:
+        raise IllegalQuery("'searchAfter' does not go together with a global phase")
+    parts: list[ClusterQuery] = []
+    for query in plan.queries:
+        names = [name for cluster, name in rankings if cluster == query.cluster]
+        if query.request is None or not any(rankings[query.cluster, name] for name in names):
+            parts.append(query)
+            continue
+        errors = query.errors
+        for name in query.request.document_types or names:
+            ranking = rankings[query.cluster, name]
+            own = {"document_types": (name,), "global_hits": ranking.rerank_count if ranking else 0}
+            parts.append(replace(query, errors=errors, ranking=ranking).asking(**own))
+            errors = ()
+    plan.queries = tuple(parts)
+    plan.queries = plan.window(plan.offset, plan.hits).queries
 
 
 def _asked(

@@ -68,6 +68,14 @@ class RuleParameters:
 
 
 @dataclass(slots=True)
+class GlobalParameters:
+    """`ranking.globalPhase.*`. None: as the rank profile says."""
+
+    rerank_count: int | None = None
+    rank_score_drop_limit: float | None = None
+
+
+@dataclass(slots=True)
 class Presentation:
     """`presentation.*`."""
 
@@ -110,6 +118,7 @@ class SearchParameters:
     diversity: dict[str, object] = field(default_factory=dict)
     ranking: dict[str, object] = field(default_factory=dict)
     """Set fields of RankingOverride."""
+    global_phase: GlobalParameters = field(default_factory=GlobalParameters)
     streaming: dict[str, object] = field(default_factory=dict)
     collapse: Collapse = field(default_factory=Collapse)
     presentation: Presentation = field(default_factory=Presentation)

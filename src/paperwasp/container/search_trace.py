@@ -31,7 +31,7 @@ def trace_of(
     steps += rule_steps(plan, parameters)
     if parameters.yql and parameters.trace.level >= 2 and parameters.trace.query:
         steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
-    asked = list(_of_clusters(plan, parameters, dict(answers), elapsed_ms))
+    asked = list(_of_clusters(plan, parameters, answers, elapsed_ms))
     if parameters.trace.level >= 2:
         shown = f"{len(result.hits)} hits of {result.total_count} merged, {len(result.errors)} errors"
         asked.append(_step(parameters, elapsed_ms, shown))
@@ -50,14 +50,15 @@ def rule_steps(plan: SearchPlan, parameters: SearchParameters) -> list[Step]:
 
 
 def _of_clusters(
-    plan: SearchPlan, parameters: SearchParameters, answers: dict[str, Any], elapsed_ms: int
+    plan: SearchPlan, parameters: SearchParameters, answers: Sequence[Answer], elapsed_ms: int
 ) -> Iterator[Step]:
     """What each cluster was asked, and its own trace."""
+    given = iter(answers)
     for query in plan.queries:
         if query.request is None:
             continue
         yield _step(parameters, 0, _asked(query.cluster, query.request, plan, parameters))
-        answer = answers.get(query.cluster)
+        _, answer = next(given, ("", None))
         if isinstance(answer, SearchResponse) and answer.trace:
             yield _step(parameters, elapsed_ms, answer.trace)
 

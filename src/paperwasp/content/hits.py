@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 
 from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import Hit, SearchRequest
@@ -50,8 +50,22 @@ def hits_of(
             keys,
             _attributes(request, ranked, lids),
             lids,
+            _global_inputs(request, ranked, numbers),
         )
     )
+
+
+def _global_inputs(
+    request: SearchRequest, ranked: RankedHits, numbers: Sequence[int]
+) -> Iterable[tuple[float, ...] | None]:
+    """What the global phase needs of each hit. `numbers` rise."""
+    phase = ranked.profile.global_phase
+    if phase is None or not request.global_hits:
+        return repeat(None)
+    chosen = [number for number in numbers if number < request.global_hits]
+    inputs = phase.inputs
+    rows = ranked.features(inputs, chosen)
+    return chain((tuple(row[name] for name in inputs) for row in rows), repeat(None))
 
 
 def _fields(

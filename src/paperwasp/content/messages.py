@@ -232,6 +232,8 @@ class SearchRequest:
     now_seconds: float | None = None
     """What the time is for rank features, in seconds since 1970; None: what it is."""
     search_after: SearchAfter | None = None
+    global_hits: int = 0
+    """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
 
 
 class Hit(NamedTuple):
@@ -253,6 +255,8 @@ class Hit(NamedTuple):
     """attribute → its value, None where unset: those that the request prefetches."""
     lid: int = 0
     """Decides between hits that are equal in all else; of no meaning but in `SearchAfter`."""
+    global_inputs: tuple[float, ...] | None = None
+    """What the global phase needs, in the order of `GlobalPhase.inputs`."""
 
 
 @dataclass(frozen=True, slots=True)
