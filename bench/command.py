@@ -7,13 +7,14 @@ import sys
 
 from rich.console import Console
 
-from bench import deploy, documents, feed, filters, http_load, http_query, sorting, start, top_k
+from bench import deploy, documents, feed, filters, http_load, http_query, ranking, sorting, start, top_k
 from bench.report import Report
 
 BENCHMARKS = (
     "top_k",
     "sorting",
     "filters",
+    "ranking",
     "feed",
     "update",
     "documents",
@@ -49,6 +50,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         filters.run(report, filters.Options())
     elif name == "sorting":
         sorting.run(report, sorting.Options(**count))
+    elif name == "ranking":
+        ranking.run(report, ranking.Options())
     elif name == "feed":
         feed.run(report, feed.Options(**count))
     elif name == "update":
