@@ -1,0 +1,67 @@
+"""Golden scripts of the phases of ranking and of what a rank profile says beside its expressions.
+
+Cases are parted by blank lines; lines that begin with `#` before a case are remarks. A case is a YQL statement, or
+`where …` for `select * from music where …`; lines `name=value` are further parameters. After a line `---` comes the
+answer: the HTTP status and the total count, then for each hit the last part of its id, its relevance, and the features
+that it shows; or `400 error CODE: message`. In `phase_scripts/` are the scripts, the application and its documents.
+PAPERWASP_REWRITE_SCRIPTS=1 writes what the service says into the script instead of comparing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from in_process import Deployed, deployed_service
+from query_scripts import deploy_and_feed
+
+PHASES = Path(__file__).parent / "phase_scripts"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    with deployed_service(tmp_path_factory.mktemp("phases")) as service:
+        deploy_and_feed(service, PHASES)
+        yield service
+
+
+@pytest.mark.parametrize("script", sorted(PHASES.glob("*.txt")), ids=lambda path: path.stem)
+def test_script(service: Deployed, script: Path) -> None:
+    text = script.read_text()
+    answered = "\n\n".join(_answered(service, case) for case in text.strip().split("\n\n")) + "\n"
+    if os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
+        script.write_text(answered)
+    else:
+        assert answered == text, script.name
+
+
+def _answered(service: Deployed, case: str) -> str:
+    question = case.partition("\n---")[0]
+    lines = [line for line in question.splitlines() if not line.startswith("#")]
+    if not lines:
+        return case
+    statement, *parameters = lines
+    yql = f"select * from music {statement}" if statement.startswith("where") else statement
+    body = {"timeout": "20s", "yql": yql, **dict(line.split("=", 1) for line in parameters)}
+    answer = httpx.post(f"{service.url}/search/", json=body, timeout=30)
+    return f"{question}\n---\n{answer.status_code} {_told(answer.json()['root'])}"
+
+
+def _told(root: Mapping[str, Any]) -> str:
+    if errors := root.get("errors"):
+        return "\n".join(f"error {error['code']}: {error['message']}" for error in errors)
+    return "\n".join([str(root["fields"]["totalCount"]), *(_hit(hit) for hit in root.get("children", []))])
+
+
+def _hit(hit: Mapping[str, Any]) -> str:
+    relevance = hit["relevance"] if isinstance(hit["relevance"], str) else f"{hit['relevance']:.10g}"
+    shown = [orjson.dumps(hit["fields"][name]).decode() for name in _FEATURES if name in hit["fields"]]
+    return " ".join([str(hit["id"]).rpartition(":")[2], relevance, *shown])
+
+
+_FEATURES = ("matchfeatures", "summaryfeatures", "rankfeatures")
