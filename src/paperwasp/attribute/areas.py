@@ -19,7 +19,7 @@ from paperwasp.attribute.array import ArrayView
 from paperwasp.attribute.column import Bitmap, Elements, Lids, empty_bitmap
 from paperwasp.attribute.distances import EARTH_RADIUS_KM
 from paperwasp.attribute.numeric import NumericView
-from paperwasp.attribute.position import PositionView, positions_of
+from paperwasp.attribute.position import PositionView
 from paperwasp.attribute.rows import places_of
 from paperwasp.core import _core
 from paperwasp.core.places import ANYWHERE
@@ -61,6 +61,11 @@ class Area:
         west, south, east, north = (math.floor(side * MILLIONTHS + 0.5) for side in (west, south, east, north))
         return cls((west, south, east, north))
 
+    @property
+    def has_center(self) -> bool:
+        """Whether it is around a place."""
+        return self.box == (_LEAST, _LEAST, _MOST, _MOST)
+
     def bitmap(self, view: PositionView, limit: int) -> Bitmap:
         """The rows below `limit` with a position in the area."""
         bitmap = empty_bitmap(limit)
@@ -81,21 +86,6 @@ class Area:
         within = (np.arange(len(numbers)) - np.repeat(ends - lengths, lengths))[found]
         weights = np.ones(len(within), np.int32)
         return Elements(np.bincount(owners, minlength=len(lids)), within, weights, numbers[found])
-
-    def nearest(self, view: PositionView, lids: Lids) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """How far from the centre each row's nearest position is, along the earth in kilometres (infinite where it has
-        none), and which one it is."""
-        numbers, lengths = numbers_of(view, lids)
-        owners = np.repeat(np.arange(len(lids)), lengths)
-        apart = great_circle_km(positions_of(numbers), self.center)
-        order = np.lexsort((np.arange(len(apart)), apart, owners))
-        first = np.ones(len(order), np.bool_)
-        first[1:] = owners[order][1:] != owners[order][:-1]
-        kilometres, which = np.full(len(lids), np.inf), np.zeros(len(lids), np.int64)
-        best = order[first]
-        kilometres[owners[best]] = apart[best]
-        which[owners[best]] = best - (np.cumsum(lengths) - lengths)[owners[best]]
-        return kilometres, which
 
     def _among(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of some positions are in the area."""

@@ -115,6 +115,11 @@ class Distances:
         """The raw score: 1 / (1 + distance), or the dot product."""
         return self._metric.closeness(computed, self._norm)
 
+    @property
+    def least_closeness(self) -> float:
+        """What no closeness is below."""
+        return float(np.finfo(np.float64).min) if self._metric.is_product else 0.0
+
     def limit(self, threshold: float) -> float:
         """The greatest `computed` of what is within a distance."""
         return self._metric.limit(threshold, self._norm)

@@ -9,15 +9,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
+from paperwasp.attribute.elements import numbers_in, positions_in, subspace_labels, sums_by_key, weights_of
 from paperwasp.errors import InternalError, InvalidQuery
-from paperwasp.features.base import FieldStatistics, RankTerm
+from paperwasp.features.base import FieldStatistics, NearVectors, RankTerm
 from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
+from paperwasp.operators.geo import PositionMatch
+from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
+from paperwasp.tensor.batch import Labels
 
 Lids = NDArray[np.uint32]
 
@@ -63,6 +68,13 @@ def _rank_term(term: TermOperator, previous: TermOperator | None, documents: int
     )
 
 
+def _leaves(operator: Operator) -> Iterator[TermOperator]:
+    if isinstance(operator, TermOperator):
+        yield operator
+    for child in operator.children_of():
+        yield from _leaves(child)
+
+
 def _significance(term: TermOperator, documents: int) -> float:
     """0.5 for a term that all documents have, to 1 for one in a million."""
     if term.annotations.document_frequency is not None:
@@ -90,6 +102,8 @@ class QuerySetting:
     inputs: Mapping[str, float]
     properties: Mapping[str, str]
     now_seconds: float
+    distribution_key: int = 0
+    labels: Labels = field(default_factory=Labels)
     _statistics: dict[str, FieldStatistics] = field(default_factory=dict)
 
     def field_statistics(self, name: str) -> FieldStatistics:
@@ -98,6 +112,13 @@ class QuerySetting:
             _, average_length = self.space.index.statistics(self.number_of(name))
             self._statistics[name] = FieldStatistics(self.space.documents, average_length)
         return self._statistics[name]
+
+    @cached_property
+    def places(self) -> tuple[tuple[str, tuple[int, int]], ...]:
+        """Field and centre of all circles in the query, wherever they stand."""
+        matches = (match for term in _leaves(self.terms.root) for match in term.matches)
+        located = (match for match in matches if isinstance(match, PositionMatch) and match.area.has_center)
+        return tuple((match.field, match.area.center) for match in located)
 
     def number_of(self, name: str) -> int:
         """The index's number of a field. Raises InvalidQuery if its text is not indexed."""
@@ -116,6 +137,26 @@ class QuerySetting:
         return column
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class FirstPhase:
+    """What is known when the first phase is over."""
+
+    highest: float
+    """Of all its scores."""
+    reranked: Lids
+    """Those that the second phase ranks, best first."""
+
+    def ranks(self, lids: Lids) -> NDArray[np.float64]:
+        """The place of each lid among those, from 1; infinite where it is not among them."""
+        order = np.argsort(self.reranked)
+        places = np.searchsorted(self.reranked, lids, sorter=order)
+        found = np.full(len(lids), np.inf)
+        inside = places < len(order)
+        inside[inside] = self.reranked[order[places[inside]]] == lids[inside]
+        found[inside] = order[places[inside]] + 1
+        return found
+
+
 @dataclass(eq=False)
 class BlockContext:
     """A `MatchContext` of `paperwasp.features` over rising lids."""
@@ -124,6 +165,7 @@ class BlockContext:
     lids: Lids
     scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """By phase: "firstPhase", "secondPhase"."""
+    first_phase: FirstPhase | None = None
     _lengths: dict[str, NDArray[np.int32]] = field(default_factory=dict)
 
     @property
@@ -142,6 +184,21 @@ class BlockContext:
     def now_seconds(self) -> float:
         return self.setting.now_seconds
 
+    @property
+    def labels(self) -> Labels:
+        return self.setting.labels
+
+    @property
+    def distribution_key(self) -> int:
+        return self.setting.distribution_key
+
+    @property
+    def first_phase_max(self) -> float:
+        return -math.inf if self.first_phase is None else self.first_phase.highest
+
+    def first_phase_ranks(self) -> NDArray[np.float64]:
+        return np.full(len(self.lids), np.inf) if self.first_phase is None else self.first_phase.ranks(self.lids)
+
     def relevance(self, phase: str) -> NDArray[np.float64]:
         if phase not in self.scores:
             raise InternalError(f"{phase} is asked for before it is computed")
@@ -158,6 +215,22 @@ class BlockContext:
 
     def attribute_weight(self, name: str, key: str | int) -> NDArray[np.float64]:
         return self.setting.column(name).weights(self.lids, key)
+
+    def attribute_weights(self, name: str) -> NDArray[np.float64]:
+        return weights_of(self.setting.column(name), self.lids)
+
+    def attribute_numbers(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        return numbers_in(self.setting.column(name), self.lids)
+
+    def attribute_positions(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        return positions_in(self.setting.column(name), self.lids)
+
+    def attribute_products(self, name: str, weights: Mapping[str | int, float]) -> NDArray[np.float64]:
+        return sums_by_key(self.setting.column(name), self.lids, weights)
+
+    def places_of_query(self, field: str) -> Sequence[tuple[int, int]]:
+        places = self.setting.places
+        return [place for name, place in places if name == field] or [place for _, place in places]
 
     def document_frequency(self, term: int, field: str) -> int:
         return sum(match.frequency() for match in self._matches(term, field))
@@ -178,6 +251,28 @@ class BlockContext:
         for match in self._matches(term, field):
             return match.positions(self.lids)
         return np.zeros(len(self.lids) + 1, np.uint32), np.zeros(0, np.uint32)
+
+    def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
+        result = np.zeros(len(self.lids), np.int64)
+        for match in self._matches(term, field):
+            result += match.match_weights(self.lids)
+        return result
+
+    def raw_scores(self, term: int, field: str) -> NDArray[np.float64]:
+        result = np.zeros(len(self.lids))
+        for match in self._matches(term, field):
+            result += match.raw_scores(self.lids)
+        return result
+
+    def near_vectors(self, term: int, field: str) -> NearVectors | None:
+        for match in self._matches(term, field):
+            if isinstance(match.unmasked, NearestNeighborMatch):
+                return NearVectors(*match.unmasked.nearest(self.lids), match.unmasked.least_score)
+        return None
+
+    def vector_labels(self, field: str, hits: NDArray[np.int64], subspaces: NDArray[np.uint32]) -> NDArray[np.int64]:
+        texts = subspace_labels(self.setting.column(field), self.lids[hits], subspaces)
+        return self.labels.numbers(chain.from_iterable(texts)).reshape(-1, 1)
 
     def subqueries(self, field: str) -> NDArray[np.uint64]:
         found = np.zeros(len(self.lids), np.uint64)

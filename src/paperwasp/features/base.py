@@ -14,6 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.tensor.batch import Labels
+
 
 @dataclass(frozen=True, slots=True)
 class RankTerm:
@@ -34,6 +36,19 @@ class RankTerm:
     phrase_length: int = 1
     explicit_significance: bool = False
     document_frequency: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearVectors:
+    """Of each hit the vector that is nearest to the one of a term, whether the term matches or not."""
+
+    distances: NDArray[np.float64]
+    """Infinite where a hit has no vector."""
+    closeness: NDArray[np.float64]
+    """The raw scores; `least` where a hit has no vector."""
+    subspaces: NDArray[np.uint32]
+    """Which of a hit's vectors it is."""
+    least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,21 @@ class MatchContext(Protocol):
     @property
     def now_seconds(self) -> float: ...
 
+    @property
+    def labels(self) -> Labels:
+        """The numbers of labels in the tensors of this query."""
+
+    @property
+    def distribution_key(self) -> int:
+        """Of the node that has the hits."""
+
+    @property
+    def first_phase_max(self) -> float:
+        """The highest score of the first phase; -inf while it is not known."""
+
+    def first_phase_ranks(self) -> NDArray[np.float64]:
+        """The place of each hit among those that are ranked again, from 1; infinite for the others."""
+
     def relevance(self, phase: str) -> NDArray[np.float64]:
         """Scores of an earlier phase: "firstPhase" or "secondPhase"."""
 
@@ -79,6 +109,22 @@ class MatchContext(Protocol):
     def attribute_weight(self, name: str, key: str | int) -> NDArray[np.float64]:
         """The weight of a key of a weighted set attribute; NaN where the set does not have it."""
 
+    def attribute_weights(self, name: str) -> NDArray[np.float64]:
+        """The sum of all weights of a weighted set attribute."""
+
+    def attribute_numbers(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The elements of an array attribute of numbers: how many each hit has, and those of all hits in a row."""
+
+    def attribute_positions(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """As `attribute_numbers`, of positions: (n, 2), x and y in millionths of degrees."""
+
+    def attribute_products(self, name: str, weights: Mapping[str | int, float]) -> NDArray[np.float64]:
+        """The sum of the products of the weights of keys in a weighted set attribute and in `weights`."""
+
+    def places_of_query(self, field: str) -> Sequence[tuple[int, int]]:
+        """The centres, x and y in millionths of degrees, of circles that the query searches in a field of positions;
+        where it searches none there, those of all that it searches."""
+
     def document_frequency(self, term: int, field: str) -> int:
         """How many documents have term number `term` in `field`."""
 
@@ -90,6 +136,20 @@ class MatchContext(Protocol):
 
     def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """(offsets[n + 1], positions) in the indexed `field`: hit i has positions[offsets[i]:offsets[i + 1]]."""
+
+    def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
+        """What the match of term number `term` in `field` weighs: the sum of the weights of matched elements in an
+        attribute, the weight of the first in an index, 1 where there are none; 0 where it does not match."""
+
+    def raw_scores(self, term: int, field: str) -> NDArray[np.float64]:
+        """What the operator itself scores, where it matches; 0 elsewhere, and for operators without a score."""
+
+    def near_vectors(self, term: int, field: str) -> NearVectors | None:
+        """None: the term is not nearestNeighbor in this field."""
+
+    def vector_labels(self, field: str, hits: NDArray[np.int64], subspaces: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The labels of one vector of each of some hits, (hits, mapped dimensions), as numbers of `labels`. `hits`:
+        places in `lids`."""
 
     def field_length(self, field: str) -> NDArray[np.int32]:
         """The length in tokens of the indexed `field`."""

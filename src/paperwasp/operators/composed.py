@@ -95,6 +95,16 @@ class UnionMatch(FieldMatch):
             merged = [_core.merge_positions([offsets for offsets, _ in found], [values for _, values in found])]
         return merged[0]
 
+    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
+        """That of the first of the matches that a document has."""
+        weights = np.zeros(len(lids), np.int64)
+        open_ = np.ones(len(lids), np.bool_)
+        for match in self.matches:
+            has = match.occurrences(lids) > 0
+            weights[open_ & has] = match.match_weights(lids)[open_ & has]
+            open_ &= ~has
+        return weights
+
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         offsets, elements = self.elements(lids)
         weights = np.ones(len(elements), np.int32)

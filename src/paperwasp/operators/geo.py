@@ -54,14 +54,6 @@ class PositionMatch(FieldMatch):
         counts[is_there] = found.counts
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32), found.numbers.astype(np.uint32)
 
-    def nearest(self, lids: Lids) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """How far from the circle's centre each document's nearest position is, in kilometres (infinite where it has
-        none), and which one it is; whether the document matches or not."""
-        view, rows, is_there = self._rows(lids)
-        kilometres, which = np.full(len(lids), np.inf), np.zeros(len(lids), np.int64)
-        kilometres[is_there], which[is_there] = self.area.nearest(view, rows)
-        return kilometres, which
-
     def _rows(self, lids: Lids) -> tuple[PositionView, Lids, NDArray[np.bool_]]:
         """The positions, and the rows of documents in them; of those documents that have a row."""
         if isinstance(self._column, ImportedView):

@@ -78,6 +78,16 @@ class MaskedMatch(FieldMatch):
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         return self._match.element_weights(lids[self._there(lids)])
 
+    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
+        there = self._there(lids)
+        found = np.zeros(len(lids), np.int64)
+        found[there] = self._match.match_weights(lids[there])
+        return found
+
+    @property
+    def unmasked(self) -> FieldMatch:
+        return self._match.unmasked
+
     def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
         there = self._there(lids)
         found = np.zeros(len(lids))

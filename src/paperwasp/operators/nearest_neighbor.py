@@ -43,12 +43,20 @@ class NearestNeighborMatch(BestMatch):
     def scores(self, lids: Lids) -> NDArray[np.float64]:
         return self._distances.closeness(self._distances.computed(lids)[0])
 
-    def distances(self, lids: Lids) -> NDArray[np.float64]:
-        """The distance of each document, whether it matches or not; infinite where it has no vector."""
-        computed = self._distances.computed(lids)[0]
+    def nearest(self, lids: Lids) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint32]]:
+        """Of each document, whether it matches or not, the nearest vector: its distance, its raw score (the least there
+        is) and its number. Infinite, the least and any where it has none."""
+        computed, vectors = self._distances.computed(lids)
+        distances, scores = np.full(len(lids), np.inf), np.full(len(lids), self.least_score)
         there = computed < np.inf
-        computed[there] = self._distances.distance(computed[there])
-        return computed
+        distances[there] = self._distances.distance(computed[there])
+        scores[there] = self._distances.closeness(computed[there])
+        return distances, scores, vectors
+
+    @property
+    def least_score(self) -> float:
+        """The raw score of no vector: 0, or for dot products the least number."""
+        return self._distances.least_closeness
 
     def elements(self, lids: Lids) -> Occurrences:
         """The nearest vector of each document that matches."""

@@ -26,6 +26,14 @@ def counts_of(found: Occurrences) -> NDArray[np.int32]:
     return ends[1:] - ends[:-1]
 
 
+def first_weights(offsets: NDArray[np.uint32], weights: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The first of the weights of each document; 0 where there is none."""
+    found = np.zeros(len(offsets) - 1, np.int64)
+    has = offsets[1:] > offsets[:-1]
+    found[has] = weights[offsets[:-1][has]]
+    return found
+
+
 class FieldMatch(ABC):
     """One term in one field."""
 
@@ -61,6 +69,16 @@ class FieldMatch(ABC):
         """The weight of each of these elements: of a weighted set's key; 1 elsewhere."""
         return np.ones(int(self.elements(lids)[0][-1]), np.int32)
 
+    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
+        """What the match in each document weighs: the weights of all elements that match in an attribute, that of the
+        first one in an index; 1 where there are no weights, 0 where nothing matches."""
+        return (self.occurrences(lids) > 0).astype(np.int64)
+
+    @property
+    def unmasked(self) -> FieldMatch:
+        """The match by itself, wherever it stands in the query."""
+        return self
+
     def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
         """What the operator itself scores: a dot product, a closeness; 0 where it has no score of its own."""
         return np.zeros(len(lids))
@@ -94,6 +112,10 @@ class PositionalMatch(FieldMatch):
 
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         return self._elements(lids)[2]
+
+    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
+        offsets, _, weights = self._elements(lids)
+        return first_weights(offsets, weights)
 
     def _elements(self, lids: Lids) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32]]:
         """(offsets[lids + 1], numbers, weights), each element of a document once."""
@@ -214,6 +236,15 @@ class AttributeMatch(FieldMatch):
 
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         return self.column.elements(lids, self.wanted).weights
+
+    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
+        if not self.column.is_array:
+            return super().match_weights(lids)
+        found = self.column.elements(lids, self.wanted)
+        total = np.concatenate([[0], np.cumsum(found.weights, dtype=np.int64)])
+        ends = np.cumsum(found.counts)
+        sums: NDArray[np.int64] = total[ends] - total[ends - found.counts]
+        return sums
 
 
 def bits_of(bitmap: Bitmap, lids: Lids) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import UnionMatch, WithoutPositions, element_keys
 from paperwasp.operators.in_operator import token_of
-from paperwasp.operators.term import AttributeMatch, Lids
+from paperwasp.operators.term import AttributeMatch, Lids, first_weights
 from paperwasp.operators.word import fields_of
 from paperwasp.query.items import TermItem
 from paperwasp.schema.model import Field
@@ -91,6 +91,13 @@ class WeightedSetMatch(WithoutPositions):
 
     def element_weights(self, lids: Lids) -> NDArray[np.int32]:
         return self._tokens.query_weights(lids)
+
+    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
+        """The greatest of the query's weights of the tokens that a document has."""
+        offsets, _ = self.elements(lids)
+        weights = self._tokens.query_weights(lids)
+        rows = np.repeat(np.arange(len(lids)), np.diff(offsets))
+        return first_weights(offsets, weights[np.lexsort((-weights, rows))])
 
 
 class DotProductMatch(WithoutPositions):
