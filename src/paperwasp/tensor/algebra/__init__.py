@@ -15,6 +15,7 @@
     cell_order(batch, order) · top(n, batch)
     argmax · argmin · l1_normalize · l2_normalize · softmax  (batch, dimensions=())
     cosine_similarity · euclidean_distance · matmul          (a, b, dimension)
+    summed_products(a, b, dimensions=())                     reduce(a * b, sum, dimensions), without all the products
     xw_plus_b(x, w, b, dimension) · range_cells(type) · diagonal(type) · random_cells(type, generator)
     retyped(batch, type)                                     the same cells as a type that holds them
     chosen(which, batches, type)                             for each hit the tensor of batch number which[hit]
@@ -27,3 +28,86 @@ A batch of many hits and one that is the same for all are combined as if the lat
 Errors: TooLarge for a result of more cells than `limits.TENSOR_BATCH_CELLS`; OutOfTime when the time of the thread is
 over. Types are those of `tensor.type_rules`, whose ValueError says what does not fit.
 """
+
+from paperwasp.tensor.algebra.cells import CELL_FUNCTIONS, CellFunction, converted
+from paperwasp.tensor.algebra.composed import (
+    argmax,
+    argmin,
+    cosine_similarity,
+    euclidean_distance,
+    expanded,
+    l1_normalize,
+    l2_normalize,
+    matmul,
+    softmax,
+    xw_plus_b,
+)
+from paperwasp.tensor.algebra.concatenated import concatenated, renamed
+from paperwasp.tensor.algebra.generated import (
+    diagonal,
+    generated,
+    literal,
+    number,
+    numbers,
+    place_columns,
+    random_cells,
+    range_cells,
+)
+from paperwasp.tensor.algebra.joined import joined, merged
+from paperwasp.tensor.algebra.mapped import cast, mapped, retyped, unpacked
+from paperwasp.tensor.algebra.ordered import cell_order, top
+from paperwasp.tensor.algebra.products import summed_products
+from paperwasp.tensor.algebra.reduced import AGGREGATORS, reduced
+from paperwasp.tensor.algebra.rows import repeated, spread, taken
+from paperwasp.tensor.algebra.sliced import Places, index_place, index_places, label_place, label_places, sliced
+from paperwasp.tensor.algebra.subspaces import BatchFunction, chosen, filter_subspaces, map_subspaces
+
+__all__ = [
+    "AGGREGATORS",
+    "CELL_FUNCTIONS",
+    "BatchFunction",
+    "CellFunction",
+    "Places",
+    "argmax",
+    "argmin",
+    "cast",
+    "cell_order",
+    "chosen",
+    "concatenated",
+    "converted",
+    "cosine_similarity",
+    "diagonal",
+    "euclidean_distance",
+    "expanded",
+    "filter_subspaces",
+    "generated",
+    "index_place",
+    "index_places",
+    "joined",
+    "l1_normalize",
+    "l2_normalize",
+    "label_place",
+    "label_places",
+    "literal",
+    "map_subspaces",
+    "mapped",
+    "matmul",
+    "merged",
+    "number",
+    "numbers",
+    "place_columns",
+    "random_cells",
+    "range_cells",
+    "reduced",
+    "renamed",
+    "repeated",
+    "retyped",
+    "sliced",
+    "softmax",
+    "spread",
+    "summed_products",
+    "taken",
+    "top",
+    "unpacked",
+    "xw_plus_b",
+]

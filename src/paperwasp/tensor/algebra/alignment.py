@@ -1,0 +1,142 @@
+"""Which subspaces of two batches belong together: those of one hit with the same labels in the dimensions that both
+have. Matching is by sorted keys of (hit, labels), never row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from paperwasp.tensor.algebra.cells import Cells
+from paperwasp.tensor.algebra.rows import Rows, bounds, check_size, ranges
+from paperwasp.tensor.batch import LabelNumbers, TensorBatch
+from paperwasp.tensor.types import TensorType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alignment:
+    """Rows of a result, each of one row of a batch `a` and one of a batch `b`."""
+
+    a: Rows | None
+    """None: all rows of `a` in order, or its only row for all."""
+    b: Rows | None
+    starts: Rows
+    labels: LabelNumbers
+    is_single: bool
+
+    @property
+    def count(self) -> int:
+        return int(self.starts[-1])
+
+    def batch(self, type_: TensorType, cells: Cells) -> TensorBatch:
+        """The result of these cells."""
+        return TensorBatch(type_, self.starts, self.labels, cells, self.is_single)
+
+
+def picked(cells: Cells, rows: Rows | None) -> Cells:
+    return cells if rows is None else cells[rows]
+
+
+def beside(cells: Cells, type_: TensorType, result: TensorType) -> Cells:
+    """Cells (rows, *type.shape) with an axis for each indexed dimension of the result: of length 1 for one it lacks."""
+    sizes = {d.name: d.size or 0 for d in type_.indexed}
+    return cells.reshape(len(cells), *(sizes.get(d.name, 1) for d in result.indexed))
+
+
+def aligned(a: TensorBatch, b: TensorBatch, result: TensorType) -> Alignment:
+    """The rows that are combined to a `result`, which has the mapped dimensions of both. Errors: `check_size`."""
+    is_single = a.is_single and b.is_single
+    hits = max(a.hits, b.hits) if a.is_single or b.is_single else a.hits
+    if not a.is_single and not b.is_single and a.hits != b.hits:
+        raise AssertionError(f"batches of {a.hits} and {b.hits} hits cannot be combined")
+    if not b.type.mapped:
+        return _with_dense(a, b, hits, result)
+    if not a.type.mapped:
+        return _swapped(_with_dense(b, a, hits, result))
+    if a.labels is b.labels and a.starts is b.starts and a.type.mapped == b.type.mapped:
+        check_size(len(a.labels), result)
+        return Alignment(None, None, a.starts, a.labels, is_single)
+    if a.is_single and not b.is_single:
+        return _swapped(_matched(b, a, result))
+    return _matched(a, b, result)
+
+
+def _swapped(found: Alignment) -> Alignment:
+    return Alignment(found.b, found.a, found.starts, found.labels, found.is_single)
+
+
+def _with_dense(a: TensorBatch, b: TensorBatch, hits: int, result: TensorType) -> Alignment:
+    """`b` has one row for each hit, or one for all."""
+    if a.is_single and not b.is_single:
+        each = len(a.labels)
+        check_size(each * hits, result)
+        starts = np.arange(hits + 1, dtype=np.int64) * each
+        if not a.type.mapped:
+            return Alignment(None, None, starts, b.labels, is_single=False)
+        rows = np.tile(np.arange(each), hits)
+        return Alignment(rows, np.repeat(np.arange(hits), each), starts, a.labels[rows], is_single=False)
+    check_size(len(a.labels), result)
+    of_hits = None if b.is_single or not a.type.mapped else a.owners
+    return Alignment(None, of_hits, a.starts, a.labels, a.is_single)
+
+
+def _matched(outer: TensorBatch, inner: TensorBatch, result: TensorType) -> Alignment:
+    """For each row of `outer` the rows of `inner` that it meets: a result is in the order of `outer`, which is single
+    only if `inner` is too."""
+    outer_names = [d.name for d in outer.type.mapped]
+    inner_names = [d.name for d in inner.type.mapped]
+    common = [name for name in outer_names if name in inner_names]
+    if common:
+        outer_columns = [outer.labels[:, outer_names.index(name)] for name in common]
+        inner_columns = [inner.labels[:, inner_names.index(name)] for name in common]
+        if not inner.is_single:
+            outer_columns.insert(0, outer.owners)
+            inner_columns.insert(0, inner.owners)
+        order, places, counts = _places(outer_columns, inner_columns)
+    else:
+        order = np.arange(len(inner.labels))
+        hits = np.zeros(len(outer.labels), np.int64) if inner.is_single else outer.owners
+        places, counts = inner.starts[:-1][hits], inner.counts[hits]
+    row_starts = bounds(counts)
+    check_size(int(row_starts[-1]), result)
+    outer_rows = np.repeat(np.arange(len(outer.labels)), counts)
+    inner_rows = order[ranges(places, counts)]
+    labels = np.empty((len(outer_rows), len(result.mapped)), np.int64)
+    for column, dimension in enumerate(result.mapped):
+        if dimension.name in outer_names:
+            labels[:, column] = outer.labels[outer_rows, outer_names.index(dimension.name)]
+        else:
+            labels[:, column] = inner.labels[inner_rows, inner_names.index(dimension.name)]
+    return Alignment(outer_rows, inner_rows, row_starts[outer.starts], labels, outer.is_single)
+
+
+def _places(outer: Sequence[Rows], inner: Sequence[Rows]) -> tuple[Rows, Rows, Rows]:
+    """(an order of the inner rows, for each outer row where its own begin in that order, how many they are)."""
+    outer_keys, inner_keys = _keys(outer, inner)
+    order = np.argsort(inner_keys, kind="stable")
+    in_order = inner_keys[order]
+    places = np.searchsorted(in_order, outer_keys, "left")
+    counts = np.searchsorted(in_order, outer_keys, "right") - places
+    return order, places, counts
+
+
+def _keys(outer: Sequence[Rows], inner: Sequence[Rows]) -> tuple[Rows, Rows]:
+    """One number for each row: the same where all columns are. Only an outer row that meets none has -1."""
+    if len(inner) == 1:
+        return outer[0], inner[0]
+    inner_keys = np.zeros(len(inner[0]), np.int64)
+    outer_keys = np.zeros(len(outer[0]), np.int64)
+    for outer_column, inner_column in zip(outer, inner, strict=True):
+        values, inner_codes = np.unique(inner_column, return_inverse=True)
+        if not len(values):
+            return np.full(len(outer_keys), -1), inner_keys
+        outer_codes = np.minimum(np.searchsorted(values, outer_column), len(values) - 1)
+        is_known = (values[outer_codes] == outer_column) & (outer_keys >= 0)
+        distinct, inner_keys = np.unique(inner_keys * len(values) + inner_codes.reshape(-1), return_inverse=True)
+        inner_keys = inner_keys.reshape(-1)
+        wanted = np.where(is_known, outer_keys * len(values) + outer_codes, -1)
+        outer_keys = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+        outer_keys = np.where(distinct[outer_keys] == wanted, outer_keys, -1)
+    return outer_keys, inner_keys

@@ -1,0 +1,83 @@
+"""Rows of batches: which there are for which hit, how many may be, and rows by others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp import limits
+from paperwasp.core.clock import check_time
+from paperwasp.errors import TooLarge
+from paperwasp.tensor.batch import TensorBatch
+from paperwasp.tensor.types import TensorType
+
+Rows = NDArray[np.int64]
+
+
+def check_size(rows: int, type_: TensorType) -> None:
+    """Errors: TooLarge for so many subspaces of this type; OutOfTime when the time of the thread is over."""
+    check_time()
+    if rows * math.prod(type_.shape) > limits.TENSOR_BATCH_CELLS:
+        raise TooLarge(
+            f"a result of type {type_} has {rows} subspaces for these hits together:"
+            f" more than {limits.TENSOR_BATCH_CELLS} cells at a time are not worked"
+        )
+
+
+def bounds(counts: Rows) -> Rows:
+    """(n + 1): where each of n lies that are below each other and have these lengths."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def ranges(starts: Rows, counts: Rows) -> Rows:
+    """The numbers from each start on, as many as each count, below each other."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    numbers: Rows = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return numbers
+
+
+def taken(batch: TensorBatch, hits: Rows) -> TensorBatch:
+    """The tensors of these hits (numbers of hits, in any order). One that is the same for all stays so."""
+    if batch.is_single:
+        return batch
+    counts = batch.counts[hits]
+    check_size(int(counts.sum()), batch.type)
+    rows = ranges(batch.starts[:-1][hits], counts)
+    return TensorBatch(batch.type, bounds(counts), batch.labels[rows], batch.cells[rows])
+
+
+def repeated(batch: TensorBatch, times: int) -> TensorBatch:
+    """Each hit so many times, one after the other. One that is the same for all stays so."""
+    return taken(batch, np.repeat(np.arange(batch.hits), times))
+
+
+def spread(batch: TensorBatch, hits: int) -> TensorBatch:
+    """The same for so many hits, each having its own."""
+    if not batch.is_single:
+        return batch
+    own = TensorBatch(batch.type, batch.starts, batch.labels, batch.cells)
+    return own if hits == 1 else taken(own, np.zeros(hits, np.int64))
+
+
+def with_rows(batch: TensorBatch, kept: NDArray[np.bool_]) -> TensorBatch:
+    """With some of the subspaces."""
+    starts = bounds(kept.astype(np.int64))[batch.starts]
+    return TensorBatch(batch.type, starts, batch.labels[kept], batch.cells[kept], batch.is_single)
+
+
+def codes(columns: Sequence[Rows]) -> Rows:
+    """One number for each row of these columns, the same for rows that are the same, in the order of the columns."""
+    [first, *others] = columns
+    for column in others:
+        values, places = np.unique(column, return_inverse=True)
+        distinct, first = np.unique(first, return_inverse=True)
+        if len(distinct) * len(values) >= 2**62:
+            raise TooLarge("the labels of a tensor are too many to be told apart")
+        first = first.reshape(-1) * len(values) + places.reshape(-1)
+    return first
