@@ -133,3 +133,23 @@ def siphash(data: bytes) -> int: ...
 # elements.cpp
 def row_elements(rows: _U64, wanted: _U64, elements: int) -> tuple[_U32, _U32]: ...
 def join_elements(how: int, a_offsets: _U32, a: _U32, b_offsets: _U32, b: _U32) -> tuple[_U32, _U32]: ...
+
+# field_match.cpp
+def field_match(
+    offsets: list[_U32],
+    positions: list[_U32],
+    matched: _U8,
+    lengths: NDArray[np.int32],
+    terms: _U32,
+    shifts: _U32,
+    weights: _F64,
+    significances: _F64,
+    connectedness: _F64,
+    total_weight: float,
+    total_significance: float,
+    table: _F64,
+    importances: _F64,
+    max_alternatives: int,
+    max_occurrences: int,
+    results: _F64,
+) -> None: ...
