@@ -273,12 +273,18 @@ TENSOR_CELLS: Final = 1 << 26
 """Of one tensor, cells of indexed dimensions that are not given included."""
 TENSOR_BATCH_CELLS: Final = 1 << 26
 """Of the tensors of all hits that are worked at a time."""
+TENSOR_FOLDED_CELLS: Final = 1 << 20
+"""Of the operands of a constant, multiplied, that is worked when a profile is compiled; others are with each query."""
 TENSOR_DIMENSIONS: Final = 64
 TENSOR_FILE_BYTES: Final = 1 << 28
 """Of the JSON of a constant, inflated."""
 TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
 
 # Ranking
+FOREST_FEATURES: Final = 10_000
+"""Expressions that the splits of one xgboost or lightgbm model ask for."""
+FOREST_FILE_BYTES: Final = 1 << 29
+FOREST_NODES: Final = 4_000_000
 MODEL_FILE_BYTES: Final = 2**31 - 1
 """What a protocol buffer can hold."""
 MODEL_NAME_BYTES: Final = 1024

@@ -1,0 +1,137 @@
+"""Forests of decision trees: what xgboost and lightgbm models become, as arrays for the kernel in core/forest.cpp.
+
+A split asks for an expression of the rank profile, given as text: a rank feature or a function. How a split compares,
+and where a missing value goes, is what Vespa makes of the model's file: see `xgboost_file` and `lightgbm_file`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp import limits
+from paperwasp.core import _core
+from paperwasp.core.forest import MEMBER, MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT, NODES
+
+Floats = NDArray[np.float64]
+Link = Literal["", "sigmoid", "exp"]
+"""The function of expressions that the sum goes through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One decision: left where the value of `feature` is below the threshold, or one of `members`."""
+
+    feature: str
+    left: Any
+    """What the reader of the file understands as a node."""
+    right: Any
+    missing_left: bool
+    threshold: float = 0.0
+    members: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees whose leaves are added up, as `core.forest` has them."""
+
+    features: tuple[str, ...]
+    """The texts of the expressions that splits ask for."""
+    nodes: NDArray[np.uint64]
+    """Two words a node: `core.forest.NODES`."""
+    values: Floats
+    roots: NDArray[np.uint32]
+    depths: NDArray[np.int32]
+    columns: NDArray[np.int32]
+    members: Floats
+    base: float = 0.0
+    """What is added to the sum."""
+    link: Link = ""
+
+    def sums(self, features: Sequence[Floats], rows: int) -> Floats:
+        """The sum of the trees for each row. `features`: float64 each, of length `rows` or 1. Raises OutOfTime."""
+        out = np.empty(rows)
+        _core.forest_sum(
+            self.nodes, self.values, self.roots, self.depths, self.columns, self.members, list(features), out
+        )
+        return out
+
+
+class ForestBuilder:
+    """Takes trees one after the other. Errors: ValueError where there is too much of them."""
+
+    def __init__(self) -> None:
+        self._features: dict[str, int] = {}
+        self._columns: dict[tuple[Any, ...], int] = {(0, MISSING_RIGHT, None): 0}
+        self._nodes: list[tuple[float, int, int]] = []
+        self._values: list[float] = []
+        self._roots: list[int] = []
+        self._depths: list[int] = []
+
+    def tree(self, root: Any, read: Callable[[Any], Split | float]) -> None:
+        """Adds the tree below `root`. `read` says of a node of the file what it is: a split, or the value of a leaf."""
+        at, deepest = self._node(), 0
+        self._roots.append(at)
+        pending = deque([(at, root, 0)])
+        while pending:
+            at, node, depth = pending.popleft()
+            deepest = max(deepest, depth)
+            found = read(node)
+            if isinstance(found, Split):
+                left = self._node()
+                self._node()
+                self._nodes[at] = (found.threshold if found.members is None else 0.0, self._column(found), left)
+                pending += [(left, found.left, depth + 1), (left + 1, found.right, depth + 1)]
+            else:
+                self._values[at] = found
+        self._depths.append(deepest)
+
+    def _node(self) -> int:
+        """A new one, which is a leaf until it is said to be none."""
+        if len(self._nodes) == limits.FOREST_NODES:
+            raise ValueError(f"it has more than {limits.FOREST_NODES} nodes")
+        self._nodes.append((np.inf, 0, len(self._nodes)))
+        self._values.append(0.0)
+        return len(self._nodes) - 1
+
+    def _column(self, split: Split) -> int:
+        feature = self._features.setdefault(split.feature, len(self._features))
+        if len(self._features) > limits.FOREST_FEATURES:
+            raise ValueError(f"it asks for more than {limits.FOREST_FEATURES} features")
+        kinds = (MISSING_RIGHT, MISSING_LEFT) if split.members is None else (MEMBER, MEMBER_OR_MISSING)
+        key = (feature, kinds[split.missing_left], split.members)
+        return self._columns.setdefault(key, len(self._columns))
+
+    def forest(self, base: float = 0.0, link: Link = "") -> Forest:
+        columns, members = [], list[float]()
+        for feature, kind, own in self._columns:
+            start = len(members)
+            members += sorted(set(own or ()))
+            columns.append((feature, kind, start, len(members)))
+        return Forest(
+            tuple(self._features),
+            np.array(self._nodes, NODES).view(np.uint64),
+            np.array(self._values, np.float64),
+            np.array(self._roots, np.uint32),
+            np.array(self._depths, np.int32),
+            np.array(columns, np.int32).reshape(-1),
+            np.array(members, np.float64),
+            base,
+            link,
+        )
+
+
+_NUMBERS: Final = frozenset((int, float))
+
+
+def number_of(node: Mapping[str, Any], key: str, default: float | None = None) -> float:
+    """A finite number of a node. Errors: ValueError."""
+    value = node.get(key, default)
+    if type(value) not in _NUMBERS or not np.isfinite(float(value)):
+        raise ValueError(f"a node has no number {key!r}, but {str(value)[:40]!r}")
+    return float(value)
