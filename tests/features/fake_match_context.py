@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.document.types import ArrayType, DataType, DocumentType
-from paperwasp.features.base import FieldStatistics, RankTerm
+from paperwasp.features.base import ElementPlaces, FieldStatistics, RankTerm, Worked
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema
 
 Words = Sequence[str]
 
 
 class FakeMatchContext:
-    """`documents`: for each, field → text (its words are the tokens), number, or list. All of them are hits.
+    """`documents`: for each, field → text (its words are the tokens), number, list, or weights of texts. All of them
+    are hits.
 
     `words`: the word (or words of a phrase) that each term searches, parallel to `terms`.
     """
@@ -36,6 +37,7 @@ class FakeMatchContext:
         self.properties = properties or {}
         self.now_seconds = now_seconds
         self._relevance = relevance or {}
+        self._worked: dict[Hashable, object] = {}
         self.lids = np.arange(1, len(documents) + 1, dtype=np.uint32)
 
     def relevance(self, phase: str) -> NDArray[np.float64]:
@@ -55,19 +57,27 @@ class FakeMatchContext:
         sets = [document.get(name, {}) for document in self.documents]
         return np.array([each.get(key, np.nan) for each in sets], np.float64)  # type: ignore[attr-defined]
 
-    def _tokens(self, document: Mapping[str, object], field: str) -> list[str]:
+    def _elements(self, document: Mapping[str, object], field: str) -> list[tuple[list[str], int]]:
+        """The tokens and the weight of each."""
         value = document.get(field, "")
-        if isinstance(value, str):
-            return value.split()
-        return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+        if isinstance(value, dict):
+            return [(str(text).split(), weight) for text, weight in value.items()]
+        return [(str(text).split(), 1) for text in (value if isinstance(value, list) else [value])]
+
+    def _tokens(self, document: Mapping[str, object], field: str) -> list[str]:
+        return [token for tokens, _ in self._elements(document, field) for token in tokens]
+
+    def _places(self, term: int, document: Mapping[str, object], field: str) -> list[tuple[int, int, int, int, int]]:
+        """(place in the field, element, place in it, its length, its weight)"""
+        words, found, start = self.words[term], [], 0
+        for number, (tokens, weight) in enumerate(self._elements(document, field)):
+            there = [at for at in range(len(tokens)) if words and tokens[at : at + len(words)] == words]
+            found += [(start + at, number, at, len(tokens), weight) for at in there]
+            start += len(tokens)
+        return found
 
     def _found(self, term: int, field: str) -> list[list[int]]:
-        words = self.words[term]
-        found = []
-        for document in self.documents:
-            tokens = self._tokens(document, field)
-            found.append([at for at in range(len(tokens)) if tokens[at : at + len(words)] == words])
-        return found
+        return [[place for place, *_ in self._places(term, document, field)] for document in self.documents]
 
     def document_frequency(self, term: int, field: str) -> int:
         return sum(1 for positions in self._found(term, field) if positions)
@@ -83,12 +93,26 @@ class FakeMatchContext:
         offsets = np.cumsum([0, *(len(positions) for positions in found)]).astype(np.uint32)
         return offsets, np.array([at for positions in found for at in positions], np.uint32)
 
+    def element_places(self, term: int, field: str) -> ElementPlaces:
+        found = [place for document in self.documents for place in self._places(term, document, field)]
+        columns = np.array(found, np.int64).reshape(-1, 5)[:, 1:].T
+        elements, positions, lengths = columns[:3].astype(np.uint32)
+        offsets = self.positions(term, field)[0]
+        return ElementPlaces(offsets, elements, positions, lengths, columns[3].astype(np.int32))
+
+    def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        if key not in self._worked:
+            self._worked[key] = work()
+        return self._worked[key]  # type: ignore[return-value]
+
     def field_length(self, field: str) -> NDArray[np.int32]:
         return np.array([len(self._tokens(document, field)) for document in self.documents], np.int32)
 
     def field_statistics(self, field: str) -> FieldStatistics:
         lengths = self.field_length(field)
-        return FieldStatistics(len(lengths), float(lengths.mean()) if len(lengths) else 0.0)
+        elements = sum(len(self._elements(document, field)) for document in self.documents)
+        average = float(lengths.mean()) if len(lengths) else 0.0
+        return FieldStatistics(len(lengths), average, float(lengths.sum()) / max(1, elements))
 
 
 def schema_of(

@@ -6,10 +6,11 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from paperwasp.attribute import ColumnView
 from paperwasp.attribute.elements import numbers_in, positions_in, subspace_labels, sums_by_key, weights_of
 from paperwasp.errors import InternalError, InvalidQuery
-from paperwasp.features.base import FieldStatistics, NearVectors, RankTerm
+from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, Worked
 from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
 from paperwasp.operators.geo import PositionMatch
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
@@ -109,8 +110,9 @@ class QuerySetting:
     def field_statistics(self, name: str) -> FieldStatistics:
         """Asked for by every block, so looked up once for a field."""
         if name not in self._statistics:
-            _, average_length = self.space.index.statistics(self.number_of(name))
-            self._statistics[name] = FieldStatistics(self.space.documents, average_length)
+            index, number = self.space.index, self.number_of(name)
+            averages = index.statistics(number)[1], index.average_element_length(number)
+            self._statistics[name] = FieldStatistics(self.space.documents, *averages)
         return self._statistics[name]
 
     @cached_property
@@ -167,6 +169,7 @@ class BlockContext:
     """By phase: "firstPhase", "secondPhase"."""
     first_phase: FirstPhase | None = None
     _lengths: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    _worked: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def terms(self) -> Sequence[RankTerm]:
@@ -252,6 +255,13 @@ class BlockContext:
             return match.positions(self.lids)
         return np.zeros(len(self.lids) + 1, np.uint32), np.zeros(0, np.uint32)
 
+    def element_places(self, term: int, field: str) -> ElementPlaces:
+        index, number = self.setting.space.index, self.setting.number_of(field)
+        offsets, positions = self.positions(term, field)
+        places = index.locate(number, self.lids, offsets, positions)
+        lengths = places.ends - places.starts
+        return ElementPlaces(offsets, places.elements, positions - places.starts, lengths, places.weights)
+
     def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
         result = np.zeros(len(self.lids), np.int64)
         for match in self._matches(term, field):
@@ -273,6 +283,12 @@ class BlockContext:
     def vector_labels(self, field: str, hits: NDArray[np.int64], subspaces: NDArray[np.uint32]) -> NDArray[np.int64]:
         texts = subspace_labels(self.setting.column(field), self.lids[hits], subspaces)
         return self.labels.numbers(chain.from_iterable(texts)).reshape(-1, 1)
+
+    def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        if key not in self._worked:
+            self._worked[key] = work()
+        worked: Worked = self._worked[key]
+        return worked
 
     def subqueries(self, field: str) -> NDArray[np.uint64]:
         found = np.zeros(len(self.lids), np.uint64)

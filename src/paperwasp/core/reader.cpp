@@ -96,6 +96,16 @@ nb::tuple field_statistics(const Reader& reader, uint32_t field) {
     return nb::make_tuple(documents, tokens);
 }
 
+// Elements of all documents with the field: a single value is one.
+uint64_t element_count(const Reader& reader, uint32_t field) {
+    check_field(reader, field);
+    uint64_t elements = 0;
+    for (const Part& part : reader.parts)
+        if (const SegmentHeader* header = part.segments[field].header; header != nullptr)
+            elements += header->elements != 0 ? header->elements : header->documents_with_field;
+    return elements;
+}
+
 constexpr uint32_t NEAR = 8;  // words of 32 bits that a block of documents may reach over for its bits to be gathered word by word
 
 // Of a full block of documents, the bits of the 32 that begin with `start`. A loop that vectorizes.
@@ -442,6 +452,7 @@ void bind_reader(nb::module_& m) {
     m.def("document_frequency", &document_frequency, nb::arg("reader"), nb::arg("field"), nb::arg("term"));
     m.def("count_accepted", &count_accepted, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("accept"));
     m.def("field_statistics", &field_statistics, nb::arg("reader"), nb::arg("field"));
+    m.def("element_count", &element_count, nb::arg("reader"), nb::arg("field"));
     m.def("match", &match, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("bitmap").noconvert());
     m.def("count_any", &count_any, nb::arg("reader"), nb::arg("fields"), nb::arg("terms"), nb::arg("accept"));
     m.def("occurrences", &occurrences, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"), nb::arg("to").noconvert());

@@ -7,9 +7,9 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +51,32 @@ class NearVectors:
     least: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementPlaces:
+    """Where a term stands in the elements of an indexed field: hit i has what is from offsets[i] to offsets[i + 1],
+    in the order of the field. A single value is one element, of weight 1."""
+
+    offsets: NDArray[np.uint32]
+    elements: NDArray[np.uint32]
+    """Numbers, from 0."""
+    positions: NDArray[np.uint32]
+    """In the element."""
+    lengths: NDArray[np.uint32]
+    """Of the element, in tokens."""
+    weights: NDArray[np.int32]
+    """Of the element."""
+
+
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """Over all live documents: how many have the field, and its mean length in tokens."""
+    """Over all live documents: how many have the field, and the mean lengths of it and of its elements in tokens."""
 
     documents: int
     average_length: float
+    average_element_length: float = 0.0
+
+
+Worked = TypeVar("Worked")
 
 
 class MatchContext(Protocol):
@@ -137,6 +157,9 @@ class MatchContext(Protocol):
     def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """(offsets[n + 1], positions) in the indexed `field`: hit i has positions[offsets[i]:offsets[i + 1]]."""
 
+    def element_places(self, term: int, field: str) -> ElementPlaces:
+        """As `positions`, by the elements of the field."""
+
     def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
         """What the match of term number `term` in `field` weighs: the sum of the weights of matched elements in an
         attribute, the weight of the first in an index, 1 where there are none; 0 where it does not match."""
@@ -155,6 +178,9 @@ class MatchContext(Protocol):
         """The length in tokens of the indexed `field`."""
 
     def field_statistics(self, field: str) -> FieldStatistics: ...
+
+    def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        """What `work` answers, which several features of a block share: it is done for the first that asks."""
 
     def subqueries(self, field: str) -> NDArray[np.uint64]:
         """The subqueries of predicate() that match in `field`: a bit for each."""

@@ -97,6 +97,11 @@ class IndexSnapshot:
     def _statistics(self) -> dict[int, tuple[int, float]]:
         return {}
 
+    def average_element_length(self, number: int) -> float:
+        """In tokens, over what is indexed; a single value is one element."""
+        documents, average_length = self.statistics(number)
+        return documents * average_length / max(1, _core.element_count(self.reader, number))
+
     def occurrences(self, number: int, term: int, lids: NDArray[np.uint32]) -> NDArray[np.int32]:
         result = np.empty(len(lids), np.int32)
         _core.occurrences(self.reader, number, term, lids, result)
