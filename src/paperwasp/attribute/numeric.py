@@ -159,6 +159,22 @@ class NumericColumn(Column):
         if self._posting is not None:
             self._posting.changed(lid)
 
+    def change(self, lids: Lids, operation: str, operand: float) -> None:
+        """Sets rows (`=`), or adds to them (`+=`, `-=`) where what is unset counts as 0. What is beyond the range of an
+        integer goes round."""
+        values = self._values.array[lids]
+        unset = np.isnan(values) if self._type.low is None else values == values.dtype.type(self._unset)
+        values[unset] = 0
+        known = np.float64(operand) if self._type.low is None else np.int64(operand)
+        if operation == "=":
+            values[:] = 0
+        with np.errstate(over="ignore"):
+            found = values - known if operation == "-=" else values + known
+        self._values.array[lids] = found != 0 if self._type == BOOL else found.astype(values.dtype)
+        if self._posting is not None:
+            for lid in lids.tolist():
+                self._posting.changed(lid)
+
     def snapshot(self) -> NumericView:
         values = self._values.view()
         return NumericView(self._type, values, self._posting.snapshot() if self._posting is not None else None)

@@ -68,14 +68,14 @@ class SearchConfig:
     )
 
     def is_repeatable(self, schema: Schema, rank_profile: str) -> bool:
-        """Whether the profile ranks documents the same each time, as long as they are the same."""
+        """Whether the profile ranks documents the same each time, as long as they are the same, and changes none."""
         key = schema.source, schema.name, rank_profile
         found = self._repeatable.get(key)
         if found is None:
             profile = schema.rank_profiles.get(rank_profile)
             if profile is None:
                 return True
-            found = self._repeatable[key] = not any(map(_CHANGING.search, _texts_of(profile)))
+            found = self._repeatable[key] = not (profile.mutations or any(map(_CHANGING.search, _texts_of(profile))))
         return found
 
     def profile_problem(self, schema: Schema, rank_profile: str) -> str:

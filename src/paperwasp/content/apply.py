@@ -22,12 +22,13 @@ import numpy as np
 from paperwasp import limits
 from paperwasp.attribute import Column
 from paperwasp.attribute.growable import GrowableArray
+from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.cluster.operation_log import START, Mark
 from paperwasp.content.bitmaps import GrowingBitmap
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.content.layout import EMPTY, Layout, TypeLayout
-from paperwasp.content.records import Entry, EntryKind, made_by
+from paperwasp.content.records import Entry, EntryKind, made_by, mutation_of
 from paperwasp.content.references import References
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.selected import Selected, matcher
@@ -39,7 +40,7 @@ from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.index.text_index import TextIndex
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites
 
-_PUT, _UPDATE, _REINDEX = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX
+_PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _EXISTED, _NEW = Outcome(True), Outcome(False)
 _REFUSED: Final = {
     Refusal.NOT_MET: Outcome(True, Refusal.NOT_MET),
@@ -135,6 +136,8 @@ class _Batch:
                 self._update(place, entry)
             elif entry.kind is _REINDEX:
                 self._reindex(place, entry)
+            elif entry.kind is _MUTATE:
+                self._mutate(entry)
             else:
                 self._remove(place, entry)
         self._finish_run()
@@ -223,6 +226,18 @@ class _Batch:
             state.columns[name, field].set(lid, value)
         state.changed.array[lid] = 1
         state.timestamps.array[lid] = entry.timestamp_us
+
+    def _mutate(self, entry: Entry) -> None:
+        """Changes numbers in place, of those documents that are there, in columns that there are."""
+        self._finish_run()
+        state, (changes, gids) = self._state, mutation_of(entry)
+        lids = state.gid_map.find(gids)
+        lids = lids[lids != NO_LID]
+        for name, operation, operand in changes:
+            column = state.columns.get((entry.document_type, name))
+            if isinstance(column, NumericColumn):
+                column.change(lids, operation, operand)
+                state.changed.array[lids] = 1
 
     def _reindex(self, place: int, entry: Entry) -> None:
         """Puts a document again as it is, also its time, if it is there and was not put just now. What indexing makes

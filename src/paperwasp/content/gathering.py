@@ -13,12 +13,12 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from paperwasp import limits
-from paperwasp.content.records import Reindex
+from paperwasp.content.records import Mutate, Reindex
 from paperwasp.document.operations import Operation
 
 OperationReply = Callable[[object], None]
 """Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
-Waiting = tuple[Operation | Reindex, OperationReply, int]
+Waiting = tuple[Operation | Reindex | Mutate, OperationReply, int]
 """With the bytes of the operation's body."""
 
 

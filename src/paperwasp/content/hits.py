@@ -7,6 +7,7 @@ from itertools import chain, repeat
 
 from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import Hit, SearchRequest
+from paperwasp.content.mutations import ON_SUMMARY
 from paperwasp.content.ranker import RankedHits
 from paperwasp.content.summary import SummaryForms, SummaryWriter
 from paperwasp.content.view import View
@@ -35,6 +36,8 @@ def hits_of(
     writer = forms.writer(request, space, ElementsOfHits(ranked.setting.terms.root, lids))
     documents = view.store.multi_get(gids) if writer.form.needs_document else [None] * len(gids)
     matched, summarized, listed = _features(request, ranked, numbers, writer.form.omits_features)
+    if ranked.touched is not None and ranked.profile.summary_features and not writer.form.omits_features:
+        ranked.touched.note(ON_SUMMARY, ranked.lids[numbers])
     return list(
         map(
             Hit,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.query.items import Item
@@ -278,6 +279,8 @@ class SearchResponse:
     """Of the view that was searched: see StampRequest; 0: not known."""
     summary_ns: int = 0
     """What writing the hits took."""
+    mutations: tuple[Mutate, ...] = ()
+    """What the node has to apply before it answers, by the rank profile's `mutate`. Never in an answer."""
 
     @property
     def covered_documents(self) -> int:

@@ -31,7 +31,7 @@ from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
 from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
 from paperwasp.content.layout import Layout
-from paperwasp.content.records import Entry, Reindex, encode_entries, entry_of
+from paperwasp.content.records import Entry, Mutate, Reindex, encode_entries, entry_of
 from paperwasp.content.references import Import, add_imported, imports_of
 from paperwasp.content.replay import replay
 from paperwasp.content.view import View
@@ -107,7 +107,7 @@ class ContentNode:
         """
         self._control(lambda: self._configure(generation, schemas, modes))
 
-    def submit(self, operation: Operation | Reindex, reply: OperationReply, size_bytes: int = 0) -> None:
+    def submit(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int = 0) -> None:
         """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
 
         Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; InternalError

@@ -19,6 +19,7 @@ from paperwasp.content.match_context import BlockContext, QuerySetting
 from paperwasp.content.match_phase import Limiter
 from paperwasp.content.messages import SearchAfter
 from paperwasp.content.moving import NOT_MOVED, Moving
+from paperwasp.content.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SECOND_PHASE, Touched
 from paperwasp.content.paging import ranked_behind, sorted_behind
 from paperwasp.content.pruning import pruned_hits
 from paperwasp.content.sorting import RELEVANCE, Level, ScoresOf, first_hits
@@ -55,6 +56,7 @@ class RankedHits:
     """The share of the documents that was searched."""
     degraded: frozenset[str] = frozenset()
     """Why not all: "timeout", "match-phase"."""
+    touched: Touched | None = None
 
     def of(self, places: slice | NDArray[Any]) -> RankedHits:
         """The hits at these places."""
@@ -91,6 +93,8 @@ class Ranker:
     trace: QueryTrace | None = None
     after: SearchAfter | None = None
     """Only hits behind this one are wanted."""
+    touched: Touched | None = None
+    """Takes which documents reached which phase, where the profile changes them."""
 
     def best(self, wanted: int) -> RankedHits:
         """The best `wanted` by relevance; ties: the lower lid first. With `after`, the best of those behind it."""
@@ -131,7 +135,7 @@ class Ranker:
         return ranked if self.after is None else ranked.of(ranked_behind(ranked.lids, ranked.scores, self.after))
 
     def _pruned(self, kept: int) -> RankedHits | None:
-        if self.limiter is not None:
+        if self.limiter is not None or (self.touched is not None and self.touched.wants(ON_MATCH, ON_FIRST_PHASE)):
             return None
         pruned = pruned_hits(self.operator, self.profile, self.setting, kept)
         if pruned is None:
@@ -154,7 +158,15 @@ class Ranker:
         """`scored`: the share of the matches that were ranked in time."""
         degraded = matches.degraded | ({"timeout"} if scored < 1 else frozenset())
         return RankedHits(
-            self.setting, self.profile, matches.count, lids, scores, scores, matches.coverage * scored, degraded
+            self.setting,
+            self.profile,
+            matches.count,
+            lids,
+            scores,
+            scores,
+            matches.coverage * scored,
+            degraded,
+            self.touched,
         )
 
     def _rescored(self, lids: Lids) -> tuple[Lids, Scores]:
@@ -173,6 +185,8 @@ class Ranker:
         limited = None if self.limiter is None else self.limiter.limited(bitmap)
         count = _core.bitmap_count(bitmap if limited is None else limited.matches, space.accept)
         self._tell("matching", matches=count, limited=limited is not None)
+        if self.touched is not None and self.touched.wants(ON_MATCH):
+            self.touched.note(ON_MATCH, _core.bitmap_lids(bitmap if limited is None else limited.matches, space.limit))
         if limited is None:
             return Matches(bitmap, count)
         return Matches(limited.matches, count, limited.documents / space.documents, frozenset({"match-phase"}))
@@ -191,6 +205,7 @@ class Ranker:
         lids = matches.lids(self.setting.space.limit) if kept > 0 else _NO_LIDS
         best_lids, best_scores = _NO_LIDS, np.zeros(0)
         scored = dropped = 0
+        passed: list[Lids] = []
         size = self._block_lids
         for start in range(0, len(lids), size):
             block = lids[start : start + size]
@@ -201,6 +216,8 @@ class Ranker:
             scored += len(block)
             near, scores = self._above_drop_limit(block, found)
             dropped += len(block) - len(near)
+            if self.touched is not None:
+                passed.append(near)
             if moving is not None:
                 scores = moving(scores)
                 on_page = self._on_page(near, scores, without)
@@ -209,6 +226,8 @@ class Ranker:
                 np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
             )
         self._tell("first_phase", scored=scored, kept=len(best_lids))
+        if self.touched is not None:
+            self.touched.note(ON_FIRST_PHASE, np.concatenate([_NO_LIDS, *passed]))
         return self._ranked(replace(matches, count=matches.count - dropped), best_lids, best_scores)
 
     def _on_page(self, lids: Lids, scores: Scores, without: Lids) -> NDArray[np.bool_]:
@@ -274,6 +293,8 @@ class Ranker:
         if (limit := self.profile.second_phase_rank_score_drop_limit) is not None:
             best = best[all_scores[best] > limit]
         self._tell("second_phase", reranked=count)
+        if self.touched is not None:
+            self.touched.note(ON_SECOND_PHASE, lids)
         return replace(ranked, lids=all_lids[best], scores=all_scores[best], first_phase=all_first[best]), moving
 
     def _diverse(self, ranked: RankedHits) -> tuple[RankedHits, int]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
+import orjson
+
 from paperwasp import limits
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import TypeLayout
@@ -25,6 +27,7 @@ _START: Final = struct.Struct("<BI")
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
 _CONDITION: Final = struct.Struct("<I")
 _READ: Final = struct.Struct("<Q")
+_CHANGES: Final = struct.Struct("<I")
 _CREATE: Final = 1
 _CONDITIONAL: Final = 2
 
@@ -36,9 +39,10 @@ class EntryKind(IntEnum):
     UPDATE = 2
     REMOVE = 3
     REINDEX = 4
+    MUTATE = 5
 
 
-_PUT, _UPDATE, _REMOVE, _REINDEX = EntryKind
+_PUT, _UPDATE, _REMOVE, _REINDEX, _MUTATE = EntryKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,19 @@ class Reindex:
     """What indexing now makes of the document; None of a field: nothing. None: its schema makes no fields."""
     read_us: int = 0
     """When the document was changed last that this was made of. If it was changed since, nothing is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutate:
+    """Changes numbers of many documents of one type and partition, and not their times. A document that is not there
+    is no error."""
+
+    id: DocumentId
+    """Of the documents' type and partition; no document's."""
+    changes: tuple[tuple[str, str, float], ...]
+    """(attribute, `=`, `+=` or `-=`, operand)."""
+    gids: bytes
+    """Their global ids behind each other."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +94,9 @@ class Entry:
         return partition_of(self.gid)
 
 
-def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Entry:
+def entry_of(
+    operation: Operation | Reindex | Mutate, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int
+) -> Entry:
     """The entry of an operation. Errors: InvalidInput for values that its document type does not have, and for a
     condition that is no selection."""
     document_id = operation.id
@@ -86,6 +105,9 @@ def entry_of(operation: Operation | Reindex, layout: TypeLayout, codec: Document
         raise InvalidInput(f"a document id of {size_bytes} bytes; at most {limits.DOCUMENT_ID_BYTES}")
     if isinstance(operation, Reindex):
         return Entry(_REINDEX, *identity, b"" if operation.derived is None else _made(operation, layout, codec))
+    if isinstance(operation, Mutate):
+        changes = orjson.dumps(operation.changes)
+        return Entry(_MUTATE, *identity, _CHANGES.pack(len(changes)) + changes + operation.gids)
     condition = operation.condition
     if condition is not None:
         condition.encode()
@@ -114,6 +136,13 @@ def made_by(entry: Entry, codec: DocumentCodec) -> tuple[int, tuple[FieldUpdate,
     them."""
     (read_us,) = _READ.unpack_from(entry.body)
     return read_us, codec.decode_updates(entry.body[_READ.size :])
+
+
+def mutation_of(entry: Entry) -> tuple[list[tuple[str, str, float]], bytes]:
+    """Of an entry that changes numbers: what becomes of them, and the global ids of the documents."""
+    (length,) = _CHANGES.unpack_from(entry.body)
+    end = _CHANGES.size + length
+    return orjson.loads(entry.body[_CHANGES.size : end]), entry.body[end:]
 
 
 def check_length(condition: str) -> None:

@@ -19,9 +19,11 @@ from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.match_context import QuerySetting, QueryTerms
 from paperwasp.content.match_phase import limiter_of
 from paperwasp.content.messages import Hit, RankingOverride, SearchRequest, SearchResponse
+from paperwasp.content.mutations import Touched
 from paperwasp.content.paging import streamed_lid, within_batch
 from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
+from paperwasp.content.records import Mutate
 from paperwasp.content.sorting import levels_of
 from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of
 from paperwasp.content.summary import SummaryForms
@@ -115,6 +117,7 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
         degraded=degraded,
         stamp=view.stamp,
         summary_ns=sum(part.summary_ns for part in found),
+        mutations=found[0].mutations,
     )
 
 
@@ -129,6 +132,7 @@ class _Found(NamedTuple):
     degraded: frozenset[str]
     summary_ns: int
     """What writing the hits took."""
+    mutations: tuple[Mutate, ...] = ()
 
 
 def _merged(found: Sequence[_Found], request: SearchRequest) -> list[Hit]:
@@ -170,7 +174,13 @@ def _indexed(
         covered / documents if documents else 1.0,
         frozenset[str]().union(*(kind.degraded for kind in ranked)),
         clock.now_ns() - begun_ns,
+        tuple(chain.from_iterable(_mutations(view, kind) for kind in ranked if kind.touched is not None)),
     )
+
+
+def _mutations(view: View, ranked: RankedHits) -> Iterator[Mutate]:
+    assert ranked.touched is not None
+    return ranked.touched.operations(ranked.setting.space.schema.document.name, view.gids)
 
 
 def _page(
@@ -316,6 +326,7 @@ def _ranked(
         diversifier_of(declared.diversity, request.match_phase.diversity, space) if profile.second_phase else None,
         trace,
         request.search_after,
+        Touched(declared.mutations) if declared.mutations and not space.streamed else None,
     )
     if trace is not None:
         document_type = space.schema.document.name

@@ -8,6 +8,7 @@ writer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger, Reply
@@ -27,6 +28,7 @@ from paperwasp.content.messages import (
     VisitRequest,
     VisitResponse,
 )
+from paperwasp.content.mutations import mutate
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
@@ -67,15 +69,27 @@ class ContentService:
             reply(self._node.view().stamp)
         elif type(message) is VisitRequest:
             self._visits.submit(self._visit, message, reply)
+        elif type(message) is SearchRequest:
+            self._pool.submit(self._found, message, lambda answer: self._reply(answer, reply))
         else:
             self._pool.submit(self._answer, message, reply)
+
+    def _found(self, request: SearchRequest) -> SearchResponse:
+        return self._search(self._node.view(), request)
+
+    def _reply(self, answer: object, reply: Reply) -> None:
+        """Answers a search, once what it changes is applied. What there is no room for is not changed."""
+        if not isinstance(answer, SearchResponse) or not answer.mutations:
+            reply(answer)
+        elif self._gate.reason is not None:
+            reply(replace(answer, mutations=()))
+        else:
+            mutate(self._node, answer, reply)
 
     def _visit(self, request: VisitRequest) -> VisitResponse:
         return visit(self._node.view().store, self._node.view, request)
 
     def _answer(self, message: Request) -> Response:
-        if isinstance(message, SearchRequest):
-            return self._search(self._node.view(), message)
         if isinstance(message, GetRequest):
             return GetResponse(self._node.get(message.id, message.fields, message.tensor_form))
         if isinstance(message, StatusRequest):
