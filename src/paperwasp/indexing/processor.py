@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
+from paperwasp.document.types import NumericType
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidInput, LanguageError
@@ -23,7 +24,7 @@ from paperwasp.indexing.compiler import FieldScript, compile_scripts
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.scope import Run
 from paperwasp.indexing.updates import derived_updates
-from paperwasp.schema.model import Schema
+from paperwasp.schema.model import Field, Schema
 
 _SHOWN = 500
 
@@ -42,10 +43,11 @@ class Processor:
         self._below = below
         self.fields = frozenset(script.field.name for script in self._scripts if not script.field.in_document)
         """Those that the scripts make."""
+        self._counters = {script.field.name: _zero(script.field) for script in self._scripts if _is_counter(script)}
 
     def derived(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
         """What the scripts make of a whole document. Errors: InvalidInput that names the field."""
-        return self._outputs(self._run(id, fields, is_update=False))
+        return {**self._counters, **self._outputs(self._run(id, fields, is_update=False))}
 
     def put(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
         """The document with what the scripts make of it. Errors: InvalidInput that names the field."""
@@ -104,6 +106,16 @@ class Processor:
     def _outputs(self, run: Run) -> dict[str, Value]:
         """What is for fields outside the document; what a document says itself is not changed."""
         return {name: value for name, value in run.outputs.items() if name in self.fields}
+
+
+def _is_counter(script: FieldScript) -> bool:
+    """Whether the field is one that rank profiles change: it is 0 where nothing else is said."""
+    settings = script.field.attribute
+    return settings is not None and settings.mutable and not script.field.in_document
+
+
+def _zero(field: Field) -> Value:
+    return 0 if isinstance(field.type, NumericType) and field.type.low is not None else 0.0
 
 
 def processor_of(
