@@ -28,8 +28,8 @@ def summed_products(a: TensorBatch, b: TensorBatch, dimensions: Sequence[str] = 
     products = rules.joined(a.type, b.type)
     type_ = rules.reduced(products, dimensions)
     summed = set(dimensions) or {d.name for d in products.dimensions}
-    is_of_rows = any(d.is_mapped for d in products.dimensions if d.name in summed)
-    if is_of_rows or len(products.indexed) > _EINSUM_DIMENSIONS:
+    in_both = {d.name for d in a.type.indexed} & {d.name for d in b.type.indexed}
+    if not summed <= in_both or len(products.indexed) > _EINSUM_DIMENSIONS:
         return reduced(joined(a, b, CELL_FUNCTIONS["multiply"]), "sum", dimensions)
     pairs = aligned(a, b, type_)
     if a.is_single and not b.is_single:
