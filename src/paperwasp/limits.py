@@ -120,6 +120,8 @@ MAX_OFFSET: Final = 1000
 GLOBAL_RERANK_COUNT: Final = 10_000
 """How many hits of a document type the global phase ranks anew: all of them are sent to the container."""
 QUERY_TIMEOUT_MS: Final = 500
+SIGNIFICANCE_MODEL_BYTES: Final = 256 * 1024 * 1024
+"""Of a file with document frequencies, inflated."""
 SUMMARY_FORMS: Final = 256
 """How many selections of summary fields one content node remembers what they show of."""
 QUERY_THREADS: Final = 2
@@ -290,16 +292,31 @@ MODEL_FILE_BYTES: Final = 2**31 - 1
 MODEL_NAME_BYTES: Final = 1024
 MODEL_VALUES: Final = 1000
 """Inputs and outputs of one model."""
+ONNX_BATCH_CELLS: Final = 1 << 22
+"""Of all inputs of one run."""
+ONNX_BATCH_HITS: Final = 128
+ONNX_PROBE_BYTES: Final = 8 << 30
+"""Of address space, beside that for the model, where a model is tried at a deployment."""
+ONNX_PROBE_SECONDS: Final = 60
 RANK_ARGUMENT_CHARACTERS: Final = 10_000
 """Of one argument of a rank feature, with the arguments of functions put in their places."""
 RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
 FIELD_LENGTH: Final = 2**31 - 1
 """In words, where a rank property says one."""
+FIELD_MATCH_SEGMENTATIONS: Final = 1_000_000
+"""Alternative segmentations of one hit, by a rank property."""
+FIELD_MATCH_OCCURRENCES: Final = 1_000_000_000
+FIELD_MATCH_PROXIMITY: Final = 1000
+"""Words between which proximity matters, by a rank property."""
 LISTED_TERMS: Final = 100
 """Terms whose features are among the default rank features, by rank properties."""
 BOOST_TABLE_VALUES: Final = 1 << 16
 """In one table of a native rank feature. A field may have several, and a schema many fields."""
+QUERY_VECTOR_ITEMS: Final = 100_000
+"""Numbers of a vector that a query brings as text, for a rank feature."""
+PATH_POINTS: Final = 1_000
+"""Of the path of a query from which documents are near or far: each is compared with all positions of the hits."""
 RANK_INFERENCE_NODES: Final = 500_000
 """Nodes whose types are found out for one rank profile, each call of a function with other arguments anew."""
 RANK_TREES_CHARACTERS: Final = 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from paperwasp.document.types import ArrayType, DataType, DocumentType
 from paperwasp.features.base import ElementPlaces, FieldStatistics, RankTerm, Worked
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema
+from paperwasp.tensor.batch import Labels
 
 Words = Sequence[str]
 
@@ -37,8 +39,13 @@ class FakeMatchContext:
         self.properties = properties or {}
         self.now_seconds = now_seconds
         self._relevance = relevance or {}
-        self._worked: dict[Hashable, object] = {}
+        self.known: dict[object, Any] = {}
+        self.labels = Labels()
         self.lids = np.arange(1, len(documents) + 1, dtype=np.uint32)
+
+    @property
+    def hits(self) -> int:
+        return len(self.lids)
 
     def relevance(self, phase: str) -> NDArray[np.float64]:
         return np.array(self._relevance[phase], np.float64)
@@ -101,9 +108,9 @@ class FakeMatchContext:
         return ElementPlaces(offsets, elements, positions, lengths, columns[3].astype(np.int32))
 
     def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
-        if key not in self._worked:
-            self._worked[key] = work()
-        return self._worked[key]  # type: ignore[return-value]
+        if key not in self.known:
+            self.known[key] = work()
+        return self.known[key]
 
     def field_length(self, field: str) -> NDArray[np.int32]:
         return np.array([len(self._tokens(document, field)) for document in self.documents], np.int32)
@@ -120,12 +127,19 @@ def schema_of(
     attributes: Mapping[str, DataType] | None = None,
     profile: RankProfile | None = None,
     arrays: Mapping[str, ArrayType] | None = None,
+    index_types: Mapping[str, DataType] | None = None,
 ) -> Schema:
-    """A schema with text indexes (bm25 enabled, but for a name that starts with `plain`) and attributes."""
+    """A schema with text indexes (bm25 enabled, but for a name that starts with `plain`), of strings or
+    of what `index_types` says, and attributes."""
     from paperwasp.document.types import STRING
 
     fields = {
-        name: Field(name, STRING, index=IndexSettings(enable_bm25=not name.startswith("plain"))) for name in index
+        name: Field(
+            name,
+            (index_types or {}).get(name, STRING),
+            index=IndexSettings(enable_bm25=not name.startswith("plain")),
+        )
+        for name in index
     }
     for name, kind in {**(attributes or {}), **(arrays or {})}.items():
         fields[name] = Field(name, kind, attribute=AttributeSettings())

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.document.types import ArrayType, NumericType, TensorFieldType
+from paperwasp.document.types import ArrayType, MapType, NumericType, TensorFieldType, WeightedSetType
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
 from paperwasp.parsing.nearest import did_you_mean
@@ -22,18 +22,21 @@ from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema.data_types import is_position
 from paperwasp.schema.model import Field, RankProfile, Schema, SubField
 from paperwasp.schema.pending import is_attribute_now, is_indexed_now
+from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 
 Floats = NDArray[np.float64]
 Compute = Callable[[MatchContext], Floats]
 """One float64 for each hit of the context, or a single one for all of them."""
+TensorCompute = Callable[[MatchContext], TensorBatch]
+"""The same of a feature of tensor type: a tensor of just that type for each hit, or a single one."""
 
 Parameter = Literal[
-    "index", "attribute", "numeric-attribute", "tensor-attribute", "position-attribute", "field",
+    "index", "single-index", "attribute", "numeric-attribute", "tensor-attribute", "position-attribute", "field",
     "number", "name", "expression", "attribute-feature",
 ]  # fmt: skip
-"""What an argument must be: a field with an index, with an attribute (of numbers, a tensor, positions), with either of
-them; a number, counted from 0; any name; an expression; the feature attribute(name)."""
+"""What an argument must be: a field with an index (of a single value), with an attribute (of numbers, a tensor,
+positions), with either of them; a number, counted from 0; any name; an expression; the feature attribute(name)."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,18 @@ class RankSetup:
         return tuple(f.name for f in self.schema.fields.values() if is_indexed_now(f))
 
     @cached_property
+    def single_index_fields(self) -> tuple[str, ...]:
+        """Those of them with a single value."""
+        return tuple(name for name in self.index_fields if not is_multiple(self.schema.fields[name]))
+
+    @cached_property
     def attribute_fields(self) -> tuple[str, ...]:
         """The fields that ranking sees as attributes: a field that has an index as well counts as an index field."""
         return tuple(f.name for f in self.schema.fields.values() if f.index is None and is_attribute_now(f))
 
 
-Bind = Callable[[RankSetup, tuple[str, ...], str], Compute]
-"""From the setup, the arguments and the name of an output to what computes it."""
+Bind = Callable[[RankSetup, tuple[str, ...], str], Callable[[MatchContext], Any]]
+"""From the setup, the arguments and the name of an output to what computes it: a Compute, or a TensorCompute."""
 
 Check = Callable[[RankSetup, tuple[str, ...], str], str]
 """From the same to what of it is not executed yet; empty: nothing. Raises LanguageError for what cannot be."""
@@ -156,11 +164,14 @@ def register(
     listed: Callable[[RankSetup], Iterable[str]] = lambda setup: (),
     type_: TypeRule = _number,
     pending: Check = _all_executed,
+    any_output: bool = False,
 ) -> Callable[[Bind], Bind]:
     """Registers the function below as `bind` of a family."""
 
     def add(bind: Bind) -> Bind:
-        _FAMILIES[name] = Family(name, parameters, outputs, bind, optional, repeated, listed, type_, pending)
+        _FAMILIES[name] = Family(
+            name, parameters, outputs, bind, optional, repeated, listed, type_, pending, any_output
+        )
         return bind
 
     return add
@@ -222,7 +233,7 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {problem}")
     if isinstance(described, SubField):
         return f"{feature}({name}) of a struct field"
-    if kind in ("index", "field"):
+    if kind in ("index", "single-index", "field"):
         executed = is_indexed_now(described) or (kind == "field" and is_attribute_now(described))
     else:
         executed = is_attribute_now(described) or isinstance(described.type, TensorFieldType)
@@ -231,6 +242,11 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
 
 def _index_problem(described: Field | SubField) -> str:
     return "" if described.index is not None else "has no index: its indexing statement needs 'index'"
+
+
+def _single_problem(described: Field | SubField) -> str:
+    told = f"is a {described.type}: a single value is expected here"
+    return _index_problem(described) or (told if is_multiple(described) else "")
 
 
 def _attribute_problem(described: Field | SubField) -> str:
@@ -260,6 +276,7 @@ def _no_field_problem(described: Field | SubField) -> str:
 
 _FIELD_CHECKS: Final[Mapping[Parameter, Callable[[Field | SubField], str]]] = {
     "index": _index_problem,
+    "single-index": _single_problem,
     "attribute": _attribute_problem,
     "numeric-attribute": _numeric_problem,
     "tensor-attribute": _tensor_problem,
@@ -273,6 +290,11 @@ def is_numeric(described: Field | SubField) -> bool:
     """Whether the field holds numbers, one or many."""
     kind = described.type
     return isinstance(kind.element if isinstance(kind, ArrayType) else kind, NumericType)
+
+
+def is_multiple(described: Field | SubField) -> bool:
+    """Whether the field holds several values."""
+    return isinstance(described.type, ArrayType | WeightedSetType | MapType)
 
 
 def one(value: float) -> Floats:

@@ -23,7 +23,6 @@ from paperwasp.features.family import (
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
 
-_DIMENSION_KINDS: Final = ("field", "label")
 _FOREACH_OPERATIONS: Final = ("sum", "product", "average", "max", "min", "count")
 _FOREACH_OVER: Final = ("terms", "fields", "attributes")
 
@@ -69,14 +68,6 @@ def _of_structs(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Te
     return TensorType.of([Dimension(key) for key in keys], cells)
 
 
-def _closest(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
-    """The mapped dimensions of the field."""
-    described = setup.described(arguments[0])
-    assert described is not None and isinstance(described.type, TensorFieldType)
-    type_ = described.type.tensor
-    return TensorType.of(type_.mapped, type_.cell_type)
-
-
 def _elementwise(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
     cells = arguments[2] if len(arguments) > 2 else "double"
     _one_of("the cell type", cells, CELL_TYPES)
@@ -99,29 +90,6 @@ def _tokens(length_argument: int) -> TypeRule:
 
 
 # Checks beyond the kinds of arguments
-
-
-def _check_distance(feature: str) -> Check:
-    """`feature(name)` of positions, `feature(field,name)` of tensors and `feature(label,name)`."""
-
-    def check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
-        if len(arguments) == 1:
-            check_field("position-attribute", arguments[0], setup, feature)
-            return ""
-        _one_of(f"the first argument of {feature}", arguments[0], _DIMENSION_KINDS)
-        if arguments[0] == "field":
-            check_field("tensor-attribute", arguments[1], setup, feature)
-        return ""
-
-    return check
-
-
-def _check_match(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
-    head, _, name = output.partition(".")
-    _one_of("an output of match", head or "score", ("score", "totalWeight", "weight"))
-    if name:
-        check_field("field", name, setup, "match.weight")
-    return ""
 
 
 def _check_weighted(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
@@ -207,47 +175,26 @@ def _named(name: str, check: Check) -> Check:
 _UNDOCUMENTED: Final = (
     "debugAttributeWait",
     "debugWait",
-    "euclideanDistance",
     "fieldInfo",
     "flowCompleteness",
-    "great_circle_distance",
     "jaroWinklerDistance",
     "proximity",
     "queryCompleteness",
     "reverseProximity",
     "termEditDistance",
-    "termFieldMd",
     "termInfo",
 )
 _TOKENS: Final[tuple[Parameter, ...]] = ("number", "expression", "expression")
-_DISTANCE_OUTPUTS: Final = "distance km index latitude longitude out"
 
 KNOWN: Final = (
     # Text
-    _row(
-        "fieldMatch",
-        "index",
-        outputs="score match proximity completeness queryCompleteness fieldCompleteness orderness relatedness earliness"
-        " longestSequenceRatio segmentProximity unweightedProximity absoluteProximity occurrence absoluteOccurrence"
-        " weightedOccurrence weightedAbsoluteOccurrence significantOccurrence weight significance importance segments"
-        " matches degradedMatches outOfOrder gaps gapLength longestSequence head tail segmentDistance",
-    ),
     _row("textSimilarity", "index", outputs="score proximity order queryCoverage fieldCoverage"),
     _row("elementCompleteness", "index", outputs="completeness fieldCompleteness queryCompleteness elementWeight"),
     _row("elementSimilarity", "index", outputs="default", any_output=True),
     _row("elementwise", "name", "name", "name", optional=1, type_=_elementwise, check=_check_elementwise),
     _row("bm25_for_labels", "index", outputs="score", type_=_by_label("double")),
     _row("matches_for_labels", "field", optional=1, type_=_by_label("float")),
-    _row("match", outputs="score totalWeight weight", any_output=True, check=_check_match),
     # Attributes
-    _row(
-        "attributeMatch",
-        "attribute",
-        outputs="completeness queryCompleteness fieldCompleteness normalizedWeight normalizedWeightedWeight weight"
-        " significance importance matches totalWeight averageWeight maxWeight",
-    ),
-    _row("dotProduct", "attribute", "name"),
-    _row("nativeDotProduct", "field", repeated=True),
     _row("tensorFromWeightedSet", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_weighted),
     _row("tensorFromLabels", "attribute-feature", "name", optional=1, type_=_one_mapped, check=_check_labels),
     _row("tensorFromLabelsWithOffset", "attribute-feature", "name", "name", type_=_two_mapped, check=_check_labels),
@@ -262,21 +209,6 @@ KNOWN: Final = (
         type_=_of_structs,
         check=_check_structs,
     ),
-    # Distances
-    _row("closeness", "name", "name", optional=1, outputs="out logscale", check=_check_distance("closeness")),
-    _row("distance", "name", "name", optional=1, outputs=_DISTANCE_OUTPUTS, check=_check_distance("distance")),
-    _row("distanceToPath", "position-attribute", outputs="distance traveled product"),
-    _row("closest", "tensor-attribute", "name", optional=1, type_=_closest),
-    # Match operators
-    _row("rawScore", "field"),
-    _row("itemRawScore", "name"),
-    # Hits and chance
-    _row("firstPhaseRank"),
-    _row("firstPhaseMax"),
-    _row("globalSequence"),
-    _row("random", "name", optional=1, outputs="out match"),
-    _row("randomNormal", "name", "name", "name", optional=3),
-    _row("randomNormalStable", "name", "name", "name", optional=3),
     # Features of features
     _row("foreach", "name", "name", "name", "name", "name", outputs="value", check=_check_foreach),
     _row("tokenInputIds", *_TOKENS, repeated=True, type_=_tokens(0)),
