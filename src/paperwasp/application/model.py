@@ -27,6 +27,7 @@ from paperwasp.application.references import check_references
 from paperwasp.application.rules import read_rules
 from paperwasp.application.services import SERVICES_FILE, parse_services
 from paperwasp.application.services_model import Container, Content, ContentDocument, Services
+from paperwasp.application.significance import check_significance
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
@@ -102,6 +103,7 @@ def build_model(
     rules = read_rules(files, findings)
     overrides = _overrides(files, now, findings)
     check_references(services, schemas, broken, files, findings)
+    check_significance(services.containers, files, findings)
     if findings.error_count:
         raise InvalidPackage(_told(findings), findings.errors)
     return ApplicationModel(

@@ -10,6 +10,7 @@ from paperwasp.application.services_components import read_components
 from paperwasp.application.services_model import Container, HttpServer, Node
 from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
+from paperwasp.errors import Position
 
 _DEFAULT_BINDINGS: Final = {
     "search": ("/search/*", "/*"),
@@ -34,6 +35,7 @@ def read_container(element: Element, hosts: Hosts, findings: Findings) -> Contai
         nodes=_nodes(element, hosts),
         components=read_components(element, findings),
         search_chains=_search_chains(search),
+        significance_models=_significance_models(search),
         ignore_undefined_fields=boolean(_text(api, "ignore-undefined-fields")),
         max_document_size_bytes=size_bytes(_text(api, "max-document-size")),
         position=element.position,
@@ -77,6 +79,12 @@ def _nodes(element: Element, hosts: Hosts) -> tuple[Node, ...]:
     nodes = element.first("nodes")
     aliases = [node.attributes.get("hostalias", "") for node in nodes.all("node")] if nodes is not None else []
     return tuple(Node(alias, hosts.host(alias)) for alias in aliases)
+
+
+def _significance_models(search: Element | None) -> tuple[tuple[str, Position | None], ...]:
+    found = search.first("significance") if search is not None else None
+    models = found.all("model") if found is not None else ()
+    return tuple((path, model.position) for model in models if (path := model.attributes.get("path")))
 
 
 def _search_chains(search: Element | None) -> tuple[str, ...]:

@@ -74,6 +74,8 @@ class Container:
     components: tuple[Component, ...] = ()
     search_chains: tuple[str, ...] = ()
     """Ids of the chains that the package declares, beside the built-in ones."""
+    significance_models: tuple[tuple[str, Position | None], ...] = ()
+    """Paths of files in the package, and where they are named."""
     ignore_undefined_fields: bool = False
     max_document_size_bytes: int | None = None
     position: Position | None = None

@@ -11,6 +11,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES
+from paperwasp.application.significance import significance_models
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.document_request import ROOT as DOCUMENT_ROOT
@@ -26,6 +27,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.routing import Router
+from paperwasp.linguistics.significance import NO_MODELS
 from paperwasp.semantics import NO_RULES
 
 _SEARCH_ROOT: Final = "/search"
@@ -58,7 +60,8 @@ class ContainerApp:
         profiles = model.query_profiles if model else NO_QUERY_PROFILES
         self._documents.configure(model, running.container if running else None)
         rules = model.rules if model else NO_RULES
-        self._search.configure(SearchConfig(tuple(clusters), profiles, rules))
+        models = significance_models(running.container, running.model.files) if running else NO_MODELS
+        self._search.configure(SearchConfig(tuple(clusters), profiles, rules, models))
         self._state.running = running
 
     def body_limit_bytes(self, raw_path: str) -> int:

@@ -15,6 +15,7 @@ from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfile
 from paperwasp.container.search_readings import indexes_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.features.compile import compile_profile
+from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
 from paperwasp.ranking import Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.schema.model import Field, RankProfile, Schema
@@ -62,6 +63,7 @@ class SearchConfig:
     clusters: tuple[ClusterConfig, ...] = ()
     query_profiles: QueryProfiles = NO_QUERY_PROFILES
     rules: RuleBases = NO_RULES
+    significance: SignificanceModels = NO_MODELS
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _compiled: dict[tuple[str, str, str], tuple[str, GlobalPhase | None]] = field(
         default_factory=dict, init=False, repr=False, compare=False

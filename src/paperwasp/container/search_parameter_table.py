@@ -114,7 +114,6 @@ def _or_default(text: str) -> str:
 
 
 _NO_VALUE: Final = _only("")
-_NOT_TRUE: Final = _only("", "false", "0")
 _FLAG: Final = _checked(values.boolean)
 _COUNT: Final = _checked(values.count)
 _FRACTION: Final = _checked(values.fraction)
@@ -181,7 +180,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     ),
     (("ranking.globalPhase.rerankCount",), _to("global_phase.rerank_count", _optional(values.count))),
     (("ranking.globalPhase.rankScoreDropLimit",), _to("global_phase.rank_score_drop_limit", _optional(values.number))),
-    (("ranking.significance.useModel",), _NOT_TRUE),
+    (("ranking.significance.useModel",), _to("use_significance_model", _optional(values.boolean))),
     (("ranking.softtimeout.enable",), _to("soft_timeout", values.boolean)),
     (("ranking.softtimeout.factor",), _to("soft_timeout_factor", values.fraction)),
     (("ranking.softtimeout.tailcost",), _FRACTION),

@@ -18,6 +18,7 @@ from paperwasp.container.search_config import SearchConfig, Target
 from paperwasp.container.search_inputs import typed_inputs
 from paperwasp.container.search_rules import RuledTree, rule_base_of, ruled
 from paperwasp.container.search_settings import SearchParameters
+from paperwasp.container.search_significance import uses_model, with_model
 from paperwasp.container.search_sorting import completed, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search_tree import language_of, query_tree, read_statement, whole_tree
 from paperwasp.content.messages import SearchRequest, SortKey
@@ -111,11 +112,16 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
         rules=found,
     )
     profile = parameters.rank_profile
-    plan.is_repeatable = all(config.is_repeatable(schema, profile) for target in targets for schema in target.schemas)
+    language = language_of(parameters, statement)
+    schemas = [schema for target in targets for schema in target.schemas]
+    if uses_model(parameters.use_significance_model, schemas, profile):
+        said = parameters.text.language or parameters.text.locale
+        plan.tree = with_model(plan.tree, config.significance, said, language)
+    plan.is_repeatable = all(config.is_repeatable(schema, profile) for schema in schemas)
     asked = _asked(plan, targets, parameters, now_ns, now_seconds)
-    asked["language"] = language_of(parameters, statement)
+    asked["language"] = language
     plan.queries = tuple(_cluster_query(config, asked, target, number, plan) for number, target in enumerate(targets))
-    if any(config.global_phase(schema, profile) for target in targets for schema in target.schemas):
+    if any(config.global_phase(schema, profile) for schema in schemas):
         _rank_globally(plan, config, targets, parameters)
     return plan
 

@@ -118,6 +118,8 @@ class SearchParameters:
     diversity: dict[str, object] = field(default_factory=dict)
     ranking: dict[str, object] = field(default_factory=dict)
     """Set fields of RankingOverride."""
+    use_significance_model: bool | None = None
+    """None: as the rank profile says."""
     global_phase: GlobalParameters = field(default_factory=GlobalParameters)
     streaming: dict[str, object] = field(default_factory=dict)
     collapse: Collapse = field(default_factory=Collapse)

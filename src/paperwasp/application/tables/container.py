@@ -26,8 +26,8 @@ search  used
     renderer  used
         +java
         component@component
-    significance?  pending -- terms get their significance from the documents alone
-        model+  pending model-id path url
+    significance?  used
+        model+  used >model-id path >url
     threadpool@threadpool?
     config@config
 document-api  used
