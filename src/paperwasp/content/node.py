@@ -70,6 +70,7 @@ class ContentNode:
         self._failure: str | None = None
         self._schemas: Mapping[str, Schema] = MappingProxyType({})
         self._modes: Mapping[str, str] = MappingProxyType({})
+        self._distribution_key = 0
         self._imports: tuple[Import, ...] = ()
         self._saver: Thread | None = None
         self._save_error: Exception | None = None
@@ -99,13 +100,19 @@ class ContentNode:
         """Raises what `configure` would refuse these schemas with; changes nothing."""
         self._state.layout.changed(generation, schemas.values(), modes)
 
-    def configure(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = _NO_MODES) -> None:
+    def configure(
+        self,
+        generation: int,
+        schemas: Mapping[str, Schema],
+        modes: Mapping[str, str] = _NO_MODES,
+        distribution_key: int = 0,
+    ) -> None:
         """Goes on under these schemas; returns when queries see them. Queries under way see what was before.
 
         Documents of types that are not among the schemas are gone. `modes`, by document type, where the mode is not
         "index": such documents are stored, and not searched. Errors: InvalidInput, NoSpace, with nothing changed.
         """
-        self._control(lambda: self._configure(generation, schemas, modes))
+        self._control(lambda: self._configure(generation, schemas, modes, distribution_key))
 
     def submit(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int = 0) -> None:
         """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
@@ -316,7 +323,9 @@ class ContentNode:
         _LOGGER.exception("the content node could not apply what it had logged", exc_info=error)
         self._failure = f"the content node has failed and must be restarted: {error}"
 
-    def _configure(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str]) -> None:
+    def _configure(
+        self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str], distribution_key: int
+    ) -> None:
         if self._failure is not None:
             raise InternalError(self._failure)
         layout = self._state.layout.changed(generation, schemas.values(), modes)
@@ -324,6 +333,7 @@ class ContentNode:
             self._log_layout(layout)
         self._state.layout = layout
         self._schemas, self._modes = MappingProxyType(dict(schemas)), MappingProxyType(dict(modes))
+        self._distribution_key = distribution_key
         self._imports = imports_of(schemas.values())
         self._view = self._make_view()
 
@@ -367,6 +377,7 @@ class ContentNode:
             conform_below=MappingProxyType(dict(state.conform_below)),
             modes=self._modes,
             timestamp_us=state.timestamp_us,
+            distribution_key=self._distribution_key,
         )
 
     # -------------------------------------------------------------------------------------------------- checkpoints

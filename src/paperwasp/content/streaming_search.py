@@ -122,6 +122,7 @@ class _Gathered:
         self._streamed = streamed
         self._gids: list[bytes] = []
         self._documents: list[StoredDocument] = []
+        self._lids: list[int] = []
         self._size_bytes = 0
 
     @property
@@ -131,6 +132,7 @@ class _Gathered:
     def add(self, gid: bytes, document: StoredDocument) -> None:
         fields = self._view.fields_of(document)
         self._gids.append(gid)
+        self._lids.append(document.lid)
         self._documents.append(document._replace(lid=len(self._documents), fields=fields))
         self._size_bytes += len(fields)
 
@@ -158,6 +160,7 @@ class _Gathered:
             schemas={name: self._streamed.schema},
             conform_below={},
             modes={},
+            own_lids=np.array(self._lids, np.uint32),
         )
         return Batch(batch_view, progress, self._gids)
 

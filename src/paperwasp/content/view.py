@@ -60,6 +60,10 @@ class View:
     """By document type, where it is not "index"."""
     timestamp_us: int = 0
     """Of the last entry applied. A document whose timestamp is later was changed in place since."""
+    distribution_key: int = 0
+    """Of the node."""
+    own_lids: NDArray[np.uint32] | None = None
+    """Of documents that are read for one query: the lids that they have in the node."""
     stamp: int = field(default_factory=_STAMPS.__next__)
     """No other view has it."""
 

@@ -1,12 +1,14 @@
-"""firstPhase, secondPhase and relevanceScore: the scores of the phases.
+"""firstPhase, secondPhase, relevanceScore, firstPhaseRank and firstPhaseMax: the scores of the phases.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#rank-scores
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from paperwasp.features.base import MatchContext
-from paperwasp.features.family import Compute, Floats, RankSetup, constant, register
+from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
 
 
 def _of_phase(phase: str) -> Compute:
@@ -30,3 +32,23 @@ def bind_second(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Co
 def bind_relevance(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     """Of the last phase that the profile has."""
     return _of_phase("secondPhase" if setup.profile.second_phase is not None else "firstPhase")
+
+
+@register("firstPhaseRank", outputs=("score",))
+def bind_first_rank(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    """The place of a hit, from 1, among those that the second phase ranks; else, and before, the greatest number."""
+
+    def compute(context: MatchContext) -> Floats:
+        return np.minimum(context.first_phase_ranks(), float(np.finfo(np.float64).max))
+
+    return compute
+
+
+@register("firstPhaseMax", outputs=("score",))
+def bind_first_max(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    """The highest score of the first phase; -inf while it goes on."""
+
+    def compute(context: MatchContext) -> Floats:
+        return one(context.first_phase_max)
+
+    return compute

@@ -64,6 +64,10 @@ class SearchSpace:
     """Raises OutOfTime when matching must end: called between operators, and by those that take long."""
     gram_match: str = "all"
     """How the grams of a text belong together: a composite of `operators.grams`."""
+    distribution_key: int = 0
+    """Of the node."""
+    own_lids: NDArray[np.uint32] | None = None
+    """Of documents that are read for one query: the lids that they have in the node."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)

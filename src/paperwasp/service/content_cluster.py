@@ -73,7 +73,8 @@ class RunningCluster:
 
     def configure(self, generation: int, cluster: ContentCluster) -> None:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
-        self._node.configure(generation, cluster.schemas, _modes(cluster))
+        key = _node_of(cluster).distribution_key
+        self._node.configure(generation, cluster.schemas, _modes(cluster), key)
         self._profiles.keep_only(cluster.schemas)
         self._keep_house(cluster)
 
@@ -81,7 +82,7 @@ class RunningCluster:
         """Begins the chores anew; the limits of resources are in force when it returns."""
         self._housekeeping.stop()
         declared = cluster.declared
-        node = declared.nodes[0] if declared.nodes else Node()
+        node = _node_of(cluster)
         self._gate.configure(limits_of(declared.tuning), node.host, node.distribution_key)
         self._housekeeping = Housekeeping(list(self._chores(cluster)))
         self._housekeeping.run_due()
@@ -169,6 +170,11 @@ def _deliver(handler: Any, message: Any, reply: Reply) -> None:
         handler(message, reply)
     except Exception as error:
         reply(error)
+
+
+def _node_of(cluster: ContentCluster) -> Node:
+    nodes = cluster.declared.nodes
+    return nodes[0] if nodes else Node()
 
 
 def _modes(cluster: ContentCluster) -> dict[str, str]:

@@ -1,0 +1,61 @@
+"""closest(tensor) and closest(tensor,label): which of a hit's vectors is nearest to that of the query.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#closest(name)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paperwasp.document.types import TensorFieldType
+from paperwasp.errors import LanguageError
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import RankSetup, TensorCompute, register
+from paperwasp.tensor.batch import TensorBatch
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import DTYPES
+
+
+def _field_type(setup: RankSetup, field: str) -> TensorType:
+    described = setup.described(field)
+    assert described is not None and isinstance(described.type, TensorFieldType)
+    return described.type.tensor
+
+
+def _type(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
+    """The mapped dimension of the field, with its cells."""
+    field = _field_type(setup, arguments[0])
+    return TensorType.of(field.mapped, field.cell_type)
+
+
+def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+    field = _field_type(setup, arguments[0])
+    if len(field.mapped) != 1 or len(field.indexed) != 1:
+        raise LanguageError(
+            f"rank feature 'closest': field {arguments[0]!r} is a {field}: one mapped and one indexed dimension are"
+            " expected"
+        )
+    return ""
+
+
+@register("closest", "tensor-attribute", "name", optional=1, type_=_type, pending=_check)
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCompute:
+    field, label = arguments[0], arguments[1] if len(arguments) == 2 else None
+    type_ = _type(setup, arguments, output)
+
+    def compute(context: MatchContext) -> TensorBatch:
+        hits = len(context.lids)
+        nearest, subspaces = np.full(hits, np.inf), np.zeros(hits, np.uint32)
+        for number, term in enumerate(context.terms):
+            if field not in term.fields or label not in (None, term.label):
+                continue
+            vectors = context.near_vectors(number, field)
+            if vectors is not None:
+                nearer = vectors.distances < nearest
+                nearest[nearer], subspaces[nearer] = vectors.distances[nearer], vectors.subspaces[nearer]
+        found = np.flatnonzero(nearest < np.inf)
+        starts = np.concatenate([[0], np.cumsum(nearest < np.inf)]).astype(np.int64)
+        labels = context.vector_labels(field, found, subspaces[found])
+        return TensorBatch(type_, starts, labels, np.ones(len(found), DTYPES[type_.cell_type]))
+
+    return compute

@@ -1,0 +1,62 @@
+"""The position of each hit that is nearest to the places of the query, for distance, closeness and
+great_circle_distance.
+
+Vespa: https://docs.vespa.ai/en/querying/geo-search.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.areas import MILLIONTHS, great_circle_km
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import Floats
+
+NO_LATITUDE: Final = 90.0
+NO_LONGITUDE: Final = -180.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearestPlaces:
+    """One of each hit. Without one: infinitely far, number -1, and a place at the pole."""
+
+    kilometres: Floats
+    numbers: Floats
+    latitudes: Floats
+    longitudes: Floats
+
+
+def nearest_places(context: MatchContext, field: str) -> NearestPlaces:
+    """Along the earth. Of equally near ones that which is near to the first place of the query, then the first."""
+    hits = len(context.lids)
+    counts, positions = context.attribute_positions(field)
+    kilometres, numbers = np.full(hits, np.inf), np.full(hits, -1, np.int64)
+    starts = np.cumsum(counts) - counts
+    has = counts > 0
+    for place in context.places_of_query(field):
+        if not has.any():
+            break
+        apart = great_circle_km(positions, place)
+        least = np.full(hits, np.inf)
+        least[has] = np.minimum.reduceat(apart, starts[has])
+        nearer = least < kilometres
+        kilometres[nearer] = least[nearer]
+        numbers[nearer] = first_of(apart == np.repeat(least, counts), counts)[nearer]
+    found = numbers >= 0
+    latitudes, longitudes = np.full(hits, NO_LATITUDE), np.full(hits, NO_LONGITUDE)
+    nearest = positions[(starts + numbers)[found]] / MILLIONTHS
+    longitudes[found], latitudes[found] = nearest[:, 0], nearest[:, 1]
+    return NearestPlaces(kilometres, numbers.astype(np.float64), latitudes, longitudes)
+
+
+def first_of(chosen: NDArray[np.bool_], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number, within its hit, of the first of a hit's values that is chosen; -1 where none is."""
+    owners = np.repeat(np.arange(len(counts)), counts)
+    numbers = np.full(len(counts), -1, np.int64)
+    places = np.flatnonzero(chosen)[::-1]
+    numbers[owners[places]] = places - (np.cumsum(counts) - counts)[owners[places]]
+    return numbers

@@ -1,0 +1,71 @@
+"""The vectors of hits that are nearest to those of the query, for closeness, distance and closest.
+
+A term of nearestNeighbor has them for every hit, also for those that it does not match: as in Vespa, they are computed
+then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from paperwasp.errors import LanguageError
+from paperwasp.features.base import MatchContext, NearVectors
+from paperwasp.features.family import Check, RankSetup, check_field
+from paperwasp.parsing.nearest import did_you_mean
+
+_KINDS = ("field", "label")
+
+
+def check_of(feature: str, position_outputs: tuple[str, ...]) -> Check:
+    """For `feature(name)` of positions, `feature(field,name)` of tensors or positions, `feature(label,name)`; the
+    outputs are only there for positions."""
+
+    def check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
+        if is_of_positions(setup, arguments):
+            return ""
+        if len(arguments) == 1:
+            check_field("position-attribute", arguments[0], setup, feature)
+        elif arguments[0] not in _KINDS:
+            near = did_you_mean(arguments[0], _KINDS)
+            raise LanguageError(f"the first argument of {feature} is field or label, not {arguments[0]!r}{near}")
+        elif arguments[0] == "field":
+            check_field("tensor-attribute", arguments[1], setup, feature)
+        if output in position_outputs:
+            raise LanguageError(f"{feature}({','.join(arguments)}) has no output {output!r}: that is for positions")
+        return ""
+
+    return check
+
+
+def is_of_positions(setup: RankSetup, arguments: tuple[str, ...]) -> bool:
+    """Whether these are the arguments of a feature of positions."""
+    if len(arguments) == 2 and arguments[0] != "field":
+        return False
+    try:
+        check_field("position-attribute", arguments[-1], setup, "distance")
+    except LanguageError:
+        return False
+    return True
+
+
+def vectors_of(context: MatchContext, kind: str, name: str) -> Iterator[NearVectors]:
+    """Of the terms that search the field, or of the one with the label in all its fields. Another operator with that
+    label counts with its raw score, where it matches."""
+    if kind == "field":
+        for number, term in enumerate(context.terms):
+            if name in term.fields and (found := context.near_vectors(number, name)) is not None:
+                yield found
+        return
+    labelled = next((number for number, term in enumerate(context.terms) if term.label == name), None)
+    if labelled is not None:
+        for field in context.terms[labelled].fields:
+            yield context.near_vectors(labelled, field) or _of_raw_scores(context, labelled, field)
+
+
+def _of_raw_scores(context: MatchContext, number: int, field: str) -> NearVectors:
+    matched, scores = context.matched(number, field), context.raw_scores(number, field)
+    with np.errstate(divide="ignore"):
+        distances = np.where(matched, 1.0 / scores - 1.0, np.inf)
+    return NearVectors(distances, np.where(matched, scores, 0.0), np.zeros(len(scores), np.uint32), 0.0)

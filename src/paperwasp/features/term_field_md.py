@@ -1,0 +1,46 @@
+"""termFieldMd(field): what is known of the matches of all terms in a field.
+
+Vespa: not in its reference; a feature of its content nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import Compute, Floats, RankSetup, register
+
+_OUTPUTS = ("score", "terms", "match", "termsmatched", "firstweight", "occurrences", "maxTermWeight")
+
+
+@register("termFieldMd", "field", outputs=_OUTPUTS)
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    field = arguments[0]
+
+    def compute(context: MatchContext) -> Floats:
+        value = np.zeros(len(context.lids))
+        for number, term in enumerate(context.terms):
+            if field in term.fields:
+                value = _with_term(context, number, field, output, value)
+        return value
+
+    return compute
+
+
+def _with_term(context: MatchContext, number: int, field: str, output: str, value: Floats) -> Floats:
+    """An output with one more of the terms that search the field."""
+    if output == "terms":
+        return value + 1.0
+    matched = context.matched(number, field).astype(np.float64)
+    match output:
+        case "match":
+            return np.maximum(value, matched)
+        case "termsmatched":
+            return value + matched
+        case "firstweight":
+            return np.where(value == 0, context.match_weights(number, field), value)
+        case "occurrences":
+            return value + context.occurrences(number, field)
+        case "maxTermWeight":
+            return np.maximum(value, matched * context.terms[number].weight)
+    return value + context.match_weights(number, field)
