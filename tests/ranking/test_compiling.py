@@ -14,6 +14,7 @@ from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.ranking import parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.linear import weighted_sum
+from paperwasp.ranking.names import Description
 from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
 
@@ -31,6 +32,9 @@ class Named:
 
 
 class AnyFeature:
+    def describe(self, name, arguments, output):
+        return Description()
+
     def bind(self, name, arguments, output):
         full = f"{name}({','.join(arguments)})" if arguments else name
         return Named(
@@ -42,7 +46,8 @@ class AnyFeature:
 
 def compiled(text: str, constants=None, **functions: tuple[tuple[str, ...], str]):
     declared = {name: Function(name, parameters, body) for name, (parameters, body) in functions.items()}
-    compiler = ExpressionCompiler(AnyFeature(), declared, constants or {})
+    given = {name: lambda value=value: value for name, value in (constants or {}).items()}
+    compiler = ExpressionCompiler(AnyFeature(), declared, given)
     return compiler.builder.program(compiler.compile(Source(text, "first-phase")))
 
 

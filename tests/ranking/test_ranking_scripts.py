@@ -12,7 +12,7 @@ from paperwasp.ranking.scope import Source
 
 
 class NoFeatures:
-    def bind(self, name, arguments, output):
+    def describe(self, name, arguments, output):
         raise LanguageError(f"no feature {name}")
 
 

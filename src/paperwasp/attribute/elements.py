@@ -25,7 +25,7 @@ Counts = NDArray[np.int64]
 
 def numbers_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.float64]]:
     """The elements of arrays of numbers; of any other column none."""
-    inner, rows, counts, is_there = _own_rows(column, lids)
+    inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, ArrayView) or inner.dictionary is not None:
         return counts, np.zeros(0)
     places, lengths = places_of(inner.rows[rows])
@@ -35,7 +35,7 @@ def numbers_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.float
 
 def sums_by_key(column: ColumnView, lids: Lids, weights: Mapping[Value, float]) -> NDArray[np.float64]:
     """For each set the sum of the products of the weights of its keys and theirs here."""
-    inner, rows, counts, is_there = _own_rows(column, lids)
+    inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, ArrayView) or not weights:
         return np.zeros(len(lids))
     known = {_number_of(inner, key): weight for key, weight in weights.items()}
@@ -60,7 +60,7 @@ def _number_of(view: ArrayView, key: Value) -> int | None:
 
 def weights_of(column: ColumnView, lids: Lids) -> NDArray[np.float64]:
     """The sum of all weights of each set."""
-    inner, rows, counts, is_there = _own_rows(column, lids)
+    inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, ArrayView) or not len(inner.key_weights):
         return np.zeros(len(lids))
     places, lengths = places_of(inner.rows[rows])
@@ -70,7 +70,7 @@ def weights_of(column: ColumnView, lids: Lids) -> NDArray[np.float64]:
 
 def positions_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.int32]]:
     """The positions, (n, 2) of x and y in millionths of degrees."""
-    inner, rows, counts, is_there = _own_rows(column, lids)
+    inner, rows, counts, is_there = own_rows(column, lids)
     assert isinstance(inner, PositionView)
     numbers, lengths = numbers_of(inner, rows)
     counts[is_there] = lengths
@@ -79,7 +79,7 @@ def positions_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.int
 
 def subspace_labels(column: ColumnView, lids: Lids, subspaces: NDArray[np.uint32]) -> list[tuple[str, ...]]:
     """The labels of the subspace with a number in the tensor of each lid, all of which have it."""
-    inner, rows, _, _ = _own_rows(column, lids)
+    inner, rows, _, _ = own_rows(column, lids)
     assert isinstance(inner, TensorView) and len(rows) == len(lids)
     starts = (inner.rows[rows] >> np.uint64(24)).astype(np.int64)
     codes = inner.labels[starts + subspaces]
@@ -93,7 +93,7 @@ def sums_of(counts: Counts, values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.bincount(owners, values, len(counts)).astype(np.float64)
 
 
-def _own_rows(column: ColumnView, lids: Lids) -> tuple[ColumnView, Lids, Counts, NDArray[np.bool_]]:
+def own_rows(column: ColumnView, lids: Lids) -> tuple[ColumnView, Lids, Counts, NDArray[np.bool_]]:
     """The column that has the values, the rows of lids in it, a count of 0 for each lid, and whether it has a row."""
     is_there = np.ones(len(lids), np.bool_)
     while isinstance(column, ImportedView):

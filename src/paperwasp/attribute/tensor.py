@@ -66,14 +66,14 @@ class TensorView(OpaqueView):
         if codes.size and codes[0, 0] == NO_LABEL:
             start, codes = end, codes[:0]
         labels = tuple(tuple(self.dictionary.decode(row)) for row in codes.tolist())
-        return Tensor(self._type, labels, _cells(self.cells[start:end], self._type))
+        return Tensor(self._type, labels, cells_of(self.cells[start:end], self._type))
 
     def dense(self, lids: Lids) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The cells of tensors without mapped dimensions, (lids, *shape), 0 where unset; and which rows are set."""
         starts, lengths = split(self.rows[lids])
         is_set = lengths > 0
         cells = np.zeros((len(lids), *self._type.shape), DTYPES[self._type.cell_type])
-        cells[is_set] = _cells(self.cells[starts[is_set]], self._type)
+        cells[is_set] = cells_of(self.cells[starts[is_set]], self._type)
         return cells, is_set
 
 
@@ -138,8 +138,14 @@ class TensorColumn(RowColumn):
         return cells
 
 
-def _cells(kept: NDArray[Any], tensor_type: TensorType) -> NDArray[Any]:
+def cells_of(kept: NDArray[Any], tensor_type: TensorType) -> NDArray[Any]:
     """A copy of kept cells as a tensor has them."""
+    return cells_at(kept, slice(None), tensor_type).copy()
+
+
+def cells_at(kept: NDArray[Any], rows: Any, tensor_type: TensorType) -> NDArray[Any]:
+    """The kept cells of these rows, as a tensor has them."""
+    taken: NDArray[Any] = kept[rows]
     if tensor_type.cell_type == _BFLOAT16:
-        return (kept.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return kept.copy()
+        return (taken.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return taken

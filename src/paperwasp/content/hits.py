@@ -11,11 +11,12 @@ from paperwasp.content.mutations import ON_SUMMARY
 from paperwasp.content.ranker import RankedHits
 from paperwasp.content.summary import SummaryForms, SummaryWriter
 from paperwasp.content.view import View
-from paperwasp.ranking import Program
+from paperwasp.ranking import RankValue
 from paperwasp.store.document_store import StoredDocument
+from paperwasp.tensor.value import Tensor
 
 SortKeys = tuple[object, ...] | None
-_Features = Iterable[Mapping[str, float] | None]
+_Features = Iterable[Mapping[str, float | Tensor] | None]
 
 
 def hits_of(
@@ -68,7 +69,7 @@ def _global_inputs(
     chosen = [number for number in numbers if number < request.global_hits]
     inputs = phase.inputs
     rows = ranked.features(inputs, chosen)
-    return chain((tuple(row[name] for name in inputs) for row in rows), repeat(None))
+    return chain((tuple(float(row[name]) for name in inputs) for row in rows), repeat(None))  # type: ignore[arg-type]
 
 
 def _fields(
@@ -99,12 +100,12 @@ def _features(
 ) -> tuple[_Features, _Features, _Features]:
     """match-features, summary-features, rank features of each hit."""
 
-    def values(programs: Mapping[str, Program]) -> _Features:
-        return ranked.features(programs, numbers) if programs else repeat(None)
+    def values(programs: Mapping[str, RankValue], *, while_matching: bool = False) -> _Features:
+        return ranked.features(programs, numbers, while_matching=while_matching) if programs else repeat(None)
 
     profile = ranked.profile
     return (
-        values(profile.match_features),
+        values(profile.match_features, while_matching=True),
         values({} if no_summary_features else profile.summary_features),
         values(profile.rank_features if request.list_features else {}),
     )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
+from paperwasp.attribute.cells import CodeTable, labelled, tensors_in, text_numbers
 from paperwasp.attribute.elements import numbers_in, positions_in, subspace_labels, sums_by_key, weights_of
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, Worked
@@ -23,7 +24,11 @@ from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
 from paperwasp.operators.geo import PositionMatch
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
-from paperwasp.tensor.batch import Labels
+from paperwasp.ranking.text_hash import text_hashes
+from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.type_rules import is_assignable
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor, empty_tensor
 
 Lids = NDArray[np.uint32]
 
@@ -103,9 +108,36 @@ class QuerySetting:
     inputs: Mapping[str, float]
     properties: Mapping[str, str]
     now_seconds: float
-    distribution_key: int = 0
     labels: Labels = field(default_factory=Labels)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """query(name) → text, as the query gives it."""
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    """query(name) → tensor, defaults of the profile applied."""
     _statistics: dict[str, FieldStatistics] = field(default_factory=dict)
+    _tables: dict[object, CodeTable] = field(default_factory=dict)
+    _inputs: dict[str, TensorBatch] = field(default_factory=dict)
+
+    def label_table(self, name: str) -> CodeTable:
+        """The strings of an attribute as numbers of `labels`."""
+        if name not in self._tables:
+            self._tables[name] = CodeTable(self.labels.numbers)
+        return self._tables[name]
+
+    @cached_property
+    def hash_table(self) -> CodeTable:
+        """Strings as the numbers that they are in expressions."""
+        return CodeTable(text_hashes)
+
+    def tensor_input(self, name: str, type_: TensorType) -> TensorBatch:
+        """Raises InvalidQuery for a tensor of another type."""
+        if name not in self._inputs:
+            given = self.tensors.get(name)
+            if given is None:
+                given = empty_tensor(type_)
+            elif not is_assignable(given.type, type_):
+                raise InvalidQuery(f"query({name}) is to be a {type_}, and is a {given.type}")
+            self._inputs[name] = TensorBatch.single(given, self.labels)
+        return self._inputs[name]
 
     def field_statistics(self, name: str) -> FieldStatistics:
         """Asked for by every block, so looked up once for a field."""
@@ -169,6 +201,8 @@ class BlockContext:
     """By phase: "firstPhase", "secondPhase"."""
     first_phase: FirstPhase | None = None
     _lengths: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    known: dict[object, Any] = field(default_factory=dict)
+    """What has been worked out: features by their names, nodes of tensors."""
     _worked: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
@@ -192,8 +226,40 @@ class BlockContext:
         return self.setting.labels
 
     @property
+    def hits(self) -> int:
+        return len(self.lids)
+
+    @property
+    def text_inputs(self) -> Mapping[str, str]:
+        return self.setting.texts
+
+    def part(self, places: slice) -> BlockContext:
+        """Some of the hits."""
+        scores = {phase: values[places] for phase, values in self.scores.items()}
+        return BlockContext(self.setting, self.lids[places], scores, self.first_phase)
+
+    def query_tensor(self, name: str) -> Tensor | None:
+        return self.setting.tensors.get(name)
+
+    def tensor_input(self, name: str, type_: TensorType) -> TensorBatch:
+        return self.setting.tensor_input(name, type_)
+
+    def tensor_attribute(self, name: str, type_: TensorType) -> TensorBatch:
+        return tensors_in(self.setting.column(name), self.lids, type_, self.setting.label_table(name))
+
+    def attribute_labels(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        return labelled(self.setting.column(name), self.lids, self.setting.label_table(name))
+
+    def attribute_hash(self, name: str, element: int) -> NDArray[np.float64]:
+        return text_numbers(self.setting.column(name), self.lids, element, self.setting.hash_table)
+
+    @property
     def distribution_key(self) -> int:
-        return self.setting.distribution_key
+        return self.setting.space.distribution_key
+
+    def lids_in_node(self) -> Lids:
+        own = self.setting.space.own_lids
+        return self.lids if own is None else own[self.lids]
 
     @property
     def first_phase_max(self) -> float:

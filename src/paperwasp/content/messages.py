@@ -13,6 +13,7 @@ from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.query.items import Item
+from paperwasp.tensor.value import Tensor
 
 ELEMENT_GAP: Final = "vespa.matching.element_gap."
 """What a query says of how far apart the elements of a field are: a rank property, with the field's name behind it."""
@@ -246,9 +247,9 @@ class Hit(NamedTuple):
     relevance: float
     fields: bytes
     """The JSON object of the summary's fields (without sddocname, documentid, features)."""
-    match_features: Mapping[str, float] | None = None
-    summary_features: Mapping[str, float] | None = None
-    rank_features: Mapping[str, float] | None = None
+    match_features: Mapping[str, float | Tensor] | None = None
+    summary_features: Mapping[str, float | Tensor] | None = None
+    rank_features: Mapping[str, float | Tensor] | None = None
     show_document_id: bool = True
     sort_keys: tuple[Any, ...] | None = None
     """Where the query sorts: smaller is earlier, and the keys of hits of all clusters can be compared."""

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import bitmap_of
 from paperwasp.content.diversity import Diversifier
-from paperwasp.content.match_context import BlockContext, QuerySetting
+from paperwasp.content.evaluated import features_of, scores_of
+from paperwasp.content.match_context import BlockContext, FirstPhase, QuerySetting
 from paperwasp.content.match_phase import Limiter
 from paperwasp.content.messages import SearchAfter
 from paperwasp.content.moving import NOT_MOVED, Moving
@@ -26,10 +27,10 @@ from paperwasp.content.sorting import RELEVANCE, Level, ScoresOf, first_hits
 from paperwasp.content.trace import QueryTrace
 from paperwasp.core import _core
 from paperwasp.core.clock import OutOfTime
-from paperwasp.features.execution import BlockEvaluator
 from paperwasp.operators import Operator
 from paperwasp.operators.base import Bitmap
-from paperwasp.ranking import CompiledProfile, Program
+from paperwasp.ranking import CompiledProfile, RankValue
+from paperwasp.tensor.value import Tensor
 
 BLOCK_LIDS: Final = 16_384
 MANY_TERMS: Final = 1024
@@ -56,26 +57,29 @@ class RankedHits:
     """The share of the documents that was searched."""
     degraded: frozenset[str] = frozenset()
     """Why not all: "timeout", "match-phase"."""
+    first_phase_end: FirstPhase | None = None
+    """None: the hits were not ranked."""
     touched: Touched | None = None
 
     def of(self, places: slice | NDArray[Any]) -> RankedHits:
         """The hits at these places."""
         return replace(self, lids=self.lids[places], scores=self.scores[places], first_phase=self.first_phase[places])
 
-    def features(self, programs: Mapping[str, Program], places: Sequence[int]) -> list[dict[str, float]]:
-        """name → value of rank features, for the hits at these places."""
+    def features(
+        self, programs: Mapping[str, RankValue], places: Sequence[int], *, while_matching: bool = False
+    ) -> list[dict[str, float | Tensor]]:
+        """name → value of rank features, for the hits at these places. `while_matching`: with what is known only then,
+        of the first phase as a whole."""
         if not programs or not places:
             return [{} for _ in places]
         order = np.argsort(self.lids[places])
         picked = np.asarray(places)[order]
         phases = {"firstPhase": self.first_phase[picked], "secondPhase": self.scores[picked]}
-        context = BlockContext(self.setting, self.lids[picked], phases)
-        columns = BlockEvaluator(context).evaluate_all(programs)
-        rows: list[dict[str, float]] = [{} for _ in places]
-        for name, column in columns.items():
-            for place, value in zip(order.tolist(), column.tolist(), strict=True):
-                rows[place][name] = value
-        return rows
+        context = BlockContext(
+            self.setting, self.lids[picked], phases, self.first_phase_end if while_matching else None
+        )
+        found = features_of(context, programs)
+        return [found[place] for place in np.argsort(order).tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +129,13 @@ class Ranker:
         scores = np.concatenate([own.scores, others.scores])
         first = np.concatenate([own.first_phase, self._first_phase_of(others.lids)])
         best = np.lexsort((lids, -scores))[:wanted]
-        return replace(others, lids=lids[best], scores=scores[best], first_phase=first[best])
+        return replace(
+            others,
+            lids=lids[best],
+            scores=scores[best],
+            first_phase=first[best],
+            first_phase_end=page.first_phase_end,
+        )
 
     @property
     def _reranked_count(self) -> int:
@@ -154,8 +164,13 @@ class Ranker:
             scored = rest.coverage
         return self._ranked(Matches(None, pruned.total_count), lids[:kept], scores[:kept], scored)
 
-    def _ranked(self, matches: Matches, lids: Lids, scores: Scores, scored: float = 1.0) -> RankedHits:
-        """`scored`: the share of the matches that were ranked in time."""
+    def _ranked(
+        self, matches: Matches, lids: Lids, scores: Scores, scored: float = 1.0, highest: float | None = None
+    ) -> RankedHits:
+        """`scored`: the share of the matches that were ranked in time. `highest`: of all first phase's scores, where
+        that is not the first."""
+        if highest is None:
+            highest = float(scores[0]) if len(scores) else -np.inf
         degraded = matches.degraded | ({"timeout"} if scored < 1 else frozenset())
         return RankedHits(
             self.setting,
@@ -166,7 +181,8 @@ class Ranker:
             scores,
             matches.coverage * scored,
             degraded,
-            self.touched,
+            first_phase_end=FirstPhase(highest, _NO_LIDS),
+            touched=self.touched,
         )
 
     def _rescored(self, lids: Lids) -> tuple[Lids, Scores]:
@@ -176,7 +192,7 @@ class Ranker:
         return rising[order], scores[order]
 
     def _first_phase(self, lids: Lids) -> Scores:
-        return _finite(BlockEvaluator(BlockContext(self.setting, lids)).evaluate(self.profile.first_phase))
+        return _finite(scores_of(BlockContext(self.setting, lids), self.profile.first_phase))
 
     def matches(self) -> Matches:
         """All documents that match; with a match-phase, those of them that it leaves."""
@@ -205,6 +221,7 @@ class Ranker:
         lids = matches.lids(self.setting.space.limit) if kept > 0 else _NO_LIDS
         best_lids, best_scores = _NO_LIDS, np.zeros(0)
         scored = dropped = 0
+        highest = -np.inf
         passed: list[Lids] = []
         size = self._block_lids
         for start in range(0, len(lids), size):
@@ -212,8 +229,9 @@ class Ranker:
             found = self._scored_in_time(block, is_first=start == 0)
             if found is None:
                 counted = replace(matches, count=scored - dropped)
-                return self._ranked(counted, best_lids, best_scores, scored / len(lids))
+                return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
             scored += len(block)
+            highest = max(highest, float(found.max()))
             near, scores = self._above_drop_limit(block, found)
             dropped += len(block) - len(near)
             if self.touched is not None:
@@ -228,7 +246,7 @@ class Ranker:
         self._tell("first_phase", scored=scored, kept=len(best_lids))
         if self.touched is not None:
             self.touched.note(ON_FIRST_PHASE, np.concatenate([_NO_LIDS, *passed]))
-        return self._ranked(replace(matches, count=matches.count - dropped), best_lids, best_scores)
+        return self._ranked(replace(matches, count=matches.count - dropped), best_lids, best_scores, highest=highest)
 
     def _on_page(self, lids: Lids, scores: Scores, without: Lids) -> NDArray[np.bool_]:
         """Which hits the page may have. `without`: rising lids of those that it has otherwise."""
@@ -281,8 +299,10 @@ class Ranker:
         ranked, count = self._diverse(ranked)
         order = np.argsort(ranked.lids[:count])
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
-        context = BlockContext(self.setting, lids, {"firstPhase": first})
-        scores = _finite(BlockEvaluator(context).evaluate(self.profile.second_phase))
+        highest = -np.inf if ranked.first_phase_end is None else ranked.first_phase_end.highest
+        end = FirstPhase(highest, ranked.lids[:count])
+        context = BlockContext(self.setting, lids, {"firstPhase": first}, end)
+        scores = _finite(scores_of(context, self.profile.second_phase))
         moving = Moving.below(first, scores)
         if self.diversifier is not None and count > 0:
             moving = replace(moving, most=float(scores.min()))
@@ -295,7 +315,10 @@ class Ranker:
         self._tell("second_phase", reranked=count)
         if self.touched is not None:
             self.touched.note(ON_SECOND_PHASE, lids)
-        return replace(ranked, lids=all_lids[best], scores=all_scores[best], first_phase=all_first[best]), moving
+        hits = replace(
+            ranked, lids=all_lids[best], scores=all_scores[best], first_phase=all_first[best], first_phase_end=end
+        )
+        return hits, moving
 
     def _diverse(self, ranked: RankedHits) -> tuple[RankedHits, int]:
         """The hits with those first that the second phase ranks, and how many these are."""
@@ -327,7 +350,7 @@ class Ranker:
             first = (
                 self._first_phase_of(lids) if self.profile.match_features or self.profile.summary_features else zeros
             )
-            return replace(self._ranked(matches, lids, zeros), first_phase=first)
+            return replace(self._ranked(matches, lids, zeros), first_phase=first, first_phase_end=None)
         ranked = self._exhaustive(matches, matches.count)
         ranked, _ = self._second_phase(ranked)
         rising = np.argsort(ranked.lids)

@@ -38,7 +38,10 @@ from paperwasp.operators.base import no_clock
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.query import TrueItem
 from paperwasp.ranking import CompiledProfile, Unexecuted
+from paperwasp.ranking.text_hash import text_number
 from paperwasp.schema.model import Schema
+from paperwasp.tensor.batch import Labels
+from paperwasp.tensor.value import Tensor
 
 _NO_REQUEST: Final = SearchRequest(TrueItem())
 
@@ -271,6 +274,8 @@ def space_of(
         streamed,
         no_clock if streamed or clock is None else clock.check,
         request.gram_match,
+        view.distribution_key,
+        view.own_lids,
     )
 
 
@@ -303,6 +308,9 @@ def _setting(operator: Operator, profile: CompiledProfile, request: SearchReques
         {**profile.inputs, **_numbers(request.inputs)},
         {**profile.properties, **request.rank_properties},
         space.now_seconds,
+        labels=Labels(profile.labels),
+        texts={name: value for name, value in request.inputs.items() if isinstance(value, str)},
+        tensors={**profile.tensor_inputs, **_tensors(request.inputs)},
     )
 
 
@@ -338,7 +346,13 @@ def _ranked(
 
 
 def _numbers(inputs: Mapping[str, object]) -> dict[str, float]:
-    return {name: float(value) for name, value in inputs.items() if isinstance(value, int | float)}
+    """The inputs that expressions see as numbers: texts are their hashes."""
+    texts = {name: text_number(value) for name, value in inputs.items() if isinstance(value, str)}
+    return texts | {name: float(value) for name, value in inputs.items() if isinstance(value, int | float)}
+
+
+def _tensors(inputs: Mapping[str, object]) -> dict[str, Tensor]:
+    return {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
 
 
 def _keys(hits: RankedHits, request: SearchRequest, numbers: Sequence[int]) -> Iterable[SortKeys]:

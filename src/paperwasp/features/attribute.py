@@ -1,14 +1,15 @@
 """attribute(name), attribute(name, n), attribute(name, key).weight and attribute(name).count: what an attribute holds.
 
+A text is its hash (`ranking.text_hash`); a tensor is a tensor.
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#attribute(name)
-Differs: text attributes have no value here yet (Vespa answers a hash of it).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
+from paperwasp.ranking.text_hash import text_hash
 from paperwasp.tensor.types import NUMBER, TensorType
 
 _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}")
@@ -39,14 +41,10 @@ def _type(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorTy
 def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     described = setup.described(arguments[0])
     assert described is not None
-    if _type(setup, arguments, output) is not NUMBER:
-        return ""  # it is the type that is not executed
-    if isinstance(described.type, WeightedSetType):
-        is_hash = output in ("", "value") and len(arguments) == 2 and not isinstance(described.type.key, NumericType)
-        return f"attribute({arguments[0]},{arguments[1]}) of type {described.type}" if is_hash else ""
-    kind = described.type.element if isinstance(described.type, ArrayType) else described.type
-    is_read = output in ("", "value") and (kind is described.type or len(arguments) == 2)
-    executed = isinstance(kind, NumericType) or (kind in (STRING, URI) and not is_read)
+    kind = described.type
+    if isinstance(kind, WeightedSetType | ArrayType):
+        kind = kind.key if isinstance(kind, WeightedSetType) else kind.element
+    executed = isinstance(kind, NumericType | TensorFieldType) or kind in (STRING, URI)
     return "" if executed else f"attribute({arguments[0]}) of type {described.type}"
 
 
@@ -59,9 +57,12 @@ def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     type_=_type,
     pending=_pending,
 )
-def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[[MatchContext], Any]:
     name = arguments[0]
     described = setup.schema.fields[name]
+    type_ = _type(setup, arguments, output)
+    if not type_.is_number:
+        return lambda context: context.tensor_attribute(name, type_)
     if isinstance(described.type, WeightedSetType):
         return _of_weighted_set(name, described.type.key, arguments[1:], output)
     is_array = isinstance(described.type, ArrayType)
@@ -72,8 +73,13 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     element = number_in(arguments[1], "attribute") if len(arguments) == 2 else None
     if is_array and element is None:
         return constant(0.0)
+    kind = described.type.element if isinstance(described.type, ArrayType) else described.type
+    if kind in (STRING, URI):
+        return _hash(name, element if is_array and element is not None else 0)
     if is_array and element is not None:
         return _element(name, element)
+    if isinstance(kind, TensorFieldType):
+        return constant(0.0)
     # A single value is the value at any index, as Vespa looks it up. A bool has no unset value.
     return _value(name, math.nan if described.type != BOOL else 0.0)
 
@@ -85,7 +91,7 @@ def _of_weighted_set(name: str, key_type: DataType, keys: tuple[str, ...], outpu
     if output == "count":
         return constant(0.0)
     key: str | int = _whole(keys[0]) if isinstance(key_type, NumericType) else keys[0]
-    value = float(key) if isinstance(key, int) else 0.0
+    value = float(key) if isinstance(key, int) else text_hash(key)
 
     def compute(context: MatchContext) -> Floats:
         weights = context.attribute_weight(name, key)
@@ -106,6 +112,13 @@ def _value(name: str, unset: float) -> Compute:
     def compute(context: MatchContext) -> Floats:
         values = context.attribute(name)
         return values if math.isnan(unset) else np.where(np.isnan(values), unset, values)
+
+    return compute
+
+
+def _hash(name: str, element: int) -> Compute:
+    def compute(context: MatchContext) -> Floats:
+        return context.attribute_hash(name, element)
 
     return compute
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.tensor.batch import Labels
+from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,14 @@ class MatchContext(Protocol):
 
     @property
     def inputs(self) -> Mapping[str, float]:
-        """query(name) → value, defaults of the profile applied."""
+        """query(name) → value, defaults of the profile applied. A text is its hash."""
+
+    @property
+    def text_inputs(self) -> Mapping[str, str]:
+        """query(name) → the text that the query gives."""
+
+    def query_tensor(self, name: str) -> Tensor | None:
+        """query(name) where it is a tensor that the query itself brings."""
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -107,12 +116,37 @@ class MatchContext(Protocol):
     def distribution_key(self) -> int:
         """Of the node that has the hits."""
 
+    def lids_in_node(self) -> NDArray[np.uint32]:
+        """The local number of each hit in its node, however it was found: documents of streaming search have other
+        `lids`."""
+
     @property
     def first_phase_max(self) -> float:
         """The highest score of the first phase; -inf while it is not known."""
 
     def first_phase_ranks(self) -> NDArray[np.float64]:
         """The place of each hit among those that are ranked again, from 1; infinite for the others."""
+
+    @property
+    def hits(self) -> int:
+        """How many lids there are."""
+
+    @property
+    def known(self) -> dict[object, Any]:
+        """What has been worked out for the block: see `ranking.evaluation.Block`."""
+
+    def tensor_input(self, name: str, type_: TensorType) -> TensorBatch:
+        """query(name) of a tensor type, the same for all hits; without a value it is empty, or its cells are 0."""
+
+    def tensor_attribute(self, name: str, type_: TensorType) -> TensorBatch:
+        """A tensor attribute; where it is unset it is empty, or its cells are 0."""
+
+    def attribute_labels(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """The elements of an attribute of strings or whole numbers as numbers of `labels`: how many each hit has,
+        those of all hits in a row, and their weights, which are 1 but in a weighted set."""
+
+    def attribute_hash(self, name: str, element: int) -> NDArray[np.float64]:
+        """The hash of element `element` of an attribute of strings; that of a single value is number 0."""
 
     def relevance(self, phase: str) -> NDArray[np.float64]:
         """Scores of an earlier phase: "firstPhase" or "secondPhase"."""

@@ -6,10 +6,14 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.family import Compute, RankSetup, check_arguments, families
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import RankSetup, check_arguments, families
+from paperwasp.features.foreach import features_of_each
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.names import Description
 
@@ -19,7 +23,7 @@ class BoundFeature:
     """A rank feature of one profile, checked and ready. `name` is canonical."""
 
     name: str
-    compute: Compute
+    compute: Callable[[MatchContext], Any]
     bm25_field: str | None = None
     query_name: str | None = None
 
@@ -66,6 +70,10 @@ class Catalog:
             return Description(None, pending, expressions)
         pending = family.pending(self.setup, known, output) or pending
         return Description(family.type(self.setup, known, output), pending, expressions)
+
+    def each(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        """The features that foreach(arguments) goes over; raises LanguageError for wrong arguments."""
+        return features_of_each(self.setup, arguments)
 
     def bind(self, name: str, arguments: tuple[str, ...], output: str) -> BoundFeature:
         """The feature, which `describe` has nothing against; raises LanguageError for wrong rank properties."""

@@ -65,10 +65,9 @@ def unexecuted_findings(schema: Schema, compiled: Mapping[str, CompiledProfile |
     """What to tell of the profiles that are deployed and not executed yet."""
     findings = []
     for name, profile in compiled.items():
-        if not isinstance(profile, Unexecuted):
-            continue
         position = schema.rank_profiles[name].position
-        findings.append(Finding(f"rank-profile {name} of schema {schema.name} is {profile}", position))
+        if isinstance(profile, Unexecuted):
+            findings.append(Finding(f"rank-profile {name} of schema {schema.name} is {profile}", position))
         if profile.undeclared_inputs:
             inputs = ", ".join(f"query({input_})" for input_ in profile.undeclared_inputs)
             told = f"The following inputs used in rank-profile {name} are not declared and will be interpreted as"

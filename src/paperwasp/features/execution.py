@@ -1,4 +1,4 @@
-"""Running programs over one block of hits.
+"""Running what profiles are compiled to over one block of hits.
 
 Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 """
@@ -7,35 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Floats
-from paperwasp.ranking import Feature, Program
+from paperwasp.ranking import Program, RankValue
+from paperwasp.ranking.evaluation import batch, whole_column
+from paperwasp.tensor.batch import TensorBatch
 
 
 class BlockEvaluator:
-    """Runs programs over the hits of one context. A feature that several programs ask for is computed once."""
+    """Runs programs over the hits of one context. What several programs ask for is computed once."""
 
     def __init__(self, context: MatchContext) -> None:
         self._context = context
-        self._columns: dict[str, Floats] = {}
 
     def evaluate(self, program: Program) -> Floats:
         """One float64 per hit."""
-        columns = [self._column(feature) for feature in program.features]
-        return program.evaluate(columns, len(self._context.lids))
+        return whole_column(program, self._context)
 
-    def evaluate_all(self, programs: Mapping[str, Program]) -> dict[str, Floats]:
-        """name → one float64 per hit: for match-features, summary-features and rank features."""
-        return {name: self.evaluate(program) for name, program in programs.items()}
-
-    def _column(self, feature: Feature) -> Floats:
-        name = feature.name
-        if name not in self._columns:
-            values = np.ascontiguousarray(feature.compute(self._context), np.float64)
-            self._columns[name] = values
-        return self._columns[name]
+    def evaluate_all(self, values: Mapping[str, RankValue]) -> dict[str, Floats | TensorBatch]:
+        """name → one float64 per hit, or a tensor of each (or a single one): for match-features, summary-features and
+        rank features."""
+        return {
+            name: self.evaluate(value) if isinstance(value, Program) else batch(value, self._context)
+            for name, value in values.items()
+        }
 
 
 def evaluate(program: Program, context: MatchContext) -> Floats:

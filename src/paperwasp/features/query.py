@@ -5,13 +5,27 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#query-featu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.tensor.types import NUMBER, TensorType
 
 
-@register("query", "name")
-def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+def _declared(setup: RankSetup, name: str) -> TensorType:
+    """The type of query(name). A text is a number: its hash."""
+    inputs = setup.profile.inputs
+    given = inputs.get(f"query({name})") or inputs.get(name)
+    return NUMBER if given is None or given.type is None else given.type
+
+
+@register("query", "name", type_=lambda setup, arguments, output: _declared(setup, arguments[0]))
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[[MatchContext], Any]:
     name = arguments[0]
+    type_ = _declared(setup, name)
+    if not type_.is_number:
+        return lambda context: context.tensor_input(name, type_)
 
     def compute(context: MatchContext) -> Floats:
         return one(context.inputs.get(name, 0.0))

@@ -4,6 +4,7 @@ from paperwasp.ranking.compiler import FeatureCatalog
 from paperwasp.ranking.expression import parse_expression, parse_reference
 from paperwasp.ranking.profile import CompiledProfile, ProfileError, Unexecuted, compile_profile
 from paperwasp.ranking.program import Feature, Program
+from paperwasp.ranking.tensor_plan import RankValue
 
 __all__ = [
     "CompiledProfile",
@@ -11,6 +12,7 @@ __all__ = [
     "FeatureCatalog",
     "ProfileError",
     "Program",
+    "RankValue",
     "Unexecuted",
     "compile_profile",
     "parse_expression",

@@ -1,21 +1,46 @@
-"""From the tree of an expression to values of a program: functions are put in their places, names are resolved.
+"""From the tree of an expression to values: functions are put in their places, names are resolved.
 
-Types have been inferred before (`ranking.inference`): only numbers arrive here, and names mean what they meant there.
-An argument of a function is worked where it is used, so that it may also stand for the name of a field.
+A value is a number of a scalar program, or a node of tensors (`ranking.tensor_plan`). Types have been inferred before
+(`ranking.inference`), and names mean what they meant there. An argument of a function is worked where it is used, so
+that it may also stand for the name of a field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
+from paperwasp.ranking.foreach import Folding
 from paperwasp.ranking.global_phase import DEFAULT_K, NORMALIZERS, Normalizer
+from paperwasp.ranking.model_compiler import ModelCompiler, Models
+from paperwasp.ranking.names import Description
 from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Binding, FunctionSource, Scope, Source, argument_text, function_source
-from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, String, Switch
+from paperwasp.ranking.tensor_compiler import TensorCompiler
+from paperwasp.ranking.tensor_expression import as_reduction
+from paperwasp.ranking.tensor_plan import RankValue, TensorGraph, TensorNode, Value
+from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
+from paperwasp.ranking.text_hash import text_hash
+from paperwasp.ranking.tree import (
+    Call,
+    If,
+    Membership,
+    Named,
+    Node,
+    Number,
+    Operation,
+    Prefix,
+    Reference,
+    String,
+    Switch,
+)
+from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.type_rules import generalized
+from paperwasp.tensor.types import NUMBER, TensorType
+from paperwasp.tensor.value import Tensor
 
 _BINARY: Final = {
     "+": "add",
@@ -41,30 +66,45 @@ _CALLS: Final = {"abs": "fabs", "pow": "power", "fmod": "modulo"}
 class FeatureCatalog(Protocol):
     """The rank features that exist: what checks a reference against a schema, and binds it."""
 
+    def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
+        """What it is; raises LanguageError (without position) for what cannot be."""
+
+    def each(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        """The features that foreach(arguments) goes over."""
+
     def bind(self, name: str, arguments: tuple[str, ...], output: str) -> Feature:
         """The feature `name(arguments).output`; raises LanguageError (without position) for what cannot be."""
 
 
+Constants = Mapping[str, Callable[[], float | Tensor]]
+"""By name: what gives the value, which may have to be read."""
+
+
 class ExpressionCompiler:
-    """Compiles expressions of one profile into one builder, so that they share values."""
+    """Compiles expressions of one profile into one builder and one graph, so that they share values."""
 
     def __init__(
         self,
         catalog: FeatureCatalog,
         functions: Mapping[str, FunctionSource],
-        constants: Mapping[str, float],
+        constants: Constants,
+        models: Models,
         around: str = "",
+        family: str = "tensor",
     ) -> None:
         self.builder = ProgramBuilder()
+        self.graph = TensorGraph(self.builder, Labels(), family)
+        self._tensors = TensorCompiler(self)
+        self._models = ModelCompiler(self.graph, self._tensors, models, functions)
         self._catalog = catalog
         self._functions = functions
         self._constants = constants
         self._around = around
-        self._whole_functions: dict[str, int] = {}
+        self._whole_functions: dict[str, Value] = {}
         self._depth = 0
         self._visits = 0
 
-    def compile(self, source: Source) -> int:
+    def compile(self, source: Source) -> Value:
         """The value of an expression."""
         self._depth = self._visits = 0
         try:
@@ -72,78 +112,127 @@ class ExpressionCompiler:
         except RecursionError:
             raise LanguageError(f"{source.what}: nested too deeply", source.position(0)) from None
 
-    def value(self, node: Node, scope: Scope) -> int:
-        """The number of the value of `node` in the builder."""
+    def runnable(self, source: Source) -> RankValue:
+        """What computes an expression: a program for a number, a node for a tensor."""
+        value = self.compile(source)
+        return value if isinstance(value, TensorNode) else self.builder.program(value)
+
+    def value(self, node: Node, scope: Scope) -> Value:
+        """The value of `node`: its number in the builder, or a tensor."""
         self._visits += 1
         self._depth += 1
         if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > limits.RANK_PROGRAM_OPERATIONS:
             scope.fail(node, "the expression with its functions is nested too deeply or too large")
-        number = self._value_of(node, scope)
+        value = _RULES[type(node)](self, node, scope)
         self._depth -= 1
-        return number
+        return value
 
-    def _value_of(self, node: Node, scope: Scope) -> int:
-        match node:
-            case Number():
-                return self.builder.constant(node.value)
-            case Reference():
-                return self._reference(node, scope)
-            case Operation():
-                return self._operation(node, scope)
-            case Prefix():
-                return self.builder.apply(_PREFIX[node.operator], self.value(node.operand, scope))
-            case Call():
-                operation = _CALLS.get(node.function, node.function)
-                return self.builder.apply(operation, *[self.value(argument, scope) for argument in node.arguments])
-            case If():
-                return self.builder.apply("select", *[self.value(child, scope) for child in node.children()])
-            case Membership():
-                return self._membership(node, scope)
-            case Switch():
-                return self._switch(node, scope)
-        scope.fail(node, f"not executed yet: {node}")
+    def number(self, node: Node, scope: Scope) -> int:
+        """A value where Vespa takes numbers: of a tensor the sum of its cells."""
+        value = self.value(node, scope)
+        return value if isinstance(value, int) else self._sum(value)
 
-    def _operation(self, node: Operation, scope: Scope) -> int:
+    def _sum(self, value: TensorNode) -> int:
+        return self.graph.scalar(self.graph.reduced(value, "sum", (), NUMBER))
+
+    def _apply(self, operation: str, *values: Value) -> Value:
+        """An operation on numbers, or cell by cell."""
+        numbers = [value for value in values if isinstance(value, int)]
+        if len(numbers) == len(values):
+            return self.builder.apply(operation, *numbers)
+        return self._tensors.combined(operation, *map(self._tensors.as_node, values))
+
+    # Numbers and operators
+
+    def _number(self, node: Number, scope: Scope) -> Value:
+        return self.builder.constant(node.value)
+
+    def _string(self, node: String, scope: Scope) -> Value:
+        return self.builder.constant(text_hash(node.value))
+
+    def _operation(self, node: Operation, scope: Scope) -> Value:
         left = self.value(node.operands[0], scope)
         for operator, operand in zip(node.operators, node.operands[1:], strict=True):
-            left = self.builder.apply(_BINARY[operator], left, self.value(operand, scope))
+            left = self._apply(_BINARY[operator], left, self.value(operand, scope))
         return left
 
-    def _membership(self, node: Membership, scope: Scope) -> int:
+    def _prefix(self, node: Prefix, scope: Scope) -> Value:
+        return self._apply(_PREFIX[node.operator], self.value(node.operand, scope))
+
+    def _call(self, node: Call, scope: Scope) -> Value:
+        first = self.value(node.arguments[0], scope)
+        if node.function in ("max", "min") and isinstance(first, TensorNode):
+            second = node.arguments[1]
+            if self._is_dimension(second, first.type, scope) and (reduction := as_reduction(node)):
+                return self._tensors.call(reduction, scope)
+        others = [self.value(argument, scope) for argument in node.arguments[1:]]
+        return self._apply(_CALLS.get(node.function, node.function), first, *others)
+
+    def _is_dimension(self, node: Node, type_: TensorType, scope: Scope) -> bool:
+        """Whether `node` is nothing but the name of a dimension of the type."""
+        if not isinstance(node, Reference) or node.arguments or node.output or scope.binding(node):
+            return False
+        if node.name in self._functions or node.name in self._constants:
+            return False
+        return any(d.name == node.name for d in type_.dimensions)
+
+    def _if(self, node: If, scope: Scope) -> Value:
+        condition = self.number(node.condition, scope)
+        return self._select(condition, self.value(node.if_true, scope), self.value(node.if_false, scope))
+
+    def _select(self, condition: int, if_true: Value, if_false: Value) -> Value:
+        if isinstance(if_true, int) and isinstance(if_false, int):
+            return self.builder.apply("select", condition, if_true, if_false)
+        sides = [self._tensors.as_node(side) for side in (if_true, if_false)]
+        type_ = generalized(sides[0].type, sides[1].type)
+        assert type_ is not None
+        return self.graph.chosen(condition, sides[0], sides[1], type_)
+
+    def _membership(self, node: Membership, scope: Scope) -> Value:
         sought = self.value(node.value, scope)
-        found = self.builder.apply("equal", sought, self.value(node.choices[0], scope))
+        found = self._apply("equal", sought, self.value(node.choices[0], scope))
         for choice in node.choices[1:]:
-            found = self.builder.apply("or", found, self.builder.apply("equal", sought, self.value(choice, scope)))
+            found = self._apply("or", found, self._apply("equal", sought, self.value(choice, scope)))
         return found
 
-    def _switch(self, node: Switch, scope: Scope) -> int:
-        sought = self.value(node.discriminant, scope)
+    def _switch(self, node: Switch, scope: Scope) -> Value:
+        sought = self.number(node.discriminant, scope)
         result = self.value(node.default, scope)
         for case, outcome in reversed(node.cases):
-            condition = self.builder.apply("equal", sought, self.value(case, scope))
-            result = self.builder.apply("select", condition, self.value(outcome, scope), result)
+            condition = self.builder.apply("equal", sought, self.number(case, scope))
+            result = self._select(condition, self.value(outcome, scope), result)
         return result
 
-    def _reference(self, node: Reference, scope: Scope) -> int:
+    def _named(self, node: Named, scope: Scope) -> Value:
+        scope.fail(node, f"functions have no named parameters such as {node.name!r}")
+
+    # Names
+
+    def _reference(self, node: Reference, scope: Scope) -> Value:
         is_plain = not node.arguments and not node.output
         if binding := scope.binding(node):
             if binding.value is None:
                 assert binding.node is not None and binding.scope is not None
                 binding.value = self.value(binding.node, binding.scope)
-            return binding.value
+            bound: Value = binding.value
+            return bound
         if not node.output and node.name in self._functions:
             return self._function(node, node.name, node.arguments, scope)
         if is_plain and node.name in self._constants:
-            return self.builder.constant(self._constants[node.name])
+            return self._constant(node, node.name, scope)
         if node.name == "constant" and len(node.arguments) == 1:
-            return self._named_constant(node, scope)
+            return self._constant(node, argument_text(node.arguments[0], scope) or "", scope)
         if node.name == "rankingExpression" and len(node.arguments) == 1:
             return self._ranking_expression(node, scope)
+        if node.name == "foreach":
+            return self._foreach(node, scope)
+        if self._models.compiles(node):
+            return self._model(node, scope)
         if node.name in NORMALIZERS:
             return self._normalizer(node, scope)
         return self._feature(node, scope)
 
-    def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> int:
+    def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> Value:
         if not arguments and name in self._whole_functions:
             return self._whole_functions[name]
         if name in scope.calls:
@@ -153,18 +242,43 @@ class ExpressionCompiler:
             scope.fail(node, f"function {name!r} takes {len(function.parameters)} argument(s), not {len(arguments)}")
         bound = {p: Binding(argument, scope) for p, argument in zip(function.parameters, arguments, strict=True)}
         source = function_source(name, function, self._around)
-        number = self.value(source.parse(), Scope(source, bound, (*scope.calls, name)))
+        value = self.value(source.parse(), Scope(source, bound, (*scope.calls, name)))
         if not arguments:
-            self._whole_functions[name] = number
-        return number
+            self._whole_functions[name] = value
+        return value
 
-    def _named_constant(self, node: Reference, scope: Scope) -> int:
-        name = argument_text(node.arguments[0], scope) or ""
+    def _constant(self, node: Reference, name: str, scope: Scope) -> Value:
         if name not in self._constants:
             scope.fail(node, f"no constant {name!r}")
-        return self.builder.constant(self._constants[name])
+        try:
+            constant = self._constants[name]()
+        except LanguageError as error:
+            if error.position is not None:
+                raise
+            scope.fail(node, error.bare_message)
+        if not isinstance(constant, Tensor):
+            return self.builder.constant(constant)
+        batch = TensorBatch.single(constant, self.graph.labels)
+        return self._tensors.as_value(self.graph.constant(("constant", name), batch))
 
-    def _ranking_expression(self, node: Reference, scope: Scope) -> int:
+    def _foreach(self, node: Reference, scope: Scope) -> Value:
+        """The feature foreach: an operation on the values of a feature for each term, field or attribute."""
+        arguments = tuple(argument_text(argument, scope) or "" for argument in node.arguments)
+        fold = Folding.of(arguments[3], arguments[4], self.builder)
+        for text in self._catalog.each(arguments):
+            source = scope.source.within(node, text)
+            fold.add(self.number(source.parse(), Scope(source, scope.bindings, scope.calls)))
+        return fold.result()
+
+    def _model(self, node: Reference, scope: Scope) -> Value:
+        try:
+            return self._models.value(node, scope)
+        except LanguageError as error:
+            if error.position is not None:
+                raise
+            scope.fail(node, error.bare_message)
+
+    def _ranking_expression(self, node: Reference, scope: Scope) -> Value:
         """The feature rankingExpression: of a function by name, or of an expression in quotes."""
         argument = node.arguments[0]
         if isinstance(argument, String):
@@ -191,17 +305,41 @@ class ExpressionCompiler:
 
     def _normalized(self, node: Node, argument: Node, scope: Scope) -> tuple[int, Program]:
         """The value that is normalized, and the program that computes it."""
-        number = self.value(argument, scope)
+        number = self.number(argument, scope)
         program = self.builder.program(number)
         if any(isinstance(feature, Normalizer) for feature in program.features):
             scope.fail(node, "what is normalized cannot be made of what is normalized")
         return number, program
 
-    def _feature(self, node: Reference, scope: Scope) -> int:
+    def _feature(self, node: Reference, scope: Scope) -> Value:
         arguments = tuple(argument_text(argument, scope) or "" for argument in node.arguments)
         try:
-            return self.builder.feature(self._catalog.bind(node.name, arguments, node.output))
+            described = self._catalog.describe(node.name, arguments, node.output)
+            feature = self._catalog.bind(node.name, arguments, node.output)
         except LanguageError as error:
             if error.position is not None:
                 raise
             scope.fail(node, error.bare_message)
+        type_ = described.type
+        if type_ is None or type_.is_number:
+            return self.builder.feature(feature)
+        return self._tensors.feature(feature, type_)
+
+
+_RULES: Final[Mapping[type[Node], Callable[[ExpressionCompiler, Any, Scope], Value]]] = {
+    Number: ExpressionCompiler._number,
+    String: ExpressionCompiler._string,
+    Operation: ExpressionCompiler._operation,
+    Prefix: ExpressionCompiler._prefix,
+    Call: ExpressionCompiler._call,
+    If: ExpressionCompiler._if,
+    Membership: ExpressionCompiler._membership,
+    Switch: ExpressionCompiler._switch,
+    Named: ExpressionCompiler._named,
+    Reference: ExpressionCompiler._reference,
+    TensorCall: lambda compiler, node, scope: compiler._tensors.call(node, scope),
+    OfType: lambda compiler, node, scope: compiler._tensors.of_type(node),
+    Generate: lambda compiler, node, scope: compiler._tensors.generate(node, scope),
+    TensorLiteral: lambda compiler, node, scope: compiler._tensors.literal(node, scope),
+    Slice: lambda compiler, node, scope: compiler._tensors.slice(node, scope),
+}

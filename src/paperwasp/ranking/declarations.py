@@ -7,16 +7,23 @@ share what they inherit, so everything is checked once, and a problem has one me
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
-import orjson
+import numpy as np
 
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.forest import Forest
+from paperwasp.ranking.forest_file import read_forest
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
+from paperwasp.ranking.onnx_probe import Shapes
+from paperwasp.ranking.onnx_session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
+from paperwasp.tensor.json_format import read_constant
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import NUMBER, TensorType
+from paperwasp.tensor.value import Tensor
 
 MODELS: Final = "models/"
 """The folder of a package that models are in."""
@@ -39,6 +46,8 @@ class ConstantSource(Protocol):
     def type(self) -> TensorType: ...
     @property
     def text(self) -> str: ...
+    @property
+    def file(self) -> str: ...
     @property
     def position(self) -> Position | None: ...
 
@@ -66,7 +75,19 @@ class ModelSource(Protocol):
     @property
     def outputs(self) -> Mapping[str, str]: ...
     @property
+    def gpu_device(self) -> int | None: ...
+    @property
+    def intraop_threads(self) -> int | None: ...
+    @property
+    def interop_threads(self) -> int | None: ...
+    @property
+    def execution_mode(self) -> str: ...
+    @property
     def position(self) -> Position | None: ...
+
+
+Probe = Callable[[str, bytes, Shapes], Shapes]
+"""From the path of a model, its content and the shapes of its inputs to those of its outputs. Errors: LanguageError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +100,48 @@ class Model:
     signature: OnnxSignature | None
     """None: not known, as the file is not at hand or wrong."""
     position: Position | None = None
+    file: FileSource | None = None
+    path: str = ""
+    settings: SessionSettings = DEFAULT_SETTINGS
+    try_run: Callable[[Shapes], Shapes] | None = None
+    """The shapes of the outputs, found by a run. Errors: LanguageError where there can be none."""
+    is_tried: bool = False
+    """Whether the model has to be run before it is trusted, even if all shapes are declared."""
+
+    def session(self) -> OnnxSession:
+        """Loaded, if nobody has. Errors: InternalError."""
+        assert self.file is not None
+        return session_of(self.path, self.file.read(), self.settings)
+
+    def run_with_zeros(self, shapes: Shapes) -> Shapes:
+        """As `try_run`, in this process: for models that were tried before."""
+        found = self.session().run({name: np.zeros(tuple(shape)) for name, shape in shapes.items()})
+        return {name: values.shape for name, values in found.items()}
 
 
 class Declarations:
-    """Checks what is declared. `files`: those of the package, if they are at hand; without them no file is checked."""
+    """Checks what is declared. `files`: those of the package, if they are at hand; without them no file is checked.
 
-    def __init__(self, files: Mapping[str, FileSource] | None = None) -> None:
+    `probe`: tries ONNX models, which are not trusted then.
+    """
+
+    def __init__(self, files: Mapping[str, FileSource] | None = None, probe: Probe | None = None) -> None:
         self.files = files
+        self._probe = probe
         self._known: dict[object, object] = {}
 
-    def constant(self, constant: ConstantSource) -> LanguageError | None:
-        """What is wrong with the value of a constant."""
-        return self._once(("constant", constant), lambda: self._constant_problem(constant))
+    def constant(self, constant: ConstantSource) -> tuple[float | Tensor | None, LanguageError | None]:
+        """The value of a constant, or what is wrong with it; neither where its file is not at hand."""
+        return self._once(("constant", constant), lambda: self._constant(constant))
 
-    def _constant_problem(self, constant: ConstantSource) -> LanguageError | None:
-        if not constant.text:
-            return None
-        return literal_problem(f"constant {constant.name!r}", constant.text, constant.type, constant.position)
+    def _constant(self, constant: ConstantSource) -> tuple[float | Tensor | None, LanguageError | None]:
+        what = f"constant {constant.name!r}"
+        if constant.text:
+            return literal(what, constant.text, constant.type, constant.position)
+        file = None if self.files is None else self.files.get(constant.file)
+        if file is None:
+            return None, None
+        return _value(what, constant.position, lambda: read_constant(constant.file, file.read(), constant.type))
 
     def model(self, model: ModelSource) -> tuple[Model, tuple[LanguageError, ...]]:
         """A declared model, and what is wrong with it."""
@@ -121,23 +167,45 @@ class Declarations:
                     if name not in there:
                         told = f"{what}: the model has no {kind} {name!r}; it has {', '.join(there)}"
                         problems.append(LanguageError(told + did_you_mean(name, there), model.position))
-        return Model(model.name, model.inputs, model.outputs, signature, model.position), tuple(problems)
+        found = Model(model.name, model.inputs, model.outputs, signature, model.position, file, model.file)
+        return self._runnable(replace(found, settings=_settings(model))), tuple(problems)
+
+    def _runnable(self, model: Model) -> Model:
+        """The model with a way to try it."""
+        if model.file is None or model.signature is None:
+            return model
+        if self._probe is None:
+            return replace(model, try_run=model.run_with_zeros)
+        return replace(model, try_run=partial(self._tried, self._probe, model.path, model.file), is_tried=True)
+
+    def _tried(self, probe: Probe, path: str, file: FileSource, shapes: Shapes) -> Shapes:
+        key = ("tried", path, *((name, tuple(shape)) for name, shape in sorted(shapes.items())))
+        found = self._once(key, lambda: _outcome(lambda: probe(path, file.read(), shapes)))
+        if isinstance(found, LanguageError):
+            raise found
+        return found
 
     def model_file(self, name: str) -> Model:
         """A model that an expression names by its file. Errors: LanguageError."""
-        content = self.content(name)
-        return Model(name, {}, {}, None if content is None else read_onnx(name, content))
+        file = self.model_content(name)
+        if file is None:
+            return Model(name, {}, {}, None)
+        return self._once(("onnx", name), lambda: self._runnable(_model_in(name, file)))
 
-    def check_trees(self, name: str) -> None:
-        """Checks the file of an xgboost or lightgbm model. Errors: LanguageError."""
-        content = self.content(name)
-        if content is None:
-            return
-        problem = self._once(("trees", name), lambda: _tree_problem(name, content))
-        if problem is not None:
-            raise LanguageError(problem)
+    def forest(self, kind: str, name: str) -> Forest | None:
+        """The forest in the file of an xgboost or lightgbm model; None where files are not at hand.
 
-    def content(self, name: str) -> bytes | None:
+        Errors: LanguageError.
+        """
+        file = self.model_content(name)
+        if file is None:
+            return None
+        found = self._once(("forest", kind, name), lambda: _outcome(lambda: read_forest(kind, name, file.read())))
+        if isinstance(found, LanguageError):
+            raise found
+        return found
+
+    def model_content(self, name: str) -> FileSource | None:
         """A file in the folder of models; None where files are not at hand. Errors: LanguageError if it is missing."""
         if self.files is None:
             return None
@@ -145,7 +213,7 @@ class Declarations:
         if path not in self.files:
             near = did_you_mean(path, (known for known in self.files if known.startswith(MODELS)))
             raise LanguageError(f"there is no file {path!r} in the package{near}")
-        return self.files[path].read()
+        return self.files[path]
 
     def _once(self, key: object, work: Callable[[], _T]) -> _T:
         if key not in self._known:
@@ -153,33 +221,40 @@ class Declarations:
         return self._known[key]  # type: ignore[return-value]  # of this key it is what `work` gave
 
 
-def literal_problem(what: str, text: str, type_: TensorType, position: Position | None) -> LanguageError | None:
-    """What is wrong with a literal of a type."""
+def literal(
+    what: str, text: str, type_: TensorType, position: Position | None
+) -> tuple[float | Tensor | None, LanguageError | None]:
+    """The value of a literal of a type, or what is wrong with it."""
     if type_ is NUMBER or type_.is_number:
         try:
-            float(text)
+            return float(text), None
         except ValueError:
             pass
-        else:
-            return None
-    return _problem(what, position, lambda: parse_tensor(text, type_))
+    return _value(what, position, lambda: parse_tensor(text, type_))
 
 
-def _problem(what: str, position: Position | None, work: Callable[[], object]) -> LanguageError | None:
+def _value(
+    what: str, position: Position | None, work: Callable[[], Tensor]
+) -> tuple[float | Tensor | None, LanguageError | None]:
     try:
-        work()
+        value = work()
     except LanguageError as error:
-        return LanguageError(f"{what}: {error.message}", position)
-    return None
+        return None, LanguageError(f"{what}: {error.message}", position)
+    return (float(value.cells[0]), None) if value.type.is_number else (value, None)
 
 
-def _tree_problem(name: str, content: bytes) -> str | None:
-    """Why it is no JSON of trees: XGBoost dumps a list of nodes, LightGBM an object with tree_info."""
+def _outcome(work: Callable[[], _T]) -> _T | LanguageError:
     try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        return f"{name}, line {error.lineno}, column {error.colno}: {error.msg}"
-    trees = value.get("tree_info") if isinstance(value, dict) else value
-    if isinstance(trees, list) and all(isinstance(tree, dict) for tree in trees):
-        return None
-    return f"{name} holds no trees: a list of them (XGBoost), or an object with tree_info (LightGBM), is expected"
+        return work()
+    except LanguageError as error:
+        return error
+
+
+def _model_in(name: str, file: FileSource) -> Model:
+    return Model(name, {}, {}, read_onnx(name, file.read()), None, file, name)
+
+
+def _settings(model: ModelSource) -> SessionSettings:
+    return SessionSettings(
+        model.intraop_threads or 1, model.interop_threads or 1, model.execution_mode == "parallel", model.gpu_device
+    )

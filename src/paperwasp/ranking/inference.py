@@ -16,9 +16,10 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.forest import forest_sources
 from paperwasp.ranking.global_phase import NORMALIZERS
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
-from paperwasp.ranking.onnx_inference import output_type
+from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
 from paperwasp.ranking.scope import (
     Binding,
     FunctionSource,
@@ -31,6 +32,7 @@ from paperwasp.ranking.scope import (
 from paperwasp.ranking.tensor_expression import as_reduction
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
 from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Slice, TensorCall, TensorLiteral, Word, Words
+from paperwasp.ranking.token_sequences import FEATURES as SEQUENCES
 from paperwasp.ranking.tree import (
     Call,
     If,
@@ -137,7 +139,6 @@ class TypeInference:
         return NUMBER
 
     def _string(self, node: String, scope: Scope) -> Type:
-        self._pending("strings in expressions")
         return NUMBER
 
     def _operation(self, node: Operation, scope: Scope) -> Type:
@@ -211,7 +212,6 @@ class TypeInference:
     # Tensors
 
     def _tensor_call(self, node: TensorCall, scope: Scope) -> Type:
-        self._pending(f"the tensor function {node.function}")
         types: list[Type] = []
         words: list[str] = []
         names: list[tuple[str, ...]] = []
@@ -249,25 +249,21 @@ class TypeInference:
         return self.type_of(node.body, Scope(scope.source, bindings, scope.calls, is_closed=True))
 
     def _of_type(self, node: OfType, scope: Scope) -> Type:
-        self._pending(f"the tensor function {node.function}")
         return node.type
 
     def _generate(self, node: Generate, scope: Scope) -> Type:
-        self._pending("the tensor function tensor")
         dimensions = {d.name: Binding(type=NUMBER, is_typed=True) for d in node.type.dimensions}
         inner = Scope(scope.source, {**scope.bindings, **dimensions}, scope.calls, scope.is_closed)
         self._must_be_number(node.body, inner, "a cell")
         return node.type
 
     def _literal(self, node: TensorLiteral, scope: Scope) -> Type:
-        self._pending("tensor literals")
         for cell in node.cells:
             if not isinstance(cell.value, Number):
                 self._must_be_number(cell.value, scope, "a cell")
         return node.type
 
     def _slice(self, node: Slice, scope: Scope) -> Type:
-        self._pending("slices of tensors")
         type_ = self.type_of(node.tensor, scope)
         for place in node.places:
             if place.index is not None:
@@ -278,6 +274,11 @@ class TypeInference:
         type_ = self.type_of(node, scope)
         if type_ is not None and not type_.is_number:
             self._problem(node, scope, f"{what} is a number, not a {type_}")
+
+    def _must_be_sequence(self, node: Node, scope: Scope, feature: str) -> None:
+        type_ = self.type_of(node, scope)
+        if type_ is not None and (type_.mapped or [d.name for d in type_.indexed] != ["d0"]):
+            self._problem(node, scope, f"{feature} takes tensors whose one dimension is d0[n], not a {type_}")
 
     # Names
 
@@ -295,9 +296,11 @@ class TypeInference:
         if not node.output and node.name in self.names.functions:
             return self._function(node, node.name, node.arguments, scope)
         if not node.output and not node.arguments and node.name in self.names.constants:
-            return self._typed(f"constant {node.name}", self.names.constants[node.name])
+            return self.names.constants[node.name]
         if node.name in ("onnx", "onnxModel") and node.arguments:
             return self._onnx(node, scope)
+        if node.name == "foreach":
+            return self._foreach(node, scope)
         special = _SPECIAL.get(node.name)
         if special is not None and len(node.arguments) == 1 and not node.output:
             return special(self, node, scope)
@@ -308,11 +311,6 @@ class TypeInference:
             binding.type = self.type_of(binding.node, binding.scope)
             binding.is_typed = True
         return binding.type
-
-    def _typed(self, what: str, type_: Type) -> Type:
-        if type_ is not None and not type_.is_number:
-            self._pending(f"{what} of type {type_}")
-        return type_
 
     def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> Type:
         function = self.names.functions[name]
@@ -363,11 +361,7 @@ class TypeInference:
         if name not in self.names.inputs:
             self._uses.undeclared[name] = None
             return NUMBER
-        type_ = self.names.inputs[name]
-        if type_ is None:
-            self._pending(f"query({name}) of type string")
-            return NUMBER
-        return self._typed(f"query({name})", type_)
+        return self.names.inputs[name] or NUMBER
 
     def _constant(self, node: Reference, scope: Scope) -> Type:
         name = argument_text(node.arguments[0], scope)
@@ -376,7 +370,7 @@ class TypeInference:
         if name not in self.names.constants:
             self._problem(node, scope, f"no constant {name!r}{did_you_mean(name, self.names.constants)}")
             return None
-        return self._typed(f"constant {name}", self.names.constants[name])
+        return self.names.constants[name]
 
     def _ranking_expression(self, node: Reference, scope: Scope) -> Type:
         """The feature rankingExpression: of a function by name, or of an expression in quotes."""
@@ -393,25 +387,72 @@ class TypeInference:
         return self._function(node, name, (), scope)
 
     def _onnx(self, node: Reference, scope: Scope) -> Type:
-        self._pending("ONNX models")
         texts = [argument_text(argument, scope) for argument in node.arguments]
         if texts[0] is None:
             return None
         output = node.output or (texts[-1] if len(texts) > 1 else "") or ""
-
-        def infer(source: Source) -> Type:
-            return self.type_of(source.parse(), Scope(source, calls=(*scope.calls, str(node))))
-
-        if str(node) in scope.calls:
-            self._problem(node, scope, f"{node} feeds itself")
-            return None
         try:
-            return output_type(self.names.model(texts[0]), output, self.names.functions, infer)
+            model = self.names.model(texts[0])
+            if model.signature is None:
+                self._pending(f"{node}, whose file is not at hand")
+                return None
+            wanted = chosen_output(model, model.signature, output)
+            given = self._fed(node, scope, feeds(model, model.signature, self.names.functions))
+            type_ = output_type(model, wanted.name, given)
         except LanguageError as error:
-            if error.position is not None:
-                raise
+            self._told(node, scope, error)
+            return None
+        if type_ is None and None not in given:
+            self._problem(node, scope, f"the sizes of output {wanted.name!r} are not known: those of an input are open")
+        return type_
+
+    def _trees(self, node: Reference, scope: Scope) -> Type:
+        """The features xgboost and lightgbm: what the splits ask for are features, or functions without arguments."""
+        name = argument_text(node.arguments[0], scope)
+        if name is None:
+            return NUMBER
+        self._uses.features[node.name] = None
+        try:
+            forest = self.names.forest(node.name, name)
+            if forest is None:
+                self._pending(f"{node}, whose file is not at hand")
+                return NUMBER
+            for type_, text in zip(self._fed(node, scope, forest_sources(node, forest)), forest.features, strict=True):
+                if type_ is not None and not type_.is_number:
+                    self._problem(node, scope, f"a model of trees takes numbers, and {text} is a {type_}")
+        except LanguageError as error:
+            self._told(node, scope, error)
+        return NUMBER
+
+    def _fed(self, node: Reference, scope: Scope, sources: Sequence[Source]) -> list[Type]:
+        """The types of the expressions that feed a model."""
+        if str(node) in scope.calls:
+            raise LanguageError(f"{node} feeds itself")
+        calls = (*scope.calls, str(node))
+        return [self.type_of(source.parse(), Scope(source, calls=calls)) for source in sources]
+
+    def _told(self, node: Reference, scope: Scope, error: LanguageError) -> None:
+        """Adds what is wrong, where the model is asked for unless the error says where."""
+        if error.position is None:
+            error = scope.source.error(node, error.bare_message)
+        self.add(error)
+
+    def _foreach(self, node: Reference, scope: Scope) -> Type:
+        """The feature foreach: what it goes over are features, or functions without arguments."""
+        arguments = tuple(argument_text(argument, scope) for argument in node.arguments)
+        known = tuple(argument for argument in arguments if argument is not None)
+        if len(known) < len(arguments):
+            return NUMBER
+        try:
+            features = self._catalog.each(known)
+        except LanguageError as error:
             self._problem(node, scope, error.bare_message)
             return None
+        self._uses.features["foreach"] = None
+        for text in features:
+            source = scope.source.within(node, text)
+            self._must_be_number(source.parse(), Scope(source, scope.bindings, scope.calls), "what foreach goes over")
+        return NUMBER
 
     def _feature(self, node: Reference, scope: Scope) -> Type:
         arguments = tuple(argument_text(argument, scope) for argument in node.arguments)
@@ -426,9 +467,11 @@ class TypeInference:
         for number in described.expressions:
             if node.name in NORMALIZERS:
                 self._must_be_number(node.arguments[number], scope, f"what {node.name} takes")
+            elif node.name in SEQUENCES:
+                self._must_be_sequence(node.arguments[number], scope, node.name)
             else:
                 self.type_of(node.arguments[number], scope)
-        return described.type if described.pending else self._typed(str(node), described.type)
+        return described.type
 
 
 def _sliced(node: Slice, type_: TensorType) -> TensorType:
@@ -455,6 +498,8 @@ _SPECIAL: Final[Mapping[str, Callable[[TypeInference, Reference, Scope], Type]]]
     "query": TypeInference._query,
     "constant": TypeInference._constant,
     "rankingExpression": TypeInference._ranking_expression,
+    "xgboost": TypeInference._trees,
+    "lightgbm": TypeInference._trees,
 }
 
 _RULES: Final[Mapping[type[Node], Callable[[TypeInference, Any, Scope], Type]]] = {

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.declarations import Model
+from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.scope import FunctionSource
 from paperwasp.tensor.types import NUMBER, TensorType
 
@@ -32,6 +33,9 @@ class TypeCatalog(Protocol):
     def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
         """Raises LanguageError (without position) for what cannot be. An argument of None is not known."""
 
+    def each(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        """The features that foreach(arguments) goes over; raises LanguageError as `describe`."""
+
 
 @dataclass(slots=True)
 class Uses:
@@ -55,6 +59,11 @@ def no_model(name: str) -> Model:
     raise LanguageError(f"no onnx-model {name!r}")
 
 
+def no_forest(kind: str, name: str) -> Forest | None:
+    """Where there are no models."""
+    raise LanguageError(f"no {kind} model {name!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """What a rank profile declares."""
@@ -65,3 +74,5 @@ class Names:
     """query(name) → type; None: a string."""
     model: Callable[[str], Model] = field(default=no_model)
     """The ONNX model of a name, or in a file. Raises LanguageError (without position) if there is none."""
+    forest: Callable[[str, str], Forest | None] = field(default=no_forest)
+    """From `xgboost` or `lightgbm` and a file to the model in it; None: files are not at hand. Raises as `model`."""

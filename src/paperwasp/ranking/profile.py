@@ -13,25 +13,31 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from paperwasp.errors import LanguageError, Position
-from paperwasp.ranking.compiler import ExpressionCompiler, FeatureCatalog
+from paperwasp.ranking.compiler import Constants, ExpressionCompiler, FeatureCatalog
 from paperwasp.ranking.declarations import (
     ConstantSource,
     Declarations,
     InputSource,
     Model,
     ModelSource,
-    literal_problem,
+    literal,
 )
 from paperwasp.ranking.expression import parse_expression
+from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.global_phase import NORMALIZERS, GlobalPhase
 from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses
 from paperwasp.ranking.program import Feature, Program
 from paperwasp.ranking.scope import FunctionSource, Source
+from paperwasp.ranking.tensor_plan import RankValue
+from paperwasp.ranking.text_hash import text_number
+from paperwasp.tensor.batch import Labels
+from paperwasp.tensor.value import Tensor
 
 DEFAULT_FIRST_PHASE: Final = "nativeRank"
 _LATER_THAN_SECOND: Final = NORMALIZERS | {"secondPhase", "relevanceScore"}
@@ -91,10 +97,6 @@ class ProfileSource(Protocol):
     @property
     def strict(self) -> bool | None: ...
     @property
-    def mutations(self) -> object: ...
-    @property
-    def use_significance_model(self) -> object: ...
-    @property
     def position(self) -> Position | None: ...
     @property
     def expression_positions(self) -> Mapping[str, Position]: ...
@@ -112,10 +114,10 @@ class CompiledProfile:
     first_phase: Program
     second_phase: Program | None
     global_phase: GlobalPhase | None
-    match_features: Mapping[str, Program]
+    match_features: Mapping[str, RankValue]
     """name as the result shows it → what computes it."""
-    summary_features: Mapping[str, Program]
-    rank_features: Mapping[str, Program]
+    summary_features: Mapping[str, RankValue]
+    rank_features: Mapping[str, RankValue]
     """What ranking.listFeatures shows: the default ones, unless the profile ignores them, and its rank-features."""
     rerank_count: int
     keep_rank_count: int
@@ -123,8 +125,14 @@ class CompiledProfile:
     """Hits with a first-phase score of this or lower are dropped."""
     second_phase_rank_score_drop_limit: float | None
     inputs: Mapping[str, float]
-    """query(name) → default value, for the inputs that the profile declares."""
+    """query(name) → default value, for the inputs of numbers and texts that the profile declares."""
+    tensor_inputs: Mapping[str, Tensor]
+    """query(name) → default value, for its inputs of tensor type that have one."""
+    labels: Labels
+    """Those of its constants, as the tensors of a query number them."""
     properties: Mapping[str, str]
+    undeclared_inputs: tuple[str, ...]
+    """Names in query(name) that are not declared, in a profile with tensors: they count as numbers."""
     bm25_sum: tuple[tuple[str, float], ...] | None
     """(field, weight) when the first phase is exactly the sum of weight · bm25(field), no weight negative."""
 
@@ -208,28 +216,23 @@ class _ProfileCompiler:
         self.problems: list[LanguageError] = []
 
     def compile(self, default_rank_features: Callable[[], Sequence[str]]) -> CompiledProfile | Unexecuted:
-        inputs = self.input_defaults()
         self.check_declarations()
+        inputs = self.input_defaults()
         roots = list(self.roots())
         uses = self.infer(roots)
         if self.problems:
             raise ProfileError(self.problems)
-        pending = (*self.pending_settings(), *uses.pending)
+        pending = tuple(uses.pending)
         if pending:
             return Unexecuted(self.profile.name, pending, tuple(uses.undeclared))
-        return self.programs(roots, inputs, default_rank_features)
+        undeclared = tuple(uses.undeclared) if self.has_tensors() else ()
+        return self.programs(roots, inputs, undeclared, default_rank_features)
 
-    def pending_settings(self) -> Iterator[str]:
-        """What else the profile says that would give other hits or scores, and is not executed yet."""
-        profile = self.profile
-        settings = {
-            "mutate": profile.mutations,
-            "significance: use-model": profile.use_significance_model,
-        }
-        yield from (name for name, value in settings.items() if value)
-        for constant in profile.constants.values():
-            if constant.type.is_number and not constant.text:
-                yield f"constant {constant.name} in a file"
+    def has_tensors(self) -> bool:
+        """Whether it declares any: only then a number may have been meant to be one."""
+        types = [given.type for given in self.profile.inputs.values()]
+        types += [constant.type for constant in self.profile.constants.values()]
+        return any(type_ is not None and not type_.is_number for type_ in types)
 
     # What is checked
 
@@ -267,6 +270,7 @@ class _ProfileCompiler:
             {name: constant.type for name, constant in self.profile.constants.items()},
             {_query_name(name) or name: declared.type for name, declared in self.profile.inputs.items()},
             self.model,
+            self.forest,
         )
         inference = TypeInference(self.catalog, names, self.around)
         total = Uses()
@@ -290,93 +294,113 @@ class _ProfileCompiler:
         declared = self.profile.onnx_models.get(name)
         return self.declarations.model_file(name) if declared is None else self.declarations.model(declared)[0]
 
+    def forest(self, kind: str, name: str) -> Forest | None:
+        return self.declarations.forest(kind, name)
+
     def check_declarations(self) -> None:
         for constant in self.profile.constants.values():
-            if problem := self.declarations.constant(constant):
+            problem = self.declarations.constant(constant)[1] if constant.text else None
+            if problem is not None:
                 self.problems.append(problem)
         for model in self.profile.onnx_models.values():
             self.problems += self.declarations.model(model)[1]
 
-    def input_defaults(self) -> dict[str, float]:
-        """query(name) → default value: the inputs that are numbers, and rank properties `query(name)`."""
-        defaults: dict[str, float] = {}
+    def input_defaults(self) -> dict[str, float | Tensor]:
+        """query(name) → default value: of the inputs, and of rank properties `query(name)`. A text is its hash."""
+        defaults: dict[str, float | Tensor] = {}
         declared = {_query_name(name) or name: given for name, given in self.profile.inputs.items()}
         for name, given in declared.items():
-            if given.default and given.type is not None:
-                problem = literal_problem(f"input query({name})", given.default, given.type, given.position)
+            if given.type is None:
+                defaults[name] = text_number(given.default) if given.default else 0.0
+            elif given.type.is_number or given.default:
+                value, problem = literal(f"input query({name})", given.default or "0", given.type, given.position)
                 if problem is not None:
                     self.problems.append(problem)
-                    continue
-            if given.type is not None and given.type.is_number:
-                defaults[name] = float(given.default or 0.0)
+                else:
+                    assert value is not None
+                    defaults[name] = value
         for key, (*_, text) in self.profile.rank_properties.items():
-            if (name := _query_name(key)) and (name not in declared or name in defaults):
-                try:
-                    defaults[name] = float(text.strip("\"'"))
-                except ValueError:
-                    message = f"rank-properties: {key} is no number: {text}"
-                    self.problems.append(LanguageError(message, self.profile.position))
+            if (name := _query_name(key)) and (name not in declared or isinstance(defaults.get(name), float)):
+                defaults[name] = text_number(text.strip().strip('"'))
         return defaults
 
     # What runs
 
     def programs(
-        self, roots: Sequence[_Root], inputs: Mapping[str, float], default_rank_features: Callable[[], Sequence[str]]
+        self,
+        roots: Sequence[_Root],
+        inputs: Mapping[str, float | Tensor],
+        undeclared: tuple[str, ...],
+        default_rank_features: Callable[[], Sequence[str]],
     ) -> CompiledProfile:
         profile = self.profile
         compiler = self.compiler()
-        programs: dict[str, dict[str, Program]] = {}
+        phases: dict[str, Program] = {}
+        features: dict[str, dict[str, RankValue]] = {}
         for root in roots:
-            program = self.program(compiler, root.source)
-            if program is not None:
-                programs.setdefault(root.kind, {})[_shown(root)] = program
-        listed = LazyPrograms(programs.get("rank-features", {}))
+            value = self.runnable(compiler, root.source)
+            if isinstance(value, Program) and root.kind.endswith("-phase"):
+                phases[root.kind] = value
+            elif value is not None:
+                features.setdefault(root.kind, {})[_shown(root)] = value
+        listed = LazyPrograms(features.get("rank-features", {}))
         if not profile.ignore_default_rank_features:
             self.check_properties(compiler, default_rank_features)
             listed = LazyPrograms(listed, lambda: self.feature_programs(default_rank_features()))
         if self.problems:
             raise ProfileError(self.problems)
-        [first_phase] = programs["first-phase"].values()
+        first_phase = phases["first-phase"]
         return CompiledProfile(
             name=profile.name,
             first_phase=first_phase,
-            second_phase=next(iter(programs.get("second-phase", {}).values()), None),
-            global_phase=self.global_phase(programs.get("global-phase", {})),
-            match_features=programs.get("match-features", {}),
-            summary_features=programs.get("summary-features", {}),
+            second_phase=phases.get("second-phase"),
+            global_phase=self.global_phase(phases.get("global-phase")),
+            match_features=features.get("match-features", {}),
+            summary_features=features.get("summary-features", {}),
             rank_features=listed,
             rerank_count=profile.rerank_count,
             keep_rank_count=profile.keep_rank_count,
             rank_score_drop_limit=profile.rank_score_drop_limit,
             second_phase_rank_score_drop_limit=profile.second_phase_rank_score_drop_limit,
-            inputs=inputs,
+            inputs={name: value for name, value in inputs.items() if not isinstance(value, Tensor)},
+            tensor_inputs={name: value for name, value in inputs.items() if isinstance(value, Tensor)},
+            labels=compiler.graph.labels,
+            undeclared_inputs=undeclared,
             properties={key: values[-1] for key, values in profile.rank_properties.items()},
             bm25_sum=_bm25_sum(first_phase),
         )
 
-    def global_phase(self, programs: Mapping[str, Program]) -> GlobalPhase | None:
+    def global_phase(self, program: Program | None) -> GlobalPhase | None:
         said = self.profile.global_phase
-        if said is None:
+        if said is None or program is None:
             return None
-        [program] = programs.values()
         return GlobalPhase(program, said.rerank_count, said.rank_score_drop_limit)
 
-    def compiler(self) -> ExpressionCompiler:
+    def compiler(self, family: str = "tensor") -> ExpressionCompiler:
         profile = self.profile
-        numbers = {c.name: float(c.text) for c in profile.constants.values() if c.type.is_number and c.text}
-        return ExpressionCompiler(self.catalog, profile.functions, numbers, self.around)
+        constants: Constants = {name: partial(self.constant, name) for name in profile.constants}
+        return ExpressionCompiler(self.catalog, profile.functions, constants, self, self.around, family)
 
-    def program(self, compiler: ExpressionCompiler, source: Source) -> Program | None:
-        """The program of an expression; None if it has a problem."""
+    def constant(self, name: str) -> float | Tensor:
+        """The value of a constant. Errors: LanguageError where it is in a file that is not at hand."""
+        value, problem = self.declarations.constant(self.profile.constants[name])
+        if problem is not None:
+            raise problem
+        if value is None:
+            raise LanguageError(f"constant {name!r} is in a file that is not at hand")
+        return value
+
+    def runnable(self, compiler: ExpressionCompiler, source: Source) -> RankValue | None:
+        """What computes an expression; None if it has a problem."""
         try:
-            return compiler.builder.program(compiler.compile(source))
+            return compiler.runnable(source)
         except LanguageError as error:
             self.problems.append(error)
             return None
 
-    def feature_programs(self, names: Sequence[str]) -> dict[str, Program]:
-        compiler = self.compiler()
-        return {name: compiler.builder.program(compiler.compile(Source(name, name))) for name in names}
+    def feature_programs(self, names: Sequence[str]) -> dict[str, RankValue]:
+        compiler = self.compiler("listed")
+        return {name: compiler.runnable(Source(name, name)) for name in names}
 
     def check_properties(self, compiler: ExpressionCompiler, default_features: Callable[[], Sequence[str]]) -> None:
         """The default features that rank properties name must accept them; the others are compiled when asked for."""
@@ -389,24 +413,24 @@ class _ProfileCompiler:
             self.problems.append(LanguageError(error.bare_message, self.profile.position))
             return
         for name in features:
-            self.program(compiler, Source(name, name, None, self.around))
+            self.runnable(compiler, Source(name, name, None, self.around))
 
 
-class LazyPrograms(Mapping[str, Program]):
+class LazyPrograms(Mapping[str, RankValue]):
     """Programs by name: some at hand, and more that are compiled when one is asked for first."""
 
-    def __init__(self, own: Mapping[str, Program], more: Callable[[], Mapping[str, Program]] = dict) -> None:
+    def __init__(self, own: Mapping[str, RankValue], more: Callable[[], Mapping[str, RankValue]] = dict) -> None:
         self._own = own
         self._more = more
-        self._all: Mapping[str, Program] | None = None
+        self._all: Mapping[str, RankValue] | None = None
 
     @property
-    def _programs(self) -> Mapping[str, Program]:
+    def _programs(self) -> Mapping[str, RankValue]:
         if self._all is None:
             self._all = {**self._more(), **self._own}
         return self._all
 
-    def __getitem__(self, name: str) -> Program:
+    def __getitem__(self, name: str) -> RankValue:
         return self._programs[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -36,8 +36,8 @@ class Feature(Protocol):
     def query_name(self) -> str | None:
         """The name, if it is the value query(name) of the query."""
 
-    def compute(self, context: Any) -> Floats:
-        """One value per hit of the context, or a single one for all."""
+    def compute(self, context: Any) -> Any:
+        """One float64 per hit of the context, or a single one for all; of a feature of tensor type a TensorBatch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,12 @@ class ProgramBuilder:
         if len(known) == len(operands):
             return self.constant(_folded(operation, known))
         return self._numbered((operation, *operands), _Value(operation=operation, operands=operands))
+
+    def operation_on(self, value: int, names: Sequence[str]) -> str | None:
+        """The operation, where `value` is one on just the features of these names, in their order."""
+        operands = [self._values[operand].feature for operand in self._values[value].operands]
+        found = [None if feature is None else feature.name for feature in operands]
+        return self._values[value].operation if found == list(names) else None
 
     def _numbered(self, key: tuple[Any, ...], value: _Value) -> int:
         number = self._numbers.setdefault(key, len(self._values))

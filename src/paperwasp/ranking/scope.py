@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position, TooLarge
@@ -112,7 +112,8 @@ class Binding:
     scope: Scope | None = None
     type: TensorType | None = None
     is_typed: bool = False
-    value: int | None = None
+    value: Any = None
+    """What it was compiled to: a `tensor_plan.Value`."""
     text: str | None = None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.types import Dimension, TensorType
 
 DTYPES: Final[Mapping[str, str]] = {"double": "float64", "float": "float32", "bfloat16": "float32", "int8": "int8"}
 """Cell type → the type of the array. A bfloat16 is a float32 whose lower 16 bits are 0."""
@@ -112,6 +112,12 @@ class TensorBuilder:
         shape = (len(self._rows), *self.type.shape)
         values = np.stack(list(self._rows.values())) if self._rows else np.zeros(0)
         return Tensor(self.type, tuple(self._rows), as_cells(values.reshape(shape), self.type.cell_type))
+
+
+def empty_tensor(type_: TensorType) -> Tensor:
+    """What stands for a tensor that is not given: without subspaces, or cells that are 0. Open sizes are 1."""
+    sized = (Dimension(d.name, None if d.is_mapped else d.size or 1) for d in type_.dimensions)
+    return TensorBuilder(TensorType.of(sized, type_.cell_type)).build()
 
 
 class CellCollector:

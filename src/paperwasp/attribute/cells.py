@@ -1,0 +1,143 @@
+"""What ranking with tensors reads of columns: tensors of many lids at once, and elements as labels.
+
+Strings are numbers in a batch of tensors, and are looked up once for a query: `CodeTable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.array import ArrayView
+from paperwasp.attribute.column import ColumnView, Lids
+from paperwasp.attribute.dictionary import StringDictionary
+from paperwasp.attribute.elements import Counts, own_rows
+from paperwasp.attribute.numeric import NumericView
+from paperwasp.attribute.rows import places_of, split
+from paperwasp.attribute.string import StringView
+from paperwasp.attribute.tensor import NO_LABEL, TensorView, cells_at
+from paperwasp.tensor.batch import TensorBatch
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import DTYPES
+
+_UNKNOWN: Final = np.iinfo(np.int64).min
+
+
+class CodeTable:
+    """What the strings of a dictionary are as numbers, each worked out when it is met first. For one query."""
+
+    def __init__(self, numbers_of: Callable[[Sequence[str]], NDArray[Any]]) -> None:
+        self._numbers_of = numbers_of
+        self._dictionary: StringDictionary | None = None
+        self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def numbers(self, dictionary: StringDictionary, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+        if not codes.size:
+            return np.zeros(codes.shape, np.int64)
+        if dictionary is not self._dictionary:
+            self._dictionary, self._numbers = dictionary, np.zeros(0, np.int64)
+        needed = int(codes.max()) + 1
+        if needed > len(self._numbers):
+            more = np.full(max(needed, len(dictionary)) - len(self._numbers), _UNKNOWN)
+            self._numbers = np.concatenate([self._numbers, more])
+        unknown = codes[self._numbers[codes] == _UNKNOWN]
+        if unknown.size:
+            fresh = np.unique(unknown)
+            self._numbers[fresh] = self._numbers_of(dictionary.decode(fresh.tolist()))
+        numbers: NDArray[np.int64] = self._numbers[codes]
+        return numbers
+
+    def of_texts(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Of strings that are in no dictionary."""
+        numbers: NDArray[np.int64] = self._numbers_of(texts)
+        return numbers
+
+
+def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTable) -> TensorBatch:
+    """The tensor of each lid. Where there is none: without subspaces, or of cells that are 0."""
+    inner, rows, counts, is_there = own_rows(column, lids)
+    if not isinstance(inner, TensorView):
+        return _nothing(type_, len(lids))
+    if not type_.mapped:
+        starts, lengths = split(inner.rows[rows])
+        is_set = lengths > 0
+        if is_there.all() and is_set.all():
+            return TensorBatch.dense(type_, cells_at(inner.cells, starts, type_))
+        there = np.flatnonzero(is_there)[is_set]
+        cells = np.zeros((len(lids), *type_.shape), DTYPES[type_.cell_type])
+        cells[there] = cells_at(inner.cells, starts[is_set], type_)
+        return TensorBatch.dense(type_, cells)
+    places, lengths = places_of(inner.rows[rows])
+    codes = inner.labels[places]
+    is_empty = codes[:, 0] == NO_LABEL
+    if is_empty.any():
+        lengths = lengths - np.bincount(np.repeat(np.arange(len(lengths)), lengths)[is_empty], minlength=len(lengths))
+        places, codes = places[~is_empty], codes[~is_empty]
+    counts[is_there] = lengths
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    cells = cells_at(inner.cells, places, type_)
+    return TensorBatch(type_, starts, table.numbers(inner.dictionary, codes), cells)
+
+
+def _nothing(type_: TensorType, hits: int) -> TensorBatch:
+    rows = 0 if type_.mapped else hits
+    starts = np.zeros(hits + 1, np.int64) if type_.mapped else np.arange(hits + 1)
+    cells = np.zeros((rows, *type_.shape), DTYPES[type_.cell_type])
+    return TensorBatch(type_, starts, np.zeros((rows, len(type_.mapped)), np.int64), cells)
+
+
+class Labelled(NamedTuple):
+    """Elements as labels, those of one lid after another."""
+
+    counts: Counts
+    labels: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    """Of the keys of a weighted set; 1 elsewhere."""
+
+
+def labelled(column: ColumnView, lids: Lids, table: CodeTable) -> Labelled:
+    """The elements of single values, arrays and weighted sets of strings or whole numbers; of others none."""
+    inner, rows, counts, is_there = own_rows(column, lids)
+    match inner:
+        case StringView():
+            lengths = np.ones(len(rows), np.int64)
+            labels, weights = table.numbers(inner.dictionary, inner.values[rows]), np.ones(len(rows))
+        case NumericView() if inner.values.dtype.kind != "f":
+            lengths, labels, weights = np.ones(len(rows), np.int64), _whole(inner.values[rows], table), np.ones(len(rows))
+        case ArrayView() if inner.dictionary is not None or inner.values.dtype.kind != "f":
+            places, lengths = places_of(inner.rows[rows])
+            values = inner.values[places]
+            is_text = inner.dictionary is not None
+            labels = table.numbers(inner.dictionary, values) if is_text else _whole(values, table)  # type: ignore[arg-type]
+            weights = inner.key_weights[places].astype(np.float64) if len(inner.key_weights) else np.ones(len(places))
+        case _:
+            return Labelled(counts, np.zeros(0, np.int64), np.zeros(0))
+    counts[is_there] = lengths
+    return Labelled(counts, labels, weights)
+
+
+def _whole(values: NDArray[Any], table: CodeTable) -> NDArray[np.int64]:
+    """Whole numbers as labels: those that are negative have to be looked up."""
+    numbers = values.astype(np.int64)
+    is_negative = numbers < 0
+    if is_negative.any():
+        distinct, places = np.unique(numbers[is_negative], return_inverse=True)
+        numbers[is_negative] = table.of_texts([str(number) for number in distinct.tolist()])[places.reshape(-1)]
+    return numbers
+
+
+def text_numbers(column: ColumnView, lids: Lids, element: int, table: CodeTable) -> NDArray[np.float64]:
+    """A string as a number: of a single value, or of the element with this number; 0 where there is none."""
+    inner, rows, _, is_there = own_rows(column, lids)
+    found = np.zeros(len(lids))
+    if isinstance(inner, StringView) and element == 0:
+        found[is_there] = table.numbers(inner.dictionary, inner.values[rows])
+    elif isinstance(inner, ArrayView) and inner.dictionary is not None:
+        starts, lengths = split(inner.rows[rows])
+        has = lengths > element
+        codes = inner.values[starts[has] + element]
+        found[np.flatnonzero(is_there)[has]] = table.numbers(inner.dictionary, codes)
+    return found

@@ -1,0 +1,137 @@
+"""Working out programs and tensors for one block of hits: each feature and each node of tensors once.
+
+The function of a `map_subspaces`, or the expression of a generator, is worked for many cells at once: these are the
+hits of an inner block, in which the names that it binds have values. What does not hang on these names is worked in
+the block around it, and repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from paperwasp.core.clock import check_time
+from paperwasp.ranking.program import Feature, Floats, Program
+from paperwasp.tensor import algebra
+from paperwasp.tensor.batch import Labels, TensorBatch
+
+if TYPE_CHECKING:
+    from paperwasp.ranking.tensor_plan import TensorNode
+
+
+class Block(Protocol):
+    """Hits that values are worked out for. A `MatchContext` of `paperwasp.features` is one."""
+
+    @property
+    def hits(self) -> int: ...
+
+    @property
+    def labels(self) -> Labels:
+        """Of all tensors of the query."""
+
+    @property
+    def known(self) -> dict[object, Any]:
+        """What has been worked out: the name of a feature → its column; a node → its batch."""
+
+
+class InnerBlock:
+    """The block of a function that is worked for many values at once.
+
+    `level`: how deep it is within others, from 1. `values`: the columns and batches of the names it binds, by number.
+    `repeats`: how many hits it has for each hit of `outer`; those of one hit stand together. Without `outer` nothing
+    in it hangs on other hits.
+    """
+
+    def __init__(
+        self,
+        level: int,
+        hits: int,
+        values: Mapping[int, Floats | TensorBatch],
+        labels: Labels,
+        outer: Block | None = None,
+        repeats: int = 1,
+    ) -> None:
+        self.level = level
+        self.hits = hits
+        self.values = values
+        self.labels = labels
+        self.outer = outer
+        self.repeats = repeats
+        self.known: dict[object, Any] = {}
+
+
+class BoundNumber:
+    """A feature of a scalar program: the value of a name that a function binds. A number for each hit of its block."""
+
+    bm25_field = None
+    query_name = None
+
+    def __init__(self, level: int, number: int) -> None:
+        self.name = f"@{level}.{number}"
+        self.levels = frozenset((level,))
+        self._level = level
+        self._number = number
+
+    def compute(self, context: Any) -> Floats:
+        values = bound_block(context, self._level).values[self._number]
+        assert not isinstance(values, TensorBatch)
+        return values
+
+
+def bound_block(block: Any, level: int) -> InnerBlock:
+    """The inner block that binds the names of a level: `block` itself, as others ask what is around them."""
+    assert isinstance(block, InnerBlock)
+    assert block.level == level
+    return block
+
+
+def levels_of(feature: Feature) -> frozenset[int]:
+    """The levels of the functions whose names a feature hangs on."""
+    levels: frozenset[int] = getattr(feature, "levels", _NO_LEVELS)
+    return levels
+
+
+_NO_LEVELS: frozenset[int] = frozenset()
+
+
+def column(feature: Feature, block: Block) -> Floats:
+    """One float64 per hit, or a single one for all."""
+    values: Floats | None = block.known.get(feature.name)
+    if values is None:
+        if isinstance(block, InnerBlock) and block.outer is not None and block.level not in levels_of(feature):
+            outer = column(feature, block.outer)
+            values = outer if len(outer) == 1 else np.repeat(outer, block.repeats)
+        else:
+            values = np.ascontiguousarray(feature.compute(block), np.float64)
+        block.known[feature.name] = values
+    return values
+
+
+def numbers(program: Program, block: Block) -> Floats:
+    """One float64 per hit; a single one if it is the same for all."""
+    if not block.hits:
+        return np.zeros(0)
+    columns = [column(feature, block) for feature in program.features]
+    return program.evaluate(columns, max(map(len, columns), default=1))
+
+
+def whole_column(program: Program, block: Block) -> Floats:
+    """One float64 per hit."""
+    return program.evaluate([column(feature, block) for feature in program.features], block.hits)
+
+
+def batch(node: TensorNode, block: Block) -> TensorBatch:
+    """The tensor of each hit, or a single one. Raises OutOfTime, and TooLarge where the block is too large for it."""
+    found: TensorBatch | None = node.folded or block.known.get(node)
+    if found is None:
+        check_time()
+        if isinstance(block, InnerBlock) and block.outer is not None and block.level not in node.levels:
+            outer = batch(node, block.outer)
+            found = outer if outer.is_single else algebra.repeated(outer, block.repeats)
+        else:
+            with np.errstate(all="ignore"):
+                found = node.work(block)
+        block.known[node] = found
+    return found

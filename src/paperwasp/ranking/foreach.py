@@ -1,0 +1,77 @@
+"""foreach: one number of the values that a feature has for each term, field or attribute.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#foreach(dimension,variable,feature,condition,operation)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from paperwasp.ranking.program import ProgramBuilder
+
+DEFAULT_TERMS: Final = 16
+"""How many terms foreach goes over, if the rank property foreach.maxTerms does not say."""
+_BEGINS: Final[Mapping[str, float]] = {
+    "sum": 0.0,
+    "product": 1.0,
+    "average": 0.0,
+    "max": -sys.float_info.max,
+    "min": sys.float_info.max,
+    "count": 0.0,
+}
+OPERATIONS: Final = tuple(_BEGINS)
+_STEPS: Final[Mapping[str, str]] = {"sum": "add", "product": "multiply", "average": "add", "max": "max", "min": "min"}
+
+
+def condition_of(text: str) -> tuple[str, float] | None:
+    """The operation and the number of `>number` or `<number`; None for "true". Errors: ValueError."""
+    if text == "true":
+        return None
+    names = {">": "greater", "<": "less"}
+    if text[:1] not in names:
+        raise ValueError(f'the condition of foreach is true, ">number" or "<number", not {text!r}')
+    return names[text[0]], float(text[1:])
+
+
+@dataclass
+class Folding:
+    """Values of a builder, taken together one after the other."""
+
+    operation: str
+    is_used: Callable[[int], int]
+    """From a value to the value that says whether it is taken."""
+    builder: ProgramBuilder
+    value: int
+    count: int
+
+    @classmethod
+    def of(cls, condition: str, operation: str, builder: ProgramBuilder) -> Folding:
+        compared = condition_of(condition)
+
+        def is_used(value: int) -> int:
+            if compared is None:
+                return builder.constant(1.0)
+            return builder.apply(compared[0], value, builder.constant(compared[1]))
+
+        return cls(operation, is_used, builder, builder.constant(_BEGINS[operation]), builder.constant(0.0))
+
+    def add(self, value: int) -> None:
+        builder = self.builder
+        used = self.is_used(value)
+        if self.operation in _STEPS:
+            together = builder.apply(_STEPS[self.operation], value, self.value)
+            self.value = builder.apply("select", used, together, self.value)
+        if self.operation in ("average", "count"):
+            more = builder.apply("add", self.count, builder.constant(1.0))
+            self.count = builder.apply("select", used, more, self.count)
+
+    def result(self) -> int:
+        if self.operation == "count":
+            return self.count
+        if self.operation == "average":
+            mean = self.builder.apply("divide", self.value, self.count)
+            return self.builder.apply("select", self.count, mean, self.builder.constant(0.0))
+        return self.value

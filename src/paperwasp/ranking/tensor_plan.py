@@ -1,0 +1,275 @@
+"""Nodes of tensors: what an expression computes with tensors, as a graph of functions of batches.
+
+A `TensorGraph` makes nodes: the same operation on the same operands is the same node, and small ones that hang on
+nothing but constants are worked at once. A number becomes a node by `number`; a node whose tensor is a number becomes a
+value of the scalar program by `scalar`, as a feature of it. Nodes are immutable, but for what is remembered of a
+constant; a plan may run in many threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from paperwasp import limits
+from paperwasp.errors import PaperwaspError
+from paperwasp.ranking.evaluation import Block, InnerBlock, batch, column, levels_of, numbers
+from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
+from paperwasp.tensor import algebra
+from paperwasp.tensor.algebra.rows import check_size
+from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.products import max_similarity
+from paperwasp.tensor.types import NUMBER, TensorType
+
+Work = Callable[[Block], TensorBatch]
+OfBatches = Callable[..., TensorBatch]
+
+
+class Hangs(IntEnum):
+    """What a value hangs on."""
+
+    NOTHING = 0
+    QUERY = 1
+    HIT = 2
+
+
+@dataclass(eq=False, slots=True)
+class TensorNode:
+    """One tensor for each hit of a block: of a type, worked by `work`."""
+
+    name: str
+    """Canonical within its plan."""
+    type: TensorType
+    """Where the sizes of dimensions are open, batches say them."""
+    key: tuple[Any, ...]
+    operands: tuple[TensorNode, ...]
+    work: Work
+    hangs: Hangs
+    levels: frozenset[int]
+    """The levels of the functions whose names it hangs on."""
+    folded: TensorBatch | None = None
+    """Its tensor, where that is known before any query."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorFeature:
+    """A tensor that is a number, as a feature of the scalar program."""
+
+    node: TensorNode
+    bm25_field: str | None = None
+    query_name: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def levels(self) -> frozenset[int]:
+        return self.node.levels
+
+    def compute(self, context: Any) -> Floats:
+        return algebra.numbers(batch(self.node, context))
+
+
+def hangs_on(feature: Feature) -> Hangs:
+    """What a feature of a scalar program hangs on."""
+    if isinstance(feature, TensorFeature):
+        return feature.node.hangs
+    return Hangs.QUERY if feature.query_name is not None else Hangs.HIT
+
+
+class _ConstantBlock:
+    """Where constants are worked: there is no hit."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.hits = 1
+        self.labels = labels
+        self.known: dict[object, Any] = {}
+
+
+class TensorGraph:
+    """Makes the nodes of one profile. `labels` has those of its constants; `family` parts the names of several graphs."""
+
+    def __init__(self, builder: ProgramBuilder, labels: Labels, family: str = "tensor") -> None:
+        self.builder = builder
+        self.labels = labels
+        self._family = family
+        self._nodes: dict[tuple[Any, ...], TensorNode] = {}
+        self._numbers: dict[TensorNode, int] = {}
+
+    # Nodes
+
+    def node(
+        self,
+        key: tuple[Any, ...],
+        type_: TensorType,
+        operands: Sequence[TensorNode],
+        work: Work,
+        *,
+        hangs: Hangs = Hangs.NOTHING,
+        levels: frozenset[int] = frozenset(),
+        binds: int = 0,
+    ) -> TensorNode:
+        """The node of an operation. `key` with the operands says all about it. `hangs`, `levels`: beyond the operands;
+        `binds`: the level of the names that it binds for the last operand."""
+        whole = (*key, *operands)
+        found = self._nodes.get(whole)
+        if found is None:
+            below = levels.union(*(operand.levels for operand in operands)) - {binds}
+            most = max((hangs, *(operand.hangs for operand in operands)))
+            found = TensorNode(f"{self._family}#{len(self._nodes)}", type_, whole, tuple(operands), work, most, below)
+            self._fold(found)
+            self._nodes[whole] = found
+        return found
+
+    def apply(
+        self, key: tuple[Any, ...], type_: TensorType, operands: Sequence[TensorNode], function: OfBatches
+    ) -> TensorNode:
+        """The node of a function of the batches of other nodes."""
+        given = tuple(operands)
+        return self.node(key, type_, given, lambda block: function(*(batch(operand, block) for operand in given)))
+
+    def constant(self, key: tuple[Any, ...], constant: TensorBatch) -> TensorNode:
+        node = self.node(key, constant.type, (), lambda block: constant)
+        node.folded = constant
+        return node
+
+    def _fold(self, node: TensorNode) -> None:
+        """Works a constant now, if that is little."""
+        if node.hangs or node.levels or not _is_little(node):
+            return
+        try:
+            node.folded = batch(node, _ConstantBlock(self.labels))
+        except PaperwaspError:
+            return  # whoever asks for it is told
+
+    # From numbers, and back
+
+    def number(self, value: int) -> TensorNode:
+        """A value of the scalar program as a tensor without dimensions."""
+        program = self.builder.program(value)
+        most = max((hangs_on(feature) for feature in program.features), default=Hangs.NOTHING)
+        levels = frozenset[int]().union(*(levels_of(feature) for feature in program.features))
+        node = self.node(
+            ("number", value),
+            NUMBER,
+            (),
+            lambda block: algebra.number(numbers(program, block)),
+            hangs=most,
+            levels=levels,
+        )
+        self._numbers[node] = value
+        return node
+
+    def scalar(self, node: TensorNode) -> int:
+        """A node whose tensor is a number as a value of the scalar program."""
+        if node in self._numbers:
+            return self._numbers[node]
+        if node.folded is not None:
+            return self.builder.constant(float(algebra.numbers(node.folded)[0]))
+        return self.builder.feature(TensorFeature(node))
+
+    # Operations that are more than one function of batches
+
+    def reduced(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
+        """`node` reduced. Sums of products, and the best of these for each label, have functions of their own."""
+        key = ("reduce", aggregator, tuple(sorted(dimensions)))
+        names = dimensions or tuple(d.name for d in node.type.dimensions)
+        if aggregator == "sum" and node.key[:2] == ("join", "multiply"):
+            one, other = node.operands
+            return self.apply(key, type_, (one, other), lambda a, b: algebra.summed_products(a, b, dimensions))
+        if aggregator == "sum" and (similarity := _similarity(node, names)) is not None:
+            return self.apply((*key, "max_similarity"), type_, similarity[0], similarity[1])
+        return self.apply(key, type_, (node,), lambda t: algebra.reduced(t, aggregator, dimensions))
+
+    def chosen(
+        self, condition: int, if_true: TensorNode, if_false: TensorNode, type_: TensorType
+    ) -> TensorNode:
+        """For each hit the one or the other. What no hit needs is not worked."""
+        sides = (if_false, if_true)
+        truth = self.number(condition)
+
+        def work(block: Block) -> TensorBatch:
+            which = (algebra.numbers(batch(truth, block)) != 0.0).astype(np.int64)
+            if len(which) and (which == which[0]).all():
+                return algebra.retyped(batch(sides[int(which[0])], block), type_)
+            found = [algebra.retyped(batch(side, block), type_) for side in sides]
+            return algebra.chosen(which, found, type_)
+
+        return self.node(("if",), type_, (truth, *sides), work)
+
+    def generated(self, type_: TensorType, body: int, level: int) -> TensorNode:
+        """A dense tensor whose cells are the value of `body`, in which the names of `level` are the dimensions."""
+        program = self.builder.program(body)
+        cell = self.number(body)
+        cells = prod(type_.shape)
+
+        def work(block: Block) -> TensorBatch:
+            hits = block.hits if cell.hangs is Hangs.HIT or cell.levels - {level} else 1
+            check_size(hits, type_)
+            columns: dict[int, Floats | TensorBatch] = {
+                number: np.tile(places, hits)
+                for number, places in enumerate(algebra.place_columns(type_).values())
+            }
+            inner = InnerBlock(level, hits * cells, columns, block.labels, block, cells)
+            values = program.evaluate([column(feature, inner) for feature in program.features], hits * cells)
+            return algebra.generated(type_, values)
+
+        return self.node(("generate", type_), type_, (cell,), work, binds=level)
+
+    def literal(
+        self, type_: TensorType, addresses: tuple[tuple[str, ...], ...], values: Sequence[TensorNode]
+    ) -> TensorNode:
+        """A tensor with one number for each address."""
+        given = tuple(values)
+
+        def work(block: Block) -> TensorBatch:
+            columns = [algebra.numbers(batch(value, block)) for value in given]
+            return algebra.literal(type_, addresses, columns, block.labels)
+
+        return self.node(("literal", type_, addresses), type_, given, work)
+
+
+def _is_little(node: TensorNode) -> bool:
+    cells = prod(node.type.shape)
+    for operand in node.operands:
+        if operand.folded is not None:
+            cells *= max(1, operand.folded.cells.size)
+        elif not operand.levels:
+            return False
+    return cells <= limits.TENSOR_FOLDED_CELLS
+
+
+def _similarity(node: TensorNode, names: tuple[str, ...]) -> tuple[Sequence[TensorNode], OfBatches] | None:
+    """MaxSim: the sum over one dimension of the greatest, over another one, of sums of products."""
+    if node.key[:2] != ("reduce", "max") or len(node.key[2]) != 1 or len(names) != 1:
+        return None
+    [best] = node.key[2]
+    [summed] = names
+    products = node.operands[0]
+    if products.key[:2] != ("reduce", "sum") or len(products.operands) != 2:
+        return None
+    if len(node.type.dimensions) != 1 or len(products.type.dimensions) != 2:
+        return None
+    within = products.key[2] or _shared(*products.operands)
+    of_best = [operand for operand in products.operands if any(d.name == best for d in operand.type.dimensions)]
+    of_sum = [operand for operand in products.operands if any(d.name == summed for d in operand.type.dimensions)]
+    if len(of_best) != 1 or len(of_sum) != 1 or of_best == of_sum:
+        return None
+    return (of_sum[0], of_best[0]), lambda a, b: max_similarity(a, b, summed, best, within)
+
+
+def _shared(one: TensorNode, other: TensorNode) -> tuple[str, ...]:
+    names = {d.name for d in other.type.dimensions}
+    return tuple(d.name for d in one.type.dimensions if d.name in names)
+
+
+Value = int | TensorNode
+"""A number of the scalar program, or a tensor."""
+RankValue = Program | TensorNode
+"""What can be run."""
