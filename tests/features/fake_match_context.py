@@ -102,7 +102,7 @@ class FakeMatchContext:
 
     def element_places(self, term: int, field: str) -> ElementPlaces:
         found = [place for document in self.documents for place in self._places(term, document, field)]
-        columns = np.array(found, np.int64).reshape(-1, 5)[:, 1:].T
+        columns = np.ascontiguousarray(np.array(found, np.int64).reshape(-1, 5)[:, 1:].T)
         elements, positions, lengths = columns[:3].astype(np.uint32)
         offsets = self.positions(term, field)[0]
         return ElementPlaces(offsets, elements, positions, lengths, columns[3].astype(np.int32))

@@ -166,3 +166,8 @@ def forest_sum(
     features: list[_F64],
     sums: _F64,
 ) -> None: ...
+
+# element_match.cpp
+def element_match(
+    places: list[tuple[_U32, _U32, _U32, _U32, NDArray[np.int32]]], weights: _F64, hits: int, flow: bool
+) -> tuple[_U32, _U32, _F64]: ...

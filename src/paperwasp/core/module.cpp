@@ -20,6 +20,7 @@ void bind_gid_map(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
 void bind_field_match(nb::module_& m);
+void bind_element_match(nb::module_& m);
 void bind_forest(nb::module_& m);
 void bind_predicate(nb::module_& m);
 void bind_sorting(nb::module_& m);
@@ -50,6 +51,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);
     paperwasp::bind_field_match(m);
+    paperwasp::bind_element_match(m);
     paperwasp::bind_forest(m);
     paperwasp::bind_predicate(m);
     paperwasp::bind_sorting(m);
