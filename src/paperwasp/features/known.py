@@ -79,16 +79,6 @@ def _by_label(cells: str) -> TypeRule:
     return lambda setup, arguments, output: TensorType.of([Dimension("label")], cells)
 
 
-def _tokens(length_argument: int) -> TypeRule:
-    def type_of(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
-        length = int(arguments[length_argument])
-        if not 0 < length <= 1 << 20:
-            raise LanguageError(f"a sequence has from 1 to {1 << 20} tokens, not {length}")
-        return TensorType.of([Dimension("d0", 1), Dimension("d1", length)], "float")
-
-    return type_of
-
-
 # Checks beyond the kinds of arguments
 
 
@@ -136,11 +126,6 @@ def _check_foreach(setup: RankSetup, arguments: tuple[str, ...], output: str) ->
     return ""
 
 
-def _check_trees(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
-    setup.declarations.check_trees(arguments[0])
-    return ""
-
-
 def _row(
     name: str,
     *parameters: Parameter,
@@ -184,7 +169,6 @@ _UNDOCUMENTED: Final = (
     "termEditDistance",
     "termInfo",
 )
-_TOKENS: Final[tuple[Parameter, ...]] = ("number", "expression", "expression")
 
 KNOWN: Final = (
     # Text
@@ -211,13 +195,6 @@ KNOWN: Final = (
     ),
     # Features of features
     _row("foreach", "name", "name", "name", "name", "name", outputs="value", check=_check_foreach),
-    _row("tokenInputIds", *_TOKENS, repeated=True, type_=_tokens(0)),
-    _row("customTokenInputIds", "number", "number", *_TOKENS, repeated=True, type_=_tokens(2)),
-    _row("tokenTypeIds", *_TOKENS, repeated=True, type_=_tokens(0)),
-    _row("tokenAttentionMask", *_TOKENS, repeated=True, type_=_tokens(0)),
-    # Models
-    _row("xgboost", "name", check=_check_trees),
-    _row("lightgbm", "name", check=_check_trees),
     # Beyond the reference: what content nodes know
     *(_row(name, "name", repeated=True, any_output=True) for name in _UNDOCUMENTED),
 )

@@ -15,7 +15,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.foreach import Folding
 from paperwasp.ranking.global_phase import DEFAULT_K, NORMALIZERS, Normalizer
-from paperwasp.ranking.model_compiler import ModelCompiler, Models
+from paperwasp.ranking.model_compiler import NO_MODELS, ModelCompiler, Models
 from paperwasp.ranking.names import Description
 from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Binding, FunctionSource, Scope, Source, argument_text, function_source
@@ -88,9 +88,9 @@ class ExpressionCompiler:
         catalog: FeatureCatalog,
         functions: Mapping[str, FunctionSource],
         constants: Constants,
-        models: Models,
         around: str = "",
         family: str = "tensor",
+        models: Models = NO_MODELS,
     ) -> None:
         self.builder = ProgramBuilder()
         self.graph = TensorGraph(self.builder, Labels(), family)

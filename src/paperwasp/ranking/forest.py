@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core.forest import MEMBER, MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT, NODES
+from paperwasp.ranking.scope import Source
+from paperwasp.ranking.tree import Node
 
 Floats = NDArray[np.float64]
 Link = Literal["", "sigmoid", "exp"]
@@ -124,6 +126,11 @@ class ForestBuilder:
             base,
             link,
         )
+
+
+def forest_sources(node: Node, forest: Forest) -> list[Source]:
+    """The expressions that a forest asks for, where `node` asks for the forest."""
+    return [Source(text, f"{node}, feature {text!r}") for text in forest.features]
 
 
 _NUMBERS: Final = frozenset((int, float))

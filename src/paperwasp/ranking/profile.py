@@ -379,7 +379,7 @@ class _ProfileCompiler:
     def compiler(self, family: str = "tensor") -> ExpressionCompiler:
         profile = self.profile
         constants: Constants = {name: partial(self.constant, name) for name in profile.constants}
-        return ExpressionCompiler(self.catalog, profile.functions, constants, self, self.around, family)
+        return ExpressionCompiler(self.catalog, profile.functions, constants, self.around, family, self)
 
     def constant(self, name: str) -> float | Tensor:
         """The value of a constant. Errors: LanguageError where it is in a file that is not at hand."""

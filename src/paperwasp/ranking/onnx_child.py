@@ -1,0 +1,50 @@
+"""The process in which a model that nobody trusts yet is loaded and run once: a script that imports nothing of ours.
+
+Input: a line of JSON with `shapes` (input → sizes), `memory_bytes` and `cpu_seconds`, then the model. Output: JSON with
+`shapes` (output → sizes), or `error`.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from typing import Any
+
+
+def main() -> None:
+    source = sys.stdin.buffer
+    asked = json.loads(source.readline())
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (asked["cpu_seconds"], asked["cpu_seconds"]))
+    resource.setrlimit(resource.RLIMIT_AS, (asked["memory_bytes"], asked["memory_bytes"]))
+    try:
+        answer: dict[str, Any] = {"shapes": _tried(source.read(), asked["shapes"])}
+    except MemoryError:
+        answer = {"error": "it takes too much memory"}
+    except Exception as error:
+        answer = {"error": (str(error).splitlines() or [type(error).__name__])[0][:300]}
+    sys.stdout.write(json.dumps(answer))
+
+
+def _tried(content: bytes, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
+    """The shapes of the outputs where all inputs are zero."""
+    import numpy as np
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    types = {"float": np.float32, "double": np.float64, "float16": np.float16, "bool": np.bool_}
+    fed = {}
+    for each in session.get_inputs():
+        said = each.type.removeprefix("tensor(").removesuffix(")")
+        fed[each.name] = np.zeros(shapes[each.name], types.get(said) or np.dtype(said))
+    found = session.run(None, fed)
+    names = [each.name for each in session.get_outputs()]
+    return {name: list(values.shape) for name, values in zip(names, found, strict=True)}
+
+
+if __name__ == "__main__":
+    main()

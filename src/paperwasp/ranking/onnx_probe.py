@@ -1,0 +1,60 @@
+"""Trying an ONNX model before it is trusted: loaded and run once, with zeros, in a process of its own.
+
+The runtime may take memory and time without bound, and a defect in it would end the process: of the child, here. What
+it tells are the sizes of the outputs that the file leaves open. The child's folder is empty, so that a model with data
+in other files finds none.
+
+Vespa: https://docs.vespa.ai/en/ranking/onnx.html#using-vespa-analyze-onnx-model
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.errors import LanguageError
+
+Shapes = Mapping[str, Sequence[int]]
+_CHILD: Final = Path(__file__).with_name("onnx_child.py")
+
+
+def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
+    """The shapes of the model's outputs, by name, for inputs of these shapes. Errors: LanguageError with the path."""
+    asked = {
+        "shapes": {name: list(shape) for name, shape in shapes.items()},
+        "memory_bytes": limits.ONNX_PROBE_BYTES + 4 * len(content),
+        "cpu_seconds": limits.ONNX_PROBE_SECONDS,
+    }
+    with TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", str(_CHILD)],
+                input=json.dumps(asked).encode() + b"\n" + content,
+                capture_output=True,
+                cwd=folder,
+                timeout=limits.ONNX_PROBE_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise LanguageError(
+                f"{path}: loading it and one run took more than {limits.ONNX_PROBE_SECONDS} s"
+            ) from None
+    if done.returncode < 0:
+        raise LanguageError(f"{path}: loading it or one run ended the process by signal {-done.returncode}")
+    if done.returncode:
+        raise LanguageError(f"{path}: it could not be tried: {_last_line(done.stderr)}")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise LanguageError(f"{path} does not run: {answer['error']}")
+    found: Shapes = answer["shapes"]
+    return found
+
+
+def _last_line(text: bytes) -> str:
+    return (text.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1][:300]
