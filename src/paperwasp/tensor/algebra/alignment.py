@@ -4,12 +4,12 @@ have. Matching is by sorted keys of (hit, labels), never row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from paperwasp.tensor.algebra.cells import Cells
+from paperwasp.tensor.algebra.keys import places
 from paperwasp.tensor.algebra.rows import Rows, bounds, check_size, ranges
 from paperwasp.tensor.batch import LabelNumbers, TensorBatch
 from paperwasp.tensor.types import TensorType
@@ -94,15 +94,15 @@ def _matched(outer: TensorBatch, inner: TensorBatch, result: TensorType) -> Alig
         if not inner.is_single:
             outer_columns.insert(0, outer.owners)
             inner_columns.insert(0, inner.owners)
-        order, places, counts = _places(outer_columns, inner_columns)
+        order, starts, counts = places(inner_columns, outer_columns)
     else:
         order = np.arange(len(inner.labels))
         hits = np.zeros(len(outer.labels), np.int64) if inner.is_single else outer.owners
-        places, counts = inner.starts[:-1][hits], inner.counts[hits]
+        starts, counts = inner.starts[:-1][hits], inner.counts[hits]
     row_starts = bounds(counts)
     check_size(int(row_starts[-1]), result)
     outer_rows = np.repeat(np.arange(len(outer.labels)), counts)
-    inner_rows = order[ranges(places, counts)]
+    inner_rows = order[ranges(starts, counts)]
     labels = np.empty((len(outer_rows), len(result.mapped)), np.int64)
     for column, dimension in enumerate(result.mapped):
         if dimension.name in outer_names:
@@ -110,33 +110,3 @@ def _matched(outer: TensorBatch, inner: TensorBatch, result: TensorType) -> Alig
         else:
             labels[:, column] = inner.labels[inner_rows, inner_names.index(dimension.name)]
     return Alignment(outer_rows, inner_rows, row_starts[outer.starts], labels, outer.is_single)
-
-
-def _places(outer: Sequence[Rows], inner: Sequence[Rows]) -> tuple[Rows, Rows, Rows]:
-    """(an order of the inner rows, for each outer row where its own begin in that order, how many they are)."""
-    outer_keys, inner_keys = _keys(outer, inner)
-    order = np.argsort(inner_keys, kind="stable")
-    in_order = inner_keys[order]
-    places = np.searchsorted(in_order, outer_keys, "left")
-    counts = np.searchsorted(in_order, outer_keys, "right") - places
-    return order, places, counts
-
-
-def _keys(outer: Sequence[Rows], inner: Sequence[Rows]) -> tuple[Rows, Rows]:
-    """One number for each row: the same where all columns are. Only an outer row that meets none has -1."""
-    if len(inner) == 1:
-        return outer[0], inner[0]
-    inner_keys = np.zeros(len(inner[0]), np.int64)
-    outer_keys = np.zeros(len(outer[0]), np.int64)
-    for outer_column, inner_column in zip(outer, inner, strict=True):
-        values, inner_codes = np.unique(inner_column, return_inverse=True)
-        if not len(values):
-            return np.full(len(outer_keys), -1), inner_keys
-        outer_codes = np.minimum(np.searchsorted(values, outer_column), len(values) - 1)
-        is_known = (values[outer_codes] == outer_column) & (outer_keys >= 0)
-        distinct, inner_keys = np.unique(inner_keys * len(values) + inner_codes.reshape(-1), return_inverse=True)
-        inner_keys = inner_keys.reshape(-1)
-        wanted = np.where(is_known, outer_keys * len(values) + outer_codes, -1)
-        outer_keys = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
-        outer_keys = np.where(distinct[outer_keys] == wanted, outer_keys, -1)
-    return outer_keys, inner_keys

@@ -46,11 +46,7 @@ def worked(function: CellFunction, shape: tuple[int, ...], cell_type: str, *oper
 
 def _low_bytes(values: Cells) -> Cells:
     fits = np.abs(values) < 2.0**31
-    return np.where(fits, values, 0.0).astype(np.int64).astype(np.int8)
-
-
-def _in_double(function: CellFunction) -> CellFunction:
-    return lambda *operands: function(*(values.astype(np.float64, copy=False) for values in operands))
+    return np.where(fits, values, 0).astype(np.int32).astype(np.int8)
 
 
 def _by_kernel(name: str) -> CellFunction:
@@ -69,6 +65,24 @@ def _by_kernel(name: str) -> CellFunction:
     return function
 
 
+def _true(condition: Callable[..., NDArray[np.bool_]]) -> CellFunction:
+    return lambda *operands: condition(*operands).astype(np.float32)
+
+
+def _either(condition: NDArray[np.bool_], a: Any, b: Any) -> Cells:
+    chosen: Cells = np.where(condition, a, b)
+    return chosen
+
+
+_ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float32)
+"""Bits that are set in each byte."""
+
+
+def _hamming(a: Cells, b: Cells) -> Cells:
+    different: Cells = _ONES[(_low_bytes(a) ^ _low_bytes(b)).view(np.uint8)]
+    return different
+
+
 _OF_ANY_FLOAT: Final[Mapping[str, CellFunction]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -80,17 +94,34 @@ _OF_ANY_FLOAT: Final[Mapping[str, CellFunction]] = {
     "square": np.square,
     "tanh": np.tanh,
 }
-"""Float of float, double of double."""
+"""Float of float, double of double: these round."""
 
-_PLAIN: Final = (
-    "negate", "not", "ceil", "floor", "fabs", "isNan", "relu", "sign", "equal", "notEqual", "less", "lessEqual",
-    "greater", "greaterEqual", "and", "or", "max", "min", "select",
-)  # fmt: skip
-"""What NumPy does as fast and as exactly as the kernel."""
+_EXACT: Final[Mapping[str, CellFunction]] = {
+    "negate": np.negative,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "fabs": np.fabs,
+    "relu": lambda a: _either(a < 0, a.dtype.type(0), a),
+    "max": lambda a, b: _either(a < b, b, a),
+    "min": lambda a, b: _either(b < a, b, a),
+    "select": lambda a, b, c: _either(a != 0, b, c),
+    "isNan": _true(np.isnan),
+    "not": _true(lambda a: a == 0),
+    "equal": _true(np.equal),
+    "notEqual": _true(np.not_equal),
+    "less": _true(np.less),
+    "lessEqual": _true(np.less_equal),
+    "greater": _true(np.greater),
+    "greaterEqual": _true(np.greater_equal),
+    "and": _true(lambda a, b: (a != 0) & (b != 0)),
+    "or": _true(lambda a, b: (a != 0) | (b != 0)),
+    "hamming": _hamming,
+}
+"""What NumPy does faster than the kernel, and is the same in float and in double."""
 
 CELL_FUNCTIONS: Final[Mapping[str, CellFunction]] = {
     **{name: _by_kernel(name) for name in OPERATIONS},
-    **{name: _in_double(OPERATIONS[name][1]) for name in _PLAIN},
+    **_EXACT,
     **_OF_ANY_FLOAT,
 }
 """The functions of ranking expressions by the names of `core.rank_program.OPERATIONS`."""

@@ -17,7 +17,8 @@ import numpy as np
 
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.algebra.cells import Cells, converted
-from paperwasp.tensor.algebra.rows import Rows, bounds, check_size, codes
+from paperwasp.tensor.algebra.keys import numbered, ordered
+from paperwasp.tensor.algebra.rows import Rows, bounds, check_size
 from paperwasp.tensor.batch import LabelNumbers, TensorBatch
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES
@@ -87,14 +88,12 @@ def _grouped(batch: TensorBatch, columns: Sequence[int]) -> _Groups:
         targets = None if len(filled) == batch.hits else filled
         return _Groups(None, batch.starts[filled], counts[filled], targets, starts, labels)
     owners = batch.owners
-    keys = codes([owners, *(batch.labels[:, column] for column in columns)])
-    order = np.argsort(keys, kind="stable")
-    in_order = keys[order]
-    is_first = np.ones(len(keys), np.bool_)
+    order, in_order = ordered(numbered([owners, *(batch.labels[:, column] for column in columns)]))
+    is_first = np.ones(len(order), np.bool_)
     np.not_equal(in_order[1:], in_order[:-1], out=is_first[1:])
     places = np.flatnonzero(is_first)
     firsts = order[places]
-    counts = np.diff(places, append=len(keys))
+    counts = np.diff(places, append=len(order))
     starts = bounds(np.bincount(owners[firsts], minlength=batch.hits))
     return _Groups(order, places, counts, None, starts, batch.labels[firsts][:, list(columns)])
 

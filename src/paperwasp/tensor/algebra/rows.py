@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,15 +68,3 @@ def with_rows(batch: TensorBatch, kept: NDArray[np.bool_]) -> TensorBatch:
     """With some of the subspaces."""
     starts = bounds(kept.astype(np.int64))[batch.starts]
     return TensorBatch(batch.type, starts, batch.labels[kept], batch.cells[kept], batch.is_single)
-
-
-def codes(columns: Sequence[Rows]) -> Rows:
-    """One number for each row of these columns, the same for rows that are the same, in the order of the columns."""
-    [first, *others] = columns
-    for column in others:
-        values, places = np.unique(column, return_inverse=True)
-        distinct, first = np.unique(first, return_inverse=True)
-        if len(distinct) * len(values) >= 2**62:
-            raise TooLarge("the labels of a tensor are too many to be told apart")
-        first = first.reshape(-1) * len(values) + places.reshape(-1)
-    return first
