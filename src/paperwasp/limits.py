@@ -298,6 +298,7 @@ ONNX_BATCH_HITS: Final = 128
 ONNX_PROBE_BYTES: Final = 8 << 30
 """Of address space, beside that for the model, where a model is tried at a deployment."""
 ONNX_PROBE_SECONDS: Final = 60
+ONNX_PROBES_KEPT: Final = 1000
 RANK_ARGUMENT_CHARACTERS: Final = 10_000
 """Of one argument of a rank feature, with the arguments of functions put in their places."""
 RANK_EXPRESSION_DEPTH: Final = 300

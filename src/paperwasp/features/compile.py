@@ -10,7 +10,8 @@ from paperwasp.features.catalog import Catalog, DescribedFeatures, default_rank_
 from paperwasp.features.family import RankSetup
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.ranking import compile_profile as compile_source
-from paperwasp.ranking.declarations import Declarations
+from paperwasp.ranking.declarations import Declarations, Probe
+from paperwasp.ranking.onnx_probe import probe
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import RankProfile, Schema
 
@@ -32,17 +33,17 @@ def compile_profile(
 
 
 def compile_profiles(
-    schema: Schema, files: Mapping[str, bytes] | None = None
+    schema: Schema, files: Mapping[str, bytes] | None = None, probe: Probe | None = None
 ) -> Mapping[str, CompiledProfile | Unexecuted]:
     """All rank profiles of `schema`; raises one ProfileError for the problems of all of them, or of the first
     profiles if there are many problems.
 
     `files`: those of the application package, by path; without them those of the schema. Where there are none, files
-    that profiles name are not checked.
+    that profiles name are not checked. `probe`: tries ONNX models that nobody trusts yet.
     """
     compiled: dict[str, CompiledProfile | Unexecuted] = {}
     problems: list[LanguageError] = []
-    declarations = Declarations(schema.files if files is None else PackageFiles(files))
+    declarations = Declarations(schema.files if files is None else PackageFiles(files), probe)
     described = DescribedFeatures()
     for name, profile in schema.rank_profiles.items():
         try:
@@ -58,7 +59,7 @@ def compile_profiles(
 
 def check_profiles(schema: Schema, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
     """What to tell at a deployment of the rank profiles of a schema; raises ProfileError for what is wrong."""
-    return unexecuted_findings(schema, compile_profiles(schema, files))
+    return unexecuted_findings(schema, compile_profiles(schema, files, probe))
 
 
 def unexecuted_findings(schema: Schema, compiled: Mapping[str, CompiledProfile | Unexecuted]) -> tuple[Finding, ...]:

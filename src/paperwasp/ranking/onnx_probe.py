@@ -12,7 +12,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -22,10 +25,26 @@ from paperwasp.errors import LanguageError
 
 Shapes = Mapping[str, Sequence[int]]
 _CHILD: Final = Path(__file__).with_name("onnx_child.py")
+_FOUND: Final[OrderedDict[tuple[object, ...], Shapes]] = OrderedDict()
+"""What models were found to give, so that a package that is deployed again is not tried again."""
+_LOCK: Final = threading.Lock()
 
 
 def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     """The shapes of the model's outputs, by name, for inputs of these shapes. Errors: LanguageError with the path."""
+    key = (sha256(content).digest(), *((name, tuple(shape)) for name, shape in sorted(shapes.items())))
+    with _LOCK:
+        known = _FOUND.get(key)
+    if known is None:
+        known = _probed(path, content, shapes)
+        with _LOCK:
+            _FOUND[key] = known
+            if len(_FOUND) > limits.ONNX_PROBES_KEPT:
+                _FOUND.popitem(last=False)
+    return known
+
+
+def _probed(path: str, content: bytes, shapes: Shapes) -> Shapes:
     asked = {
         "shapes": {name: list(shape) for name, shape in shapes.items()},
         "memory_bytes": limits.ONNX_PROBE_BYTES + 4 * len(content),
