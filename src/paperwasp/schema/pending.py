@@ -161,8 +161,6 @@ def pending(schema: Schema) -> Iterator[Finding]:
         yield from _fieldset(fieldset)
     for summary in schema.summaries.values():
         yield from _summary(summary, schema.fields)
-    for constant in schema.constants.values():
-        yield _later(f"tensor constant {constant.name}", constant.position)
     for model in schema.onnx_models.values():
         yield _later(f"onnx-model {model.name}", model.position)
     if not schema.raw_as_base64:
@@ -201,9 +199,9 @@ def _field(field: Field) -> Iterator[Finding]:
     if calls := _components(field):
         yield _later(f"{said}: {', '.join(calls)}, so filling it", field.position)
     elif field.type != PREDICATE and (
-        (field.index and not is_indexed_now(field)) or (field.attribute and not is_matched_now(field))
+        (field.index and not is_indexed_now(field)) or (field.attribute and not (is_matched_now(field) or _is_ranked(field)))
     ):
-        yield from _type(field)
+        yield _later(f"field {field.name} of type {field.type} is stored and shown; searching and ranking it", field.position)
     for what, is_said in _FIELD_LATER:
         if is_said(field):
             yield _later(f"{said}: {what}", field.position)
@@ -212,12 +210,9 @@ def _field(field: Field) -> Iterator[Finding]:
             yield _no_effect(f"{said}: {what}", field.position, why)
 
 
-def _type(field: Field) -> Iterator[Finding]:
-    """Tells of a type that cannot be searched, or not ranked by."""
-    said = f"field {field.name} of type {field.type} is stored"
-    later = "searched and shown; ranking by it" if is_found_now(field) else "shown; searching and ranking it"
-    joint = ", " if is_found_now(field) else " and "
-    yield _later(f"{said}{joint}{later}", field.position)
+def _is_ranked(field: Field) -> bool:
+    """Whether operators and rank features of their own read the field: tensors, positions."""
+    return is_found_now(field) or (is_attribute_now(field) and isinstance(field.type, TensorFieldType))
 
 
 def _has_part_of_parts(field: Field) -> bool:
@@ -301,8 +296,8 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
     for name, rank in profile.field_ranks.items():
         yield from _field_rank(said, name, rank, profile, parents)
     for name, constant in profile.constants.items():
-        if name not in schema.constants and (constant.file or constant.uri or not constant.type.is_number):
-            yield _later(f"tensor constant {name}", constant.position)
+        if name not in schema.constants and constant.uri:
+            yield _later(f"constant {name} at a uri", constant.position)
     for name, model in profile.onnx_models.items():
         if name not in schema.onnx_models:
             yield _later(f"onnx-model {name}", model.position)

@@ -1,0 +1,30 @@
+"""Ranking expressions of a deployed application: in memory, after a start from the disk, and in streaming search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from in_process import Deployed, deployed_service
+from ranking_scripts import SCRIPTS, deploy_and_feed, run
+
+
+@pytest.fixture(scope="module", params=["memory", "disk", "streaming"])
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    folder = tmp_path_factory.mktemp("ranking")
+    with deployed_service(folder) as service:
+        deploy_and_feed(service, "streaming" if request.param == "streaming" else "index")
+        service.mode = request.param  # type: ignore[attr-defined]
+        if request.param != "disk":
+            yield service
+            return
+    with deployed_service(folder) as service:
+        service.mode = request.param  # type: ignore[attr-defined]
+        yield service
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
+def test_script(service: Deployed, script: Path) -> None:
+    streamed = service.mode == "streaming"  # type: ignore[attr-defined]
+    run(service, script, **({"streaming.selection": "true"} if streamed else {}))
