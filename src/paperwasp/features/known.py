@@ -161,7 +161,6 @@ _UNDOCUMENTED: Final = (
     "debugAttributeWait",
     "debugWait",
     "fieldInfo",
-    "flowCompleteness",
     "jaroWinklerDistance",
     "proximity",
     "queryCompleteness",
@@ -172,9 +171,6 @@ _UNDOCUMENTED: Final = (
 
 KNOWN: Final = (
     # Text
-    _row("textSimilarity", "index", outputs="score proximity order queryCoverage fieldCoverage"),
-    _row("elementCompleteness", "index", outputs="completeness fieldCompleteness queryCompleteness elementWeight"),
-    _row("elementSimilarity", "index", outputs="default", any_output=True),
     _row("elementwise", "name", "name", "name", optional=1, type_=_elementwise, check=_check_elementwise),
     _row("bm25_for_labels", "index", outputs="score", type_=_by_label("double")),
     _row("matches_for_labels", "field", optional=1, type_=_by_label("float")),
