@@ -14,7 +14,8 @@ from typing import Any, Final
 from paperwasp.container import search_values as values
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.content.messages import ELEMENT_GAP
-from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
+from paperwasp.features.catalog import feature_named
 from paperwasp.yql import query_type
 
 Setter = Callable[[SearchParameters, str], None]
@@ -267,9 +268,14 @@ _FULL_NAMES: Final = frozenset(names[0] for names, _ in PARAMETERS)
 
 
 def _set_feature(parameters: SearchParameters, rest: str, value: str) -> None:
-    if not (rest.startswith("query(") and rest.endswith(")")):
-        raise IllegalQuery(f"Could not set '{_FEATURES}{rest}' to '{value}': only query(name) can be set")
-    parameters.inputs[rest[len("query(") : -1]] = value
+    if rest.startswith("query(") and rest.endswith(")"):
+        parameters.inputs[rest[len("query(") : -1]] = value
+        return
+    try:
+        parameters.features[feature_named(rest)] = values.number(value)
+    except LanguageError:
+        told = "only query(name) and numbers of rank features can be set"
+        raise IllegalQuery(f"Could not set '{_FEATURES}{rest}' to '{value}': {told}") from None
 
 
 def _set_property(parameters: SearchParameters, rest: str, value: str) -> None:

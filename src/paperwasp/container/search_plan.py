@@ -172,6 +172,7 @@ def _asked(
         "offset": 0 if merge else plan.offset,
         "order_by": plan.order_by,
         "rank_properties": parameters.rank_properties,
+        "features": parameters.features,
         "summary": shown.summary,
         "summary_fields": plan.summary_fields,
         "bolding": shown.bolding,

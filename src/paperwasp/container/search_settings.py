@@ -112,6 +112,8 @@ class SearchParameters:
     """query(name) → its text."""
     input_types: dict[str, TensorType] = field(default_factory=dict)
     """What the type of the query profile says of them."""
+    features: dict[str, float] = field(default_factory=dict)
+    """Rank feature → what it is for every hit, whatever it would be."""
     rank_properties: dict[str, str] = field(default_factory=dict)
     match_phase: dict[str, object] = field(default_factory=dict)
     """Set fields of MatchPhaseOverride."""

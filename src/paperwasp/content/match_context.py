@@ -113,6 +113,8 @@ class QuerySetting:
     """query(name) → text, as the query gives it."""
     tensors: Mapping[str, Tensor] = field(default_factory=dict)
     """query(name) → tensor, defaults of the profile applied."""
+    features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Rank feature → one number, which the query says that it is."""
     _statistics: dict[str, FieldStatistics] = field(default_factory=dict)
     _tables: dict[object, CodeTable] = field(default_factory=dict)
     _inputs: dict[str, TensorBatch] = field(default_factory=dict)
@@ -204,6 +206,9 @@ class BlockContext:
     known: dict[object, Any] = field(default_factory=dict)
     """What has been worked out: features by their names, nodes of tensors."""
     _worked: dict[Hashable, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.known.update(self.setting.features)
 
     @property
     def terms(self) -> Sequence[RankTerm]:

@@ -205,6 +205,8 @@ class SearchRequest:
     inputs: Mapping[str, object] = field(default_factory=dict)
     """query(name) → number, text or TensorValue."""
     rank_properties: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, float] = field(default_factory=dict)
+    """Rank feature → what it is for every hit, whatever it would be."""
     summary: str = "default"
     summary_fields: tuple[str, ...] = ()
     """Empty: all of the summary class, with sddocname and documentid."""

@@ -145,7 +145,9 @@ class Ranker:
         return ranked if self.after is None else ranked.of(ranked_behind(ranked.lids, ranked.scores, self.after))
 
     def _pruned(self, kept: int) -> RankedHits | None:
-        if self.limiter is not None or (self.touched is not None and self.touched.wants(ON_MATCH, ON_FIRST_PHASE)):
+        if self.limiter is not None or self.setting.features:
+            return None
+        if self.touched is not None and self.touched.wants(ON_MATCH, ON_FIRST_PHASE):
             return None
         pruned = pruned_hits(self.operator, self.profile, self.setting, kept)
         if pruned is None:

@@ -311,6 +311,7 @@ def _setting(operator: Operator, profile: CompiledProfile, request: SearchReques
         labels=Labels(profile.labels),
         texts={name: value for name, value in request.inputs.items() if isinstance(value, str)},
         tensors={**profile.tensor_inputs, **_tensors(request.inputs)},
+        features={name: np.array([value]) for name, value in request.features.items()},
     )
 
 

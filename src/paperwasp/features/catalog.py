@@ -15,7 +15,9 @@ from paperwasp.features.base import MatchContext
 from paperwasp.features.family import RankSetup, check_arguments, families
 from paperwasp.features.foreach import features_of_each
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.expression import parse_reference
 from paperwasp.ranking.names import Description
+from paperwasp.ranking.scope import Scope, Source, argument_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +112,15 @@ def feature_name(name: str, arguments: tuple[str, ...], output: str = "") -> str
     """`name(arguments).output`, with quotes around an argument that is not a name or number."""
     listed = ",".join(a if re.fullmatch(r"[A-Za-z0-9_@$.(),-]+", a) else f'"{a}"' for a in arguments)
     return f"{name}{f'({listed})' if arguments else ''}{'.' + output if output else ''}"
+
+
+def feature_named(text: str) -> str:
+    """The canonical name of the feature that a text names. Raises LanguageError for what names none."""
+    node = parse_reference(text)
+    if node.name not in families():
+        raise LanguageError(f"there is no rank feature {node.name!r}")
+    scope = Scope(Source(text))
+    return feature_name(node.name, tuple(argument_text(each, scope) or "" for each in node.arguments), node.output)
 
 
 def default_rank_features(setup: RankSetup) -> tuple[str, ...]:
