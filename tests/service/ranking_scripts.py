@@ -81,7 +81,10 @@ def deploy_and_feed(service: Deployed, mode: str) -> None:
 
 def run(service: Deployed, script: Path, **parameters: str) -> None:
     cases = cases_of(script)
-    told = [f"{case.question}\n---\n{answered(service, case, **parameters)}" if case.kind else case.question for case in cases]
+    told = [
+        f"{case.question}\n---\n{answered(service, case, **parameters)}" if case.kind else case.question
+        for case in cases
+    ]
     text = "\n\n".join(told) + "\n"
     if os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
         script.write_text(text)

@@ -106,7 +106,11 @@ def labelled(column: ColumnView, lids: Lids, table: CodeTable) -> Labelled:
             lengths = np.ones(len(rows), np.int64)
             labels, weights = table.numbers(inner.dictionary, inner.values[rows]), np.ones(len(rows))
         case NumericView() if inner.values.dtype.kind != "f":
-            lengths, labels, weights = np.ones(len(rows), np.int64), _whole(inner.values[rows], table), np.ones(len(rows))
+            lengths, labels, weights = (
+                np.ones(len(rows), np.int64),
+                _whole(inner.values[rows], table),
+                np.ones(len(rows)),
+            )
         case ArrayView() if inner.dictionary is not None or inner.values.dtype.kind != "f":
             places, lengths = places_of(inner.rows[rows])
             values = inner.values[places]

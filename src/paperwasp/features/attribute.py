@@ -33,13 +33,13 @@ _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}")
 
 def _type(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
     """A tensor has its type; everything else is a number."""
-    described = setup.described(arguments[0])
+    described = setup.schema.field_named(arguments[0])
     is_tensor = described is not None and isinstance(described.type, TensorFieldType)
     return described.type.tensor if is_tensor and output in ("", "value") else NUMBER  # type: ignore[union-attr]
 
 
 def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
-    described = setup.described(arguments[0])
+    described = setup.schema.field_named(arguments[0])
     assert described is not None
     kind = described.type
     if isinstance(kind, WeightedSetType | ArrayType):
@@ -59,7 +59,8 @@ def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
 )
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[[MatchContext], Any]:
     name = arguments[0]
-    described = setup.schema.fields[name]
+    described = setup.schema.field_named(name)
+    assert described is not None
     type_ = _type(setup, arguments, output)
     if not type_.is_number:
         return lambda context: context.tensor_attribute(name, type_)

@@ -216,6 +216,10 @@ def _check_argument(kind: Parameter, argument: str, setup: RankSetup, feature: s
     return check_field(kind, argument, setup, feature)
 
 
+_OF_PARTS: Final = ("attribute", "tensorFromLabels", "tensorFromLabelsWithOffset", "tensorFromStructs")
+"""The features that read parts of structs, which are columns of arrays."""
+
+
 def number_in(argument: str, feature: str) -> int:
     """The number that an argument is. Raises LanguageError for anything else."""
     if not (argument.isascii() and argument.isdigit() and len(argument) <= _DIGITS):
@@ -232,7 +236,11 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
     if problem := _FIELD_CHECKS[kind](described):
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {problem}")
     if isinstance(described, SubField):
-        return f"{feature}({name}) of a struct field"
+        if feature not in _OF_PARTS:
+            return f"{feature}({name}) of a struct field"
+        part = setup.schema.field_named(name)
+        assert part is not None
+        described = part
     if kind in ("index", "single-index", "field"):
         executed = is_indexed_now(described) or (kind == "field" and is_attribute_now(described))
     else:

@@ -439,6 +439,8 @@ class TypeInference:
 
     def _foreach(self, node: Reference, scope: Scope) -> Type:
         """The feature foreach: what it goes over are features, or functions without arguments."""
+        if node.output not in ("", "value"):
+            self._problem(node, scope, f"rank feature 'foreach' has no output {node.output!r}; it has value")
         arguments = tuple(argument_text(argument, scope) for argument in node.arguments)
         known = tuple(argument for argument in arguments if argument is not None)
         if len(known) < len(arguments):

@@ -134,9 +134,7 @@ class TensorCompiler:
 
     # Functions without names
 
-    def _with_lambda(
-        self, function: str, body: Lambda, tensors: Sequence[TensorNode], scope: Scope
-    ) -> TensorNode:
+    def _with_lambda(self, function: str, body: Lambda, tensors: Sequence[TensorNode], scope: Scope) -> TensorNode:
         if function in _BY_SUBSPACES:
             return self._by_subspaces(function, body, tensors[0], scope)
         types = [NUMBER] * len(body.parameters)

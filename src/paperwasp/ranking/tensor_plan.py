@@ -93,7 +93,7 @@ class _ConstantBlock:
 
 
 class TensorGraph:
-    """Makes the nodes of one profile. `labels` has those of its constants; `family` parts the names of several graphs."""
+    """Makes the nodes of one profile. `labels` has those of its constants; `family` begins the names of its nodes."""
 
     def __init__(self, builder: ProgramBuilder, labels: Labels, family: str = "tensor") -> None:
         self.builder = builder
@@ -187,9 +187,7 @@ class TensorGraph:
             return self.apply((*key, "max_similarity"), type_, similarity[0], similarity[1])
         return self.apply(key, type_, (node,), lambda t: algebra.reduced(t, aggregator, dimensions))
 
-    def chosen(
-        self, condition: int, if_true: TensorNode, if_false: TensorNode, type_: TensorType
-    ) -> TensorNode:
+    def chosen(self, condition: int, if_true: TensorNode, if_false: TensorNode, type_: TensorType) -> TensorNode:
         """For each hit the one or the other. What no hit needs is not worked."""
         sides = (if_false, if_true)
         truth = self.number(condition)
@@ -213,8 +211,7 @@ class TensorGraph:
             hits = block.hits if cell.hangs is Hangs.HIT or cell.levels - {level} else 1
             check_size(hits, type_)
             columns: dict[int, Floats | TensorBatch] = {
-                number: np.tile(places, hits)
-                for number, places in enumerate(algebra.place_columns(type_).values())
+                number: np.tile(places, hits) for number, places in enumerate(algebra.place_columns(type_).values())
             }
             inner = InnerBlock(level, hits * cells, columns, block.labels, block, cells)
             values = program.evaluate([column(feature, inner) for feature in program.features], hits * cells)

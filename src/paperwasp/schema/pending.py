@@ -162,7 +162,8 @@ def pending(schema: Schema) -> Iterator[Finding]:
     for summary in schema.summaries.values():
         yield from _summary(summary, schema.fields)
     for model in schema.onnx_models.values():
-        yield _later(f"onnx-model {model.name}", model.position)
+        if model.uri:
+            yield _later(f"onnx-model {model.name} by its uri", model.position)
     if not schema.raw_as_base64:
         yield _later("raw-as-base64-in-summary: false", schema.position)
     if not schema.documentid_from_disk:
@@ -199,9 +200,12 @@ def _field(field: Field) -> Iterator[Finding]:
     if calls := _components(field):
         yield _later(f"{said}: {', '.join(calls)}, so filling it", field.position)
     elif field.type != PREDICATE and (
-        (field.index and not is_indexed_now(field)) or (field.attribute and not (is_matched_now(field) or _is_ranked(field)))
+        (field.index and not is_indexed_now(field))
+        or (field.attribute and not (is_matched_now(field) or _is_ranked(field)))
     ):
-        yield _later(f"field {field.name} of type {field.type} is stored and shown; searching and ranking it", field.position)
+        yield _later(
+            f"field {field.name} of type {field.type} is stored and shown; searching and ranking it", field.position
+        )
     for what, is_said in _FIELD_LATER:
         if is_said(field):
             yield _later(f"{said}: {what}", field.position)
@@ -299,8 +303,8 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
         if name not in schema.constants and constant.uri:
             yield _later(f"constant {name} at a uri", constant.position)
     for name, model in profile.onnx_models.items():
-        if name not in schema.onnx_models:
-            yield _later(f"onnx-model {name}", model.position)
+        if name not in schema.onnx_models and model.uri:
+            yield _later(f"onnx-model {name} by its uri", model.position)
 
 
 def _field_rank(
