@@ -323,7 +323,10 @@ _RANK_LATER: Final[Mapping[str, str]] = {
     "rank_type": "rank-type",
 }
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
+_EXACT: Final = "nearest neighbours are exact"
 _TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("num-threads-per-search", "min-hits-per-thread", "num-search-partitions"), _EXECUTION),
     **dict.fromkeys(("termwise-limit", "prefetch-tensors"), _EXECUTION),
+    **dict.fromkeys(("post-filter-threshold", "approximate-threshold", "filter-first-threshold"), _EXACT),
+    **dict.fromkeys(("filter-first-exploration", "exploration-slack", "target-hits-max-adjustment-factor"), _EXACT),
 }
