@@ -7,7 +7,7 @@ A script is a schema, a line `====`, and lines of:
     input q 2.5                or a tensor: tensor(x[2]):[1,2]
     property name value        a rank property of the query
     set name value             a rank property of the profile
-    now seconds                the time of the query
+    time seconds               of the query
     first expression           of the first phase; `second expression` of the second, which ranks three hits
     feature | 1 2/3 -          what it is for each document, `-` where that is no hit
 
@@ -61,7 +61,7 @@ class Case:
         second = self.phases.get("second")
         return "\n".join(
             [
-                f"rank-profile {name} {{",
+                f"rank-profile {name} inherits default {{",
                 *(f'rank-properties {{ {key}: "{value}" }}' for key, value in self.settings.items()),
                 f"first-phase {{ expression {{ {self.phases.get('first', '0')} }} }}",
                 f"second-phase {{ rerank-count: 3\nexpression {{ {second} }} }}" if second else "",
@@ -99,7 +99,7 @@ class Script:
                 self.cases[-1].properties[name] = value
             case "set":
                 self.cases[-1].settings[name] = value
-            case "now":
+            case "time":
                 self.cases[-1].now = float(text)
             case "first" | "second":
                 self.cases[-1].phases[word] = text

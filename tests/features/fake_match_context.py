@@ -92,6 +92,9 @@ class FakeMatchContext:
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         return np.array([bool(positions) for positions in self._found(term, field)], np.bool_)
 
+    def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
+        return self.occurrences(term, field).astype(np.int64)
+
     def occurrences(self, term: int, field: str) -> NDArray[np.int32]:
         return np.array([len(positions) for positions in self._found(term, field)], np.int32)
 

@@ -1,7 +1,7 @@
 """nativeAttributeMatch(attribute, …): how well the terms of the query match attributes.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeAttributeMatch
-Differs: a match in an array or weighted set counts once, however many of its elements match and whatever they weigh.
+A match weighs what the keys of a weighted set do that match, or as much as elements of an array match.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperwasp.features.base import MatchContext
-from paperwasp.features.boost_table import field_table, uses_normalization
+from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 NAME = "nativeAttributeMatch"
@@ -22,17 +23,22 @@ class FieldParameters:
     """How a match in one attribute counts."""
 
     weight: int
-    boost: float
-    """What one match is worth, out of `highest`."""
+    boosts: BoostTable | None
+    """What a match is worth by its weight, out of `highest`; below 0 for weights below 0. None: it gives no score."""
     highest: float
+
+    def of(self, weights: NDArray[np.int64]) -> Floats:
+        """What matches of these weights are worth; those of 0 are taken as the first value of the table."""
+        assert self.boosts is not None
+        boosts = self.boosts[np.abs(weights)]
+        return np.where(weights < 0, -boosts, boosts)
 
 
 def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of an attribute: its rank properties over the defaults of Vespa. A filter matches without score."""
     table = field_table(setup, NAME, "weightTable", field, "linear(1,0)")
     highest = table.max if uses_normalization(setup) else 1.0
-    boost = 0.0 if setup.is_filter(field) else float(table[np.array([1])][0])
-    return FieldParameters(setup.weight(field), boost, highest or 1.0)
+    return FieldParameters(setup.weight(field), None if setup.is_filter(field) else table, highest or 1.0)
 
 
 @register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
@@ -49,8 +55,9 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
                     settings = parameters[field]
                     weight = settings.weight * term.weight
                     divisor += weight
-                    if settings.boost != 0.0:
-                        scores += context.matched(number, field) * (settings.boost * (weight / settings.highest))
+                    if settings.boosts is not None:
+                        boosts = settings.of(context.match_weights(number, field))
+                        scores += context.matched(number, field) * boosts * (weight / settings.highest)
         return scores / divisor if divisor > 0 else scores
 
     return compute

@@ -101,7 +101,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
     def drawn(context: MatchContext) -> Floats:
         seed = np.array([_seed_now(context, given, name)], np.uint64)
-        return uniform(skipped(int(states_of(seed)[0]), _lids(context)))
+        return uniform(advanced(skipped(int(states_of(seed)[0]), _lids(context))))
 
     def of_match(context: MatchContext) -> Floats:
         seed = np.uint64(_query_seed(context, f"{name}.match.seed"))
