@@ -1,4 +1,4 @@
-"""bm25(field): Okapi BM25 of the query terms that search an indexed field.
+"""bm25(field): Okapi BM25 of the query terms that search an indexed field, all or those with a label.
 
 Vespa: https://docs.vespa.ai/en/ranking/bm25.html
 """
@@ -6,7 +6,7 @@ Vespa: https://docs.vespa.ai/en/ranking/bm25.html
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,46 +66,61 @@ def term_weight(significance: float | None, said: tuple[int, int] | None, docume
     return inverse_document_frequency(documents, frequency)
 
 
-def _weight(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
+def term_idf(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
+    """Of a term of the query in a field."""
     given = term.significance if term.explicit_significance else None
     documents = context.field_statistics(field).documents
     return term_weight(given, term.document_frequency, documents, context.document_frequency(number, field))
 
 
-@register("bm25", "index", outputs=("score",), listed=_listed)
+def _terms(context: MatchContext, field: str, label: str | None) -> Iterator[tuple[int, RankTerm]]:
+    """The terms that search the field; those with the label, if there is one."""
+    searching = ((number, term) for number, term in enumerate(context.terms) if field in term.fields)
+    return ((number, term) for number, term in searching if label in (None, term.label))
+
+
+@register("bm25", "index", "name", optional=1, outputs=("score",), listed=_listed)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    field = arguments[0]
+    """The arguments are those of `bm25(field:title, label:x)`."""
+    scores = bm25_scores(setup, arguments[0])
+    label = arguments[1] if len(arguments) == 2 else None
+    return lambda context: scores(context, label)
+
+
+Scores = Callable[[MatchContext, str | None], Floats]
+"""Of the terms with a label, or of all: one for each hit."""
+
+
+def bm25_scores(setup: RankSetup, field: str) -> Scores:
     parameters = bm25_parameters(setup, field)
     return _full(field, parameters) if setup.has_bm25(field) else _degraded(field, parameters)
 
 
-def _full(field: str, parameters: Bm25Parameters) -> Compute:
-    def compute(context: MatchContext) -> Floats:
+def _full(field: str, parameters: Bm25Parameters) -> Scores:
+    def compute(context: MatchContext, label: str | None) -> Floats:
         scores = np.zeros(len(context.lids))
         average_length = parameters.average_field_length
         if average_length is None:
             average_length = context.field_statistics(field).average_length or 1.0
         lengths = context.field_length(field).astype(np.float64)
-        for number, term in enumerate(context.terms):
-            if field in term.fields:
-                occurrences = context.occurrences(number, field).astype(np.float64)
-                weight = _weight(term, number, field, context)
-                added = parameters.scores(occurrences, lengths, average_length, weight)
-                scores += np.where(occurrences > 0, added, 0.0)
+        for number, term in _terms(context, field, label):
+            occurrences = context.occurrences(number, field).astype(np.float64)
+            weight = term_idf(term, number, field, context)
+            added = parameters.scores(occurrences, lengths, average_length, weight)
+            scores += np.where(occurrences > 0, added, 0.0)
         return scores
 
     return compute
 
 
-def _degraded(field: str, parameters: Bm25Parameters) -> Compute:
+def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
     """Of a field without enable-bm25: a match counts as one occurrence in a field of average length, as in Vespa."""
 
-    def compute(context: MatchContext) -> Floats:
+    def compute(context: MatchContext, label: str | None) -> Floats:
         scores = np.zeros(len(context.lids))
-        for number, term in enumerate(context.terms):
-            if field in term.fields:
-                added = parameters.scores(one(1.0), one(1.0), 1.0, _weight(term, number, field, context))
-                scores += context.matched(number, field) * added
+        for number, term in _terms(context, field, label):
+            added = parameters.scores(one(1.0), one(1.0), 1.0, term_idf(term, number, field, context))
+            scores += context.matched(number, field) * added
         return scores
 
     return compute

@@ -45,6 +45,8 @@ class Catalog:
 
     def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
         """The type of a feature; raises LanguageError for one that is unknown or has wrong arguments."""
+        if name == "query":  # each profile says itself what its inputs are
+            return self._describe(name, arguments, output)
         key = (name, arguments, output)
         known = self.described.get(key)
         if known is None:
@@ -57,12 +59,10 @@ class Catalog:
             raise LanguageError(_unknown(name, self.setup))
         if output and output not in family.outputs and not family.any_output:
             raise LanguageError(f"rank feature {name!r} has no output {output!r}; it has {', '.join(family.outputs)}")
-        positional, labelled = _positional(name, arguments)
+        positional = _positional(name, arguments)
         pending = check_arguments(family, self.setup, positional)
         if family.bind is None:
             pending = f"rank feature {name}"
-        if labelled:
-            pending = f"rank feature {name} with a label"
         last = len(family.parameters) - 1
         expressions = tuple(
             number for number in range(len(arguments)) if family.parameters[min(number, last)] == "expression"
@@ -83,29 +83,29 @@ class Catalog:
         if canonical not in self._bound:
             self.describe(name, arguments, output)
             family = families()[name]
-            known = tuple(argument for argument in _positional(name, arguments)[0] if argument is not None)
+            known = tuple(argument for argument in _positional(name, arguments) if argument is not None)
             if family.bind is None:
                 raise LanguageError(f"rank feature {name!r} is not executed yet")
             compute = family.bind(self.setup, known, output or family.outputs[0])
-            bm25_field = known[0] if name == "bm25" and self.setup.has_bm25(known[0]) else None
+            bm25_field = known[0] if name == "bm25" and len(known) == 1 and self.setup.has_bm25(known[0]) else None
             query_name = known[0] if name == "query" else None
             self._bound[canonical] = BoundFeature(canonical, compute, bm25_field, query_name)
         return self._bound[canonical]
 
 
-def _positional(name: str, arguments: tuple[str | None, ...]) -> tuple[tuple[str | None, ...], bool]:
-    """The arguments of `bm25(field:title, label:x)` as those of `bm25(title)`, and whether there is a label.
+def _positional(name: str, arguments: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """The arguments of `bm25(field:title, label:x)`: the field, and the label if there is one.
 
     The word `field:` of the first argument may be left out.
     """
-    if name != "bm25" or not any(argument and ":" in argument for argument in arguments):
-        return arguments, False
+    if name != "bm25" or (len(arguments) == 1 and ":" not in (arguments[0] or "")):
+        return arguments
     first, *others = (argument or "" for argument in arguments)
     named = (first if ":" in first else f"field:{first}", *others)
     given = dict(argument.partition(":")[::2] for argument in named)
-    if "field" not in given or given.keys() - {"field", "label"}:
+    if len(given) < len(named) or "field" not in given or given.keys() - {"field", "label"}:
         raise LanguageError("bm25 takes field: and label:")
-    return (given["field"],), "label" in given
+    return tuple(given[key].strip() for key in ("field", "label") if key in given)
 
 
 def feature_name(name: str, arguments: tuple[str, ...], output: str = "") -> str:

@@ -16,11 +16,10 @@ from paperwasp.features.family import (
     Parameter,
     RankSetup,
     TypeRule,
-    check_field,
     register_known,
 )
 from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
+from paperwasp.tensor.types import NUMBER, TensorType
 
 
 def _number(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
@@ -39,26 +38,7 @@ def _one_of(what: str, word: str, words: tuple[str, ...]) -> None:
 # Types
 
 
-def _elementwise(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
-    cells = arguments[2] if len(arguments) > 2 else "double"
-    _one_of("the cell type", cells, CELL_TYPES)
-    return TensorType.of([Dimension(arguments[1])], cells)
-
-
-def _by_label(cells: str) -> TypeRule:
-    """One cell for each label of the query's items."""
-    return lambda setup, arguments, output: TensorType.of([Dimension("label")], cells)
-
-
 # Checks beyond the kinds of arguments
-
-
-def _check_elementwise(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
-    feature = arguments[0]
-    if not (feature.startswith("bm25(") and feature.endswith(")")):
-        raise LanguageError(f"elementwise takes bm25(field), not {feature!r}")
-    check_field("index", feature[5:-1], setup, "elementwise")
-    return ""
 
 
 def _row(
@@ -106,9 +86,6 @@ _UNDOCUMENTED: Final = (
 
 KNOWN: Final = (
     # Text
-    _row("elementwise", "name", "name", "name", optional=1, type_=_elementwise, check=_check_elementwise),
-    _row("bm25_for_labels", "index", outputs="score", type_=_by_label("double")),
-    _row("matches_for_labels", "field", optional=1, type_=_by_label("float")),
     # Beyond the reference: what content nodes know
     *(_row(name, "name", repeated=True, any_output=True) for name in _UNDOCUMENTED),
 )
