@@ -45,6 +45,7 @@ SCHEMA = schema_of(["title", "body"], {"year": INT, "genre": STRING}, arrays={"t
 def scores(expression: str, context: FakeMatchContext, rank_properties=None, **settings) -> list[float]:
     properties = {key: (value,) for key, value in (rank_properties or {}).items()}
     profile = RankProfile("p", first_phase=expression, rank_properties=properties, **settings)
+    context.known.clear()  # of another profile
     return evaluate(compile_profile(SCHEMA, profile).first_phase, context).tolist()
 
 
