@@ -35,8 +35,9 @@ class Alignment:
         return TensorBatch(type_, self.starts, self.labels, cells, self.is_single)
 
 
-def picked(cells: Cells, rows: Rows | None) -> Cells:
-    return cells if rows is None else cells[rows]
+def picked(cells: Cells, rows: Rows | None, part: slice = slice(None)) -> Cells:
+    """The cells of these rows, or of a part of them."""
+    return cells[part] if rows is None else cells[rows[part]]
 
 
 def beside(cells: Cells, type_: TensorType, result: TensorType) -> Cells:

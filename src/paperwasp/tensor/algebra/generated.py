@@ -31,7 +31,7 @@ def numbers(batch: TensorBatch) -> Floats:
 
 def place_columns(type_: TensorType) -> Mapping[str, Floats]:
     """Dimension → the index of each cell of one tensor, in the order of the cells."""
-    check_size(1, type_)
+    check_size(len(type_.dimensions), type_)
     grids = np.indices(type_.shape, np.float64)
     return {d.name: grid.reshape(-1) for d, grid in zip(type_.indexed, grids, strict=True)}
 

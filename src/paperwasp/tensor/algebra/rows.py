@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,18 @@ from paperwasp.tensor.types import TensorType
 Rows = NDArray[np.int64]
 
 
+_MOST_AXES: Final = 31
+"""Of the arrays of NumPy, less one for the rows."""
+
+
 def check_size(rows: int, type_: TensorType) -> None:
-    """Errors: TooLarge for so many subspaces of this type; OutOfTime when the time of the thread is over."""
+    """Errors: TooLarge for so many subspaces of this type, labels counted as cells; OutOfTime when the time of the
+    thread is over."""
     check_time()
-    if rows * math.prod(type_.shape) > limits.TENSOR_BATCH_CELLS:
+    if len(type_.indexed) > _MOST_AXES:
+        raise TooLarge(f"a tensor with {len(type_.indexed)} indexed dimensions is not worked: at most {_MOST_AXES} are")
+    labels = len(type_.mapped) + 2 if type_.mapped else 0
+    if rows * (math.prod(type_.shape) + labels) > limits.TENSOR_BATCH_CELLS:
         raise TooLarge(
             f"a result of type {type_} has {rows} subspaces for these hits together:"
             f" more than {limits.TENSOR_BATCH_CELLS} cells at a time are not worked"
