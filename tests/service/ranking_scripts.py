@@ -39,7 +39,7 @@ class Case:
 
     @classmethod
     def read(cls, profile: str, text: str) -> Case:
-        question, _, answer = text.partition("\n---\n")
+        question, _, answer = text.partition("\n---")
         lines = [line for line in question.splitlines() if not line.startswith("#")]
         if not lines:
             return cls(profile, text, "")

@@ -201,15 +201,18 @@ def _not_finite(value: float) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
+_TENSORS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
 def _features(features: Mapping[str, Any], tensor_form: str) -> bytes:
     def shown_tensor(value: Any) -> Any:
         return tensor_json(value, tensor_form)
 
-    shown = orjson.dumps(features, shown_tensor, orjson.OPT_SERIALIZE_NUMPY)
+    shown = orjson.dumps(features, shown_tensor, _TENSORS)
     if b":null" in shown:
         whole = {
             name: _not_finite(value) if isinstance(value, float) and not isfinite(value) else value
             for name, value in features.items()
         }
-        shown = orjson.dumps(whole, shown_tensor, orjson.OPT_SERIALIZE_NUMPY)
+        shown = orjson.dumps(whole, shown_tensor, _TENSORS)
     return shown
