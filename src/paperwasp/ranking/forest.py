@@ -64,12 +64,16 @@ class Forest:
         return out
 
 
+_NO_FEATURE: Final = (0, MISSING_RIGHT, ("none",))
+"""Column 0, which no split has."""
+
+
 class ForestBuilder:
     """Takes trees one after the other. Errors: ValueError where there is too much of them."""
 
     def __init__(self) -> None:
         self._features: dict[str, int] = {}
-        self._columns: dict[tuple[Any, ...], int] = {(0, MISSING_RIGHT, None): 0}
+        self._columns: dict[tuple[Any, ...], int] = {_NO_FEATURE: 0}
         self._nodes: list[tuple[float, int, int]] = []
         self._values: list[float] = []
         self._roots: list[int] = []
@@ -113,7 +117,7 @@ class ForestBuilder:
         columns, members = [], list[float]()
         for feature, kind, own in self._columns:
             start = len(members)
-            members += sorted(set(own or ()))
+            members += sorted(set(own or ())) if kind >= MEMBER else ()
             columns.append((feature, kind, start, len(members)))
         return Forest(
             tuple(self._features),
