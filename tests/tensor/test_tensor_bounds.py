@@ -1,0 +1,92 @@
+"""What is too large for the tensor functions, or takes too long, is refused and not begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from paperwasp import limits
+from paperwasp.core import clock
+from paperwasp.errors import TooLarge
+from paperwasp.tensor import Dimension, TensorType, algebra
+from paperwasp.tensor.algebra import CELL_FUNCTIONS
+from paperwasp.tensor.batch import Labels, TensorBatch
+
+MULTIPLY = CELL_FUNCTIONS["multiply"]
+
+
+def sparse(name: str, count: int, cells: int = 1) -> TensorBatch:
+    """A tensor with so many labels, each with so many cells."""
+    type_ = TensorType.parse(f"tensor<float>({name}{{}},z[{cells}])")
+    labels = np.arange(count, dtype=np.int64).reshape(-1, 1)
+    return TensorBatch(type_, np.array([0, count]), labels, np.ones((count, cells), np.float32), is_single=True)
+
+
+def dense(name: str, size: int) -> TensorBatch:
+    return algebra.generated(TensorType.parse(f"tensor<float>({name}[{size}])"), np.ones(size))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: algebra.joined(sparse("x", 10_000), sparse("y", 10_000), MULTIPLY),
+        lambda: algebra.joined(dense("x", 10_000), dense("y", 10_000), MULTIPLY),
+        lambda: algebra.summed_products(sparse("x", 10_000), sparse("y", 10_000), ["z"]),
+        lambda: algebra.concatenated(sparse("x", 10_000), sparse("y", 10_000), "z"),
+        lambda: algebra.repeated(algebra.spread(sparse("x", 10_000), 1), 10_000),
+        lambda: algebra.spread(dense("x", 1_000_000), 1_000),
+        lambda: algebra.range_cells(TensorType.parse("tensor(x[100000],y[100000])")),
+        lambda: algebra.diagonal(TensorType.parse("tensor(x[2147483647],y[2147483647])")),
+        lambda: algebra.random_cells(TensorType.parse("tensor(x[2147483647])"), np.random.default_rng(0)),
+        lambda: algebra.literal(TensorType.parse("tensor(x{},y[100000000])"), [("a", "1")], [np.ones(1)], Labels()),
+        lambda: algebra.range_cells(TensorType.of(Dimension(f"d{number:02}", 1) for number in range(64))),
+    ],
+)
+def test_too_large(work: Callable[[], TensorBatch]) -> None:
+    with pytest.raises(TooLarge):
+        work()
+
+
+def test_a_row_may_be_as_large_as_a_tensor() -> None:
+    assert limits.TENSOR_BATCH_CELLS >= limits.TENSOR_CELLS
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: algebra.mapped(dense("x", 3), CELL_FUNCTIONS["exp"]),
+        lambda: algebra.joined(dense("x", 3), dense("x", 3), MULTIPLY),
+        lambda: algebra.reduced(sparse("x", 3), "sum"),
+        lambda: algebra.summed_products(dense("x", 3), dense("x", 3)),
+        lambda: algebra.sliced(sparse("x", 3), {"x": algebra.index_place(1)}),
+        lambda: algebra.cell_order(sparse("x", 3), "max"),
+    ],
+)
+def test_time_is_looked_at(work: Callable[[], TensorBatch]) -> None:
+    clock.end_work_at(time.monotonic_ns() - 1)
+    try:
+        with pytest.raises(clock.OutOfTime):
+            work()
+    finally:
+        clock.end_work_at(2**63 - 1)
+
+
+def test_labels_far_apart() -> None:
+    """Labels of digits are their own numbers: keys of several columns may need more than 64 bits."""
+    type_ = TensorType.parse("tensor(a{},b{},c{},d{})")
+    far = 10**17
+    labels = np.array([[0, far, 5, far], [far, 0, far, 0], [1, far, 5, far]], np.int64)
+    one = TensorBatch(type_, np.array([0, 2, 3]), labels, np.array([1.0, 2.0, 4.0]))
+    other = TensorBatch(type_, np.array([0, 3]), labels[::-1], np.array([10.0, 20.0, 30.0]), is_single=True)
+    joined = algebra.joined(one, other, CELL_FUNCTIONS["add"])
+    assert joined.starts.tolist() == [0, 2, 3]
+    assert dict(zip(map(tuple, joined.labels.tolist()), joined.cells.tolist(), strict=True)) == {
+        (0, far, 5, far): 31.0,
+        (far, 0, far, 0): 22.0,
+        (1, far, 5, far): 14.0,
+    }
+    sums = algebra.reduced(one, "sum", ["a"])
+    assert sorted(map(tuple, sums.labels.tolist())) == [(0, far, 0), (far, 5, far), (far, 5, far)]
