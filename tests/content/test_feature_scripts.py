@@ -11,7 +11,8 @@ A script is a schema, a line `====`, and lines of:
     first expression           of the first phase; `second expression` of the second, which ranks three hits
     feature | 1 2/3 -          what it is for each document, `-` where that is no hit
 
-A value is an expression of Python with its mathematics, `max` the greatest number; of a tensor, its labels.
+A value is an expression of Python with its mathematics, `max` the greatest number; of a tensor, its labels, and its
+cells where these are not all 1.
 Authority: Vespa's reference of rank features; values are worked by hand from its definitions.
 """
 
@@ -156,8 +157,10 @@ def found(node: TestNode, script: Script, number: int, profiles: Profiles, mode:
 
 def as_written(value: object) -> object:
     if isinstance(value, Tensor):
-        assert set(value.cells.tolist()) <= {1.0}
-        return "+".join(label for labels in value.labels for label in labels) or "none"
+        labels = [label for labels in value.labels for label in labels]
+        if set(value.cells.tolist()) <= {1.0}:
+            return "+".join(labels) or "none"
+        return "+".join(f"{label}:{cell:.6g}" for label, cell in zip(labels, value.cells.tolist(), strict=True))
     return value
 
 
