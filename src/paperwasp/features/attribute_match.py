@@ -181,7 +181,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     )
 
     def compute(context: MatchContext) -> Floats:
-        values: Floats = getattr(_Metrics(context, given), _OUTPUTS[output])
+        metrics = context.once((NAME, field), lambda: _Metrics(context, given))
+        values: Floats = getattr(metrics, _OUTPUTS[output])
         return values
 
     return compute

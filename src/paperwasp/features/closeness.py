@@ -34,7 +34,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     kind, name = arguments
 
     def compute(context: MatchContext) -> Floats:
-        found = list(vectors_of(context, kind, name))
+        found = vectors_of(context, kind, name)
         greatest = np.full(len(context.lids), found[-1].least if found else 0.0)
         for vectors in found:
             greatest = np.maximum(greatest, vectors.closeness)

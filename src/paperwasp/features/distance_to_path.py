@@ -102,7 +102,7 @@ def _path(name: str, text: str) -> Floats:
         return np.zeros((0, 2))
     items = text[1:-1].split(",")
     try:
-        if (text[:1], text[-1:]) != ("(", ")"):
+        if (text[:1], text[-1:]) != ("(", ")") or "_" in text:
             raise ValueError
         numbers = [float(item) for item in items]
     except ValueError:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.features.base import MatchContext
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, register
@@ -27,18 +27,27 @@ class FieldParameters:
     """What a match is worth by its weight, out of `highest`; below 0 for weights below 0. None: it gives no score."""
     highest: float
 
-    def of(self, weights: NDArray[np.int64]) -> Floats:
-        """What matches of these weights are worth; those of 0 are taken as the first value of the table."""
+    is_single: bool
+    """Whether all matches weigh 1."""
+
+    def worth(self, context: MatchContext, term: int, field: str) -> Floats:
+        """What the matches of a term are worth; 0 where it does not match."""
         assert self.boosts is not None
+        matched = context.matched(term, field)
+        if self.is_single:
+            return matched * float(self.boosts[np.array([1])][0])
+        weights = context.match_weights(term, field)
         boosts = self.boosts[np.abs(weights)]
-        return np.where(weights < 0, -boosts, boosts)
+        return matched * np.where(weights < 0, -boosts, boosts)
 
 
 def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of an attribute: its rank properties over the defaults of Vespa. A filter matches without score."""
     table = field_table(setup, NAME, "weightTable", field, "linear(1,0)")
     highest = table.max if uses_normalization(setup) else 1.0
-    return FieldParameters(setup.weight(field), None if setup.is_filter(field) else table, highest or 1.0)
+    type_ = setup.schema.fields[field].type
+    is_single = not isinstance(type_, ArrayType | WeightedSetType)
+    return FieldParameters(setup.weight(field), None if setup.is_filter(field) else table, highest or 1.0, is_single)
 
 
 @register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
@@ -56,8 +65,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
                     weight = settings.weight * term.weight
                     divisor += weight
                     if settings.boosts is not None:
-                        boosts = settings.of(context.match_weights(number, field))
-                        scores += context.matched(number, field) * boosts * (weight / settings.highest)
+                        scores += settings.worth(context, number, field) * (weight / settings.highest)
         return scores / divisor if divisor > 0 else scores
 
     return compute

@@ -31,6 +31,11 @@ class NearestPlaces:
 
 
 def nearest_places(context: MatchContext, field: str) -> NearestPlaces:
+    """Those of a block, found once for all features of the field."""
+    return context.once(("nearest places", field), lambda: _nearest_places(context, field))
+
+
+def _nearest_places(context: MatchContext, field: str) -> NearestPlaces:
     """Along the earth. Of equally near ones that which is near to the first place of the query, then the first."""
     hits = len(context.lids)
     counts, positions = context.attribute_positions(field)

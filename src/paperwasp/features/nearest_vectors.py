@@ -6,7 +6,7 @@ then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -50,7 +50,12 @@ def is_of_positions(setup: RankSetup, arguments: tuple[str, ...]) -> bool:
     return True
 
 
-def vectors_of(context: MatchContext, kind: str, name: str) -> Iterator[NearVectors]:
+def vectors_of(context: MatchContext, kind: str, name: str) -> Sequence[NearVectors]:
+    """What `kind`, field or label, says of a block; found once for closeness and distance."""
+    return context.once(("nearest vectors", kind, name), lambda: tuple(_vectors_of(context, kind, name)))
+
+
+def _vectors_of(context: MatchContext, kind: str, name: str) -> Iterator[NearVectors]:
     """Of the terms that search the field, or of the one with the label in all its fields. Another operator with that
     label counts with its raw score, where it matches."""
     if kind == "field":

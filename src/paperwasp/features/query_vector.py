@@ -48,6 +48,7 @@ def array_vector(name: str, text: str, whole: bool) -> SparseVector:
     text = text.strip()
     if text[:1] == "[" and text[-1:] == "]":
         items = [item for item in re.split(r"[\s,]+", text[1:-1]) if item]
+        _check_length(name, len(items))
         pairs = [(index, _number(name, item, whole)) for index, item in enumerate(items)]
     else:
         pairs = [(_index(name, key), _number(name, value, whole)) for key, value in _pairs(name, text)]
@@ -67,8 +68,7 @@ def _pairs(name: str, text: str) -> list[tuple[str, str]]:
         raise InvalidQuery(f"{name}: expected a vector such as {{a:1,b:2}} or [1 2], not {_short(text)}")
     inner = text[1:-1]
     items = inner.split(",") if inner.strip() else []
-    if len(items) > limits.QUERY_VECTOR_ITEMS:
-        raise InvalidQuery(f"{name}: a vector of {len(items)} numbers; at most {limits.QUERY_VECTOR_ITEMS}")
+    _check_length(name, len(items))
     pairs = []
     for item in items:
         key, colon, value = item.partition(":")
@@ -76,6 +76,11 @@ def _pairs(name: str, text: str) -> list[tuple[str, str]]:
             raise InvalidQuery(f"{name}: expected ':' between a dimension and its number in {_short(item)}")
         pairs.append((key.lstrip(" "), value.strip()))
     return pairs
+
+
+def _check_length(name: str, length: int) -> None:
+    if length > limits.QUERY_VECTOR_ITEMS:
+        raise InvalidQuery(f"{name}: a vector of {length} numbers; at most {limits.QUERY_VECTOR_ITEMS}")
 
 
 def _index(name: str, key: str) -> int:
@@ -87,6 +92,8 @@ def _index(name: str, key: str) -> int:
 
 def _number(name: str, text: str, whole: bool) -> float:
     try:
+        if "_" in text:  # which Python allows in numbers
+            raise ValueError
         return float(int(text)) if whole else float(text)
     except (ValueError, OverflowError):
         expected = "an integer" if whole else "a number"
