@@ -1,24 +1,20 @@
-"""MaxSim as products of matrices: how near the vectors of a query are to the nearest ones of each document.
+"""MaxSim by a kernel: how near the vectors of a query are to the nearest ones of each document.
 
 Cells of float are multiplied and added as float, as Vespa does.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.clock import check_time
+from paperwasp.core import _core
 from paperwasp.tensor import algebra
 from paperwasp.tensor import type_rules as rules
-from paperwasp.tensor.algebra.rows import bounds
 from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.types import TensorType
-
-_PRODUCTS: Final = 1 << 20
-"""Sums of products of MaxSim that are worked at a time: what stays in the cache."""
+from paperwasp.tensor.types import NUMBER, TensorType
 
 
 def max_similarity(
@@ -39,31 +35,11 @@ def max_similarity(
         tokens = np.moveaxis(tokens[0], [d.name for d in query.type.indexed].index(summed), 0)
     size = int(np.prod(documents.type.shape, dtype=np.int64))
     tokens = np.ascontiguousarray(tokens.reshape(len(tokens), size))
-    values = np.zeros(documents.hits)
-    if len(tokens):
-        _add_similarities(documents, joined, tokens.T, values)
-    found = algebra.number(values)
-    return TensorBatch.dense(found.type, found.cells, documents.is_single)
-
-
-def _add_similarities(
-    documents: TensorBatch, joined: TensorType, tokens: NDArray[Any], values: NDArray[np.float64]
-) -> None:
-    """Hits without any subspace keep 0."""
-    there = np.flatnonzero(documents.counts)
-    counts = documents.counts[there]
-    rows = documents.cells.reshape(len(documents.cells), -1)
-    ends = np.cumsum(counts)
-    done = 0
-    while done < len(there):
-        check_time()
-        before = int(ends[done - 1]) if done else 0
-        end = int(np.searchsorted(ends, before + _PRODUCTS // tokens.shape[1], "right"))
-        end = max(done + 1, end)
-        products = _floats(rows[before : int(ends[end - 1])], joined) @ tokens
-        greatest = np.fmax.reduceat(products, bounds(counts[done:end])[:-1], axis=0)
-        values[there[done:end]] = greatest.sum(axis=1, dtype=np.float64)
-        done = end
+    vectors = np.ascontiguousarray(_floats(documents.cells, joined).reshape(len(documents.cells), size))
+    greatest = np.empty((documents.hits, len(tokens)), tokens.dtype)
+    _core.greatest_dots(vectors, tokens, documents.starts, greatest)
+    greatest[documents.counts == 0] = 0.0
+    return TensorBatch.dense(NUMBER, greatest.sum(axis=1, dtype=np.float64), documents.is_single)
 
 
 def _floats(cells: NDArray[Any], joined: TensorType) -> NDArray[Any]:

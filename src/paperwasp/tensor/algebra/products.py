@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.algebra.alignment import Alignment, aligned, picked
@@ -25,8 +27,6 @@ _EINSUM_DIMENSIONS: Final = 24
 """What NumPy takes at a time, with room for the rows."""
 _PRODUCTS: Final = 1 << 21
 """That are summed at a time, of rows that must be brought together first: what stays in the cache."""
-_MATRIX_PRODUCTS: Final = 1 << 29
-"""That are summed at a time by a product of matrices: what takes a fraction of a second."""
 
 
 def summed_products(a: TensorBatch, b: TensorBatch, dimensions: Sequence[str] = ()) -> TensorBatch:
@@ -51,17 +51,35 @@ def summed_products(a: TensorBatch, b: TensorBatch, dimensions: Sequence[str] = 
 def _all_pairs(
     a: TensorBatch, b: TensorBatch, pairs: Alignment, products: TensorType, type_: TensorType
 ) -> Iterator[Cells]:
-    """Each row of `a` with each of `b`, as products of matrices. All dimensions that both have are summed."""
-    names = [[d.name for d in side.type.indexed] for side in (a, b)]
-    shared = [name for name in names[0] if name in names[1]]
-    axes = [[1 + of_side.index(name) for name in shared] for of_side in names]
-    kept = ["", *(n for n in names[0] if n not in shared), "", *(n for n in names[1] if n not in shared)]
-    order = [0, kept.index("", 1), *(kept.index(d.name) for d in type_.indexed)]
-    right = b.cells.astype(DTYPES[products.cell_type], copy=False)
-    for rows in _parts(len(a.cells), len(b.cells) * math.prod(products.shape), _MATRIX_PRODUCTS):
-        left = a.cells[rows].astype(right.dtype, copy=False)
-        product: Cells = np.tensordot(left, right, (axes[0], axes[1]))
-        yield product.transpose(order).reshape(-1, *type_.shape)
+    """Each row of `a` with each of `b`, as the product of two matrices. All dimensions that both have are summed."""
+    shared = [d.name for d in a.type.indexed if d in b.type.indexed]
+    sides = [_matrix(side, shared, DTYPES[products.cell_type]) for side in (a, b)]
+    product = np.empty((len(sides[0].rows), len(sides[1].rows)), sides[0].rows.dtype)
+    _core.all_dots(sides[0].rows, sides[1].rows, product)
+    names = ["", *sides[0].kept, "", *sides[1].kept]
+    lengths = [len(a.cells), *sides[0].lengths, len(b.cells), *sides[1].lengths]
+    order = [0, names.index("", 1), *(names.index(d.name) for d in type_.indexed)]
+    yield product.reshape(lengths).transpose(order).reshape(-1, *type_.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """Cells with the summed dimensions as columns, and all else as rows: first the rows of the batch, then `kept`."""
+
+    rows: Cells
+    kept: tuple[str, ...]
+    lengths: tuple[int, ...]
+
+
+def _matrix(batch: TensorBatch, summed: Sequence[str], dtype: str) -> _Matrix:
+    names = [d.name for d in batch.type.indexed]
+    kept = tuple(name for name in names if name not in summed)
+    axes = [1 + names.index(name) for name in (*kept, *summed)]
+    columns = math.prod(batch.cells.shape[axis] for axis in axes[len(kept) :])
+    cells = batch.cells.astype(dtype, copy=False).transpose(0, *axes)
+    lengths = tuple(cells.shape[1 : 1 + len(kept)])
+    rows = np.ascontiguousarray(cells.reshape(len(cells) * math.prod(lengths), columns))
+    return _Matrix(rows, kept, lengths)
 
 
 def _own_pairs(
@@ -69,7 +87,7 @@ def _own_pairs(
 ) -> Iterator[Cells]:
     """Each row of one with the rows of the other that it belongs to."""
     axes = {d.name: axis for axis, d in enumerate(products.indexed, 1)}
-    for part in _parts(pairs.count, math.prod(products.shape), _PRODUCTS):
+    for part in _parts(pairs.count, math.prod(products.shape)):
         operands: list[Any] = []
         for side, rows in ((a, pairs.a), (b, pairs.b)):
             cells = side.cells if rows is None and len(side.cells) < pairs.count else picked(side.cells, rows, part)
@@ -79,9 +97,9 @@ def _own_pairs(
         yield np.broadcast_to(sums, (part.stop - part.start, *type_.shape))
 
 
-def _parts(rows: int, products_of_row: int, at_a_time: int) -> Iterator[slice]:
+def _parts(rows: int, products_of_row: int) -> Iterator[slice]:
     """The rows part by part; at least one part."""
-    step = max(1, at_a_time // max(1, products_of_row))
+    step = max(1, _PRODUCTS // max(1, products_of_row))
     for start in range(0, max(1, rows), step):
         check_time()
         yield slice(start, min(rows, start + step))

@@ -1,0 +1,136 @@
+// Dot products of each row of one matrix with each row of another, and the greatest of groups of rows. The plain twin is in dots.py.
+//
+// a: (n, size), b: (m, size), out: (n, m) or (groups, m), all float or all double. A sum is added up in lanes and then lane by lane, in an
+// order that hangs on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product.
+// starts: (groups + 1) group g is the rows of `a` from starts[g] to starts[g + 1]; NaN is passed over, and no row at all gives -infinity.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "clock.hpp"
+#include "clones.hpp"
+#include "core.hpp"
+
+namespace paperwasp {
+namespace {
+
+constexpr size_t VECTOR_BYTES = 64;
+constexpr size_t ROWS_AT_A_TIME = 4;
+constexpr size_t CACHE_BYTES = size_t{1} << 15;  // of rows of b that are used for all rows of a before the next
+
+template <typename T>
+struct Lanes {
+    typedef T type __attribute__((vector_size(VECTOR_BYTES)));
+};
+
+template <typename T, size_t ROWS>
+PAPERWASP_INLINE void dots_of(const T* a, const T* b, size_t size, T* out) {
+    using Vector = typename Lanes<T>::type;
+    constexpr size_t LANES = VECTOR_BYTES / sizeof(T);
+    Vector sums[ROWS] = {};
+    size_t i = 0;
+    for (; i + LANES <= size; i += LANES) {
+        Vector x;
+        std::memcpy(&x, a + i, sizeof x);
+        for (size_t row = 0; row < ROWS; ++row) {
+            Vector y;
+            std::memcpy(&y, b + row * size + i, sizeof y);
+            sums[row] += x * y;
+        }
+    }
+    for (size_t row = 0; row < ROWS; ++row) {
+        T lanes[LANES];
+        std::memcpy(lanes, &sums[row], sizeof lanes);
+        for (size_t rest = i; rest < size; ++rest) lanes[rest - i] += a[rest] * b[row * size + rest];
+        for (size_t width = LANES / 2; width > 0; width /= 2)
+            for (size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+        out[row] = lanes[0];
+    }
+}
+
+template <typename T>
+PAPERWASP_INLINE void row_with_rows(const T* a, const T* b, size_t m, size_t size, T* out) {
+    size_t j = 0;
+    for (; j + ROWS_AT_A_TIME <= m; j += ROWS_AT_A_TIME) dots_of<T, ROWS_AT_A_TIME>(a, b + j * size, size, out + j);
+    for (; j < m; ++j) dots_of<T, 1>(a, b + j * size, size, out + j);
+}
+
+#define ROW_WITH_ROWS_OF(T) \
+    PAPERWASP_CLONES void dots_with(const T* a, const T* b, size_t m, size_t size, T* out) { row_with_rows(a, b, m, size, out); }
+ROW_WITH_ROWS_OF(float)
+ROW_WITH_ROWS_OF(double)
+
+template <typename T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using OutMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
+size_t rows_in_cache(size_t size) {
+    return std::max(ROWS_AT_A_TIME, CACHE_BYTES / sizeof(T) / std::max(size, size_t{1}) / ROWS_AT_A_TIME * ROWS_AT_A_TIME);
+}
+
+template <typename T>
+void all_dots(Matrix<T> a, Matrix<T> b, OutMatrix<T> out) {
+    const size_t n = a.shape(0), m = b.shape(0), size = a.shape(1);
+    if (b.shape(1) != size) throw std::invalid_argument("rows of different sizes");
+    if (out.shape(0) != n || out.shape(1) != m) throw std::invalid_argument("a number for each pair of rows");
+    const T *rows = a.data(), *others = b.data();
+    T* to = out.data();
+    const size_t step = rows_in_cache<T>(size);
+    Clock clock;
+    const GilRelease release(n * m * size > 4096);
+    for (size_t from = 0; from < m; from += step) {
+        const size_t count = std::min(step, m - from);
+        for (size_t i = 0; i < n; ++i) {
+            clock.spend(static_cast<int64_t>(count * size / 8 + 1));
+            dots_with(rows + i * size, others + from * size, count, size, to + i * m + from);
+        }
+    }
+}
+
+template <typename T>
+void greatest_dots(Matrix<T> a, Matrix<T> b, In<int64_t> starts, OutMatrix<T> out) {
+    const size_t n = a.shape(0), m = b.shape(0), size = a.shape(1), groups = out.shape(0);
+    if (b.shape(1) != size) throw std::invalid_argument("rows of different sizes");
+    if (starts.shape(0) != groups + 1 || out.shape(1) != m) throw std::invalid_argument("a number for each group and row");
+    const T *rows = a.data(), *others = b.data();
+    const int64_t* start = starts.data();
+    for (size_t g = 0; g < groups; ++g)
+        if (start[g] < 0 || start[g] > start[g + 1] || static_cast<size_t>(start[g + 1]) > n) throw std::invalid_argument("no such rows");
+    T* to = out.data();
+    const size_t step = rows_in_cache<T>(size);
+    std::vector<T> found(std::min(step, m));
+    Clock clock;
+    const GilRelease release(n * m * size > 4096);
+    std::fill(to, to + groups * m, -std::numeric_limits<T>::infinity());
+    for (size_t from = 0; from < m; from += step) {
+        const size_t count = std::min(step, m - from);
+        for (size_t g = 0; g < groups; ++g) {
+            T* best = to + g * m + from;
+            for (int64_t i = start[g]; i < start[g + 1]; ++i) {
+                clock.spend(static_cast<int64_t>(count * size / 8 + 1));
+                dots_with(rows + static_cast<size_t>(i) * size, others + from * size, count, size, found.data());
+                for (size_t j = 0; j < count; ++j)
+                    if (found[j] > best[j]) best[j] = found[j];
+            }
+        }
+    }
+}
+
+template <typename T>
+void bind_one(nb::module_& m) {
+    m.def("all_dots", &all_dots<T>, nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("out").noconvert());
+    m.def("greatest_dots", &greatest_dots<T>, nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("starts").noconvert(),
+          nb::arg("out").noconvert());
+}
+
+}  // namespace
+
+void bind_dots(nb::module_& m) {
+    bind_one<float>(m);
+    bind_one<double>(m);
+}
+
+}  // namespace paperwasp
