@@ -143,7 +143,6 @@ def test_all_problems_are_shown_at_once() -> None:
     ("settings", "problem"),
     [
         ({"rank_properties": {"bm25(title).k1": ("high",)}}, "rank property bm25(title).k1 is no number: 'high'"),
-        ({"rank_properties": {"query(w)": ("x",)}}, "rank-properties: query(w) is no number: x"),
         ({"match_features": ("now.seconds",)}, "rank feature 'now' has no output 'seconds'; it has out"),
     ],
 )

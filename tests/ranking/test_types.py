@@ -21,18 +21,9 @@ def test_types() -> None:
     run(SCRIPTS / "types.txt", type_text)
 
 
-@pytest.mark.parametrize(
-    ("text", "pending"),
-    [
-        ("1 + n", []),
-        ("sum(dense)", ["the tensor function sum", "constant dense of type tensor<float>(x[3])"]),
-        ("twice(query(q)){x:1}", ["slices of tensors", "query(q) of type tensor<float>(x[3])"]),
-        ('"a" == 1', ["strings in expressions"]),
-        ("query(s)", ["query(s) of type string"]),
-    ],
-)
-def test_what_is_not_executed_is_noted(text: str, pending: list[str]) -> None:
-    assert list(inference().infer(Source(text))[1].pending) == pending
+def test_tensors_are_noted() -> None:
+    noted = [inference().infer(Source(text))[1].has_tensors for text in ("1 + n", '"a" == query(s)', "sum(dense)")]
+    assert noted == [False, False, True]
 
 
 def test_undeclared_inputs_are_noted() -> None:

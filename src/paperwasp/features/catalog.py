@@ -98,7 +98,7 @@ def _positional(name: str, arguments: tuple[str | None, ...]) -> tuple[str | Non
 
     The word `field:` of the first argument may be left out.
     """
-    if name != "bm25" or (len(arguments) == 1 and ":" not in (arguments[0] or "")):
+    if name != "bm25" or not arguments or (len(arguments) == 1 and ":" not in (arguments[0] or "")):
         return arguments
     first, *others = (argument or "" for argument in arguments)
     named = (first if ":" in first else f"field:{first}", *others)

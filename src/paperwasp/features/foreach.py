@@ -12,7 +12,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.features.family import RankSetup
+from paperwasp.features.family import Compute, RankSetup, register
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.foreach import DEFAULT_TERMS, OPERATIONS, condition_of
 
@@ -43,6 +43,11 @@ def features_of_each(setup: RankSetup, arguments: tuple[str, ...]) -> tuple[str,
         raise LanguageError(str(error)) from None
     word = re.compile(rf"\b{re.escape(variable)}\b")
     return tuple(word.sub(lambda match, each=value: each, feature) for value in _DIMENSIONS[dimension](setup))  # type: ignore[misc]
+
+
+@register("foreach", "name", "name", "name", "name", "name", outputs=("value",))
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    raise LanguageError("foreach stands in expressions, which the features that it goes over are part of")
 
 
 def _one_of(what: str, word: str, words: tuple[str, ...]) -> None:

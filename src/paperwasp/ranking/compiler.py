@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.ranking.foreach import Folding
+from paperwasp.ranking.foreach import Folding, arguments_of
 from paperwasp.ranking.global_phase import DEFAULT_K, NORMALIZERS, Normalizer
 from paperwasp.ranking.model_compiler import NO_MODELS, ModelCompiler, Models
 from paperwasp.ranking.names import Description
@@ -263,7 +263,7 @@ class ExpressionCompiler:
 
     def _foreach(self, node: Reference, scope: Scope) -> Value:
         """The feature foreach: an operation on the values of a feature for each term, field or attribute."""
-        arguments = tuple(argument_text(argument, scope) or "" for argument in node.arguments)
+        arguments = arguments_of(node, scope) or ()
         fold = Folding.of(arguments[3], arguments[4], self.builder)
         for text in self._catalog.each(arguments):
             source = scope.source.within(node, text)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.ranking.program import ProgramBuilder
+from paperwasp.ranking.scope import Scope, argument_text
+from paperwasp.ranking.tree import Reference
 
 DEFAULT_TERMS: Final = 16
 """How many terms foreach goes over, if the rank property foreach.maxTerms does not say."""
@@ -24,6 +26,20 @@ _BEGINS: Final[Mapping[str, float]] = {
 }
 OPERATIONS: Final = tuple(_BEGINS)
 _STEPS: Final[Mapping[str, str]] = {"sum": "add", "product": "multiply", "average": "add", "max": "max", "min": "min"}
+
+
+_FEATURE: Final = 2
+"""Which argument is the feature."""
+
+
+def arguments_of(node: Reference, scope: Scope) -> tuple[str, ...] | None:
+    """What foreach is given; None where that is not known. The feature is an expression, and keeps its quotes."""
+    texts = []
+    for number, argument in enumerate(node.arguments):
+        is_feature = number == _FEATURE and isinstance(argument, Reference) and scope.binding(argument) is None
+        texts.append(str(argument) if is_feature else argument_text(argument, scope))
+    known = tuple(text for text in texts if text is not None)
+    return known if len(known) == len(texts) else None
 
 
 def condition_of(text: str) -> tuple[str, float] | None:

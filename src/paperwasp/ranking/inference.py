@@ -17,6 +17,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.forest import forest_sources
+from paperwasp.ranking.foreach import arguments_of
 from paperwasp.ranking.global_phase import NORMALIZERS
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
 from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
@@ -112,6 +113,7 @@ class TypeInference:
         if len(self._problems) >= limits.SCHEMA_PROBLEMS:
             scope.fail(node, "there are too many problems to look further")
         type_ = _RULES[type(node)](self, node, scope)
+        self._uses.has_tensors |= type_ is not None and not type_.is_number
         self._depth -= 1
         return type_
 
@@ -441,12 +443,11 @@ class TypeInference:
         """The feature foreach: what it goes over are features, or functions without arguments."""
         if node.output not in ("", "value"):
             self._problem(node, scope, f"rank feature 'foreach' has no output {node.output!r}; it has value")
-        arguments = tuple(argument_text(argument, scope) for argument in node.arguments)
-        known = tuple(argument for argument in arguments if argument is not None)
-        if len(known) < len(arguments):
+        arguments = arguments_of(node, scope)
+        if arguments is None:
             return NUMBER
         try:
-            features = self._catalog.each(known)
+            features = self._catalog.each(arguments)
         except LanguageError as error:
             self._problem(node, scope, error.bare_message)
             return None

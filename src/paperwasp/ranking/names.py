@@ -47,8 +47,10 @@ class Uses:
     """What is not executed yet."""
     undeclared: dict[str, None] = field(default_factory=dict)
     """Names in query(name) that are not declared; they are numbers."""
+    has_tensors: bool = False
 
     def add(self, other: Uses) -> None:
+        self.has_tensors |= other.has_tensors
         self.features |= other.features
         self.pending |= other.pending
         self.undeclared |= other.undeclared

@@ -223,16 +223,10 @@ class _ProfileCompiler:
         if self.problems:
             raise ProfileError(self.problems)
         pending = tuple(uses.pending)
+        undeclared = tuple(uses.undeclared) if uses.has_tensors else ()
         if pending:
-            return Unexecuted(self.profile.name, pending, tuple(uses.undeclared))
-        undeclared = tuple(uses.undeclared) if self.has_tensors() else ()
+            return Unexecuted(self.profile.name, pending, undeclared)
         return self.programs(roots, inputs, undeclared, default_rank_features)
-
-    def has_tensors(self) -> bool:
-        """Whether it declares any: only then a number may have been meant to be one."""
-        types = [given.type for given in self.profile.inputs.values()]
-        types += [constant.type for constant in self.profile.constants.values()]
-        return any(type_ is not None and not type_.is_number for type_ in types)
 
     # What is checked
 
