@@ -65,7 +65,7 @@ def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTab
         starts, lengths = split(inner.rows[rows])
         is_set = lengths > 0
         if is_there.all() and is_set.all():
-            return TensorBatch.dense(type_, cells_at(inner.cells, starts, type_))
+            return TensorBatch.dense(type_, cells_at(inner.cells, _run(starts), type_))
         there = np.flatnonzero(is_there)[is_set]
         cells = np.zeros((len(lids), *type_.shape), DTYPES[type_.cell_type])
         cells[there] = cells_at(inner.cells, starts[is_set], type_)
@@ -78,8 +78,15 @@ def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTab
         places, codes = places[~is_empty], codes[~is_empty]
     counts[is_there] = lengths
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    cells = cells_at(inner.cells, places, type_)
+    cells = cells_at(inner.cells, _run(places), type_)
     return TensorBatch(type_, starts, table.numbers(inner.dictionary, codes), cells)
+
+
+def _run(rows: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """The same rows; as a slice, which copies nothing, where they stand together. Rows once written do not change."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
 def _nothing(type_: TensorType, hits: int) -> TensorBatch:
