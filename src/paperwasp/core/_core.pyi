@@ -171,3 +171,27 @@ def forest_sum(
 def element_match(
     places: list[tuple[_U32, _U32, _U32, _U32, NDArray[np.int32]]], weights: _F64, hits: int, flow: bool
 ) -> tuple[_U32, _U32, _F64]: ...
+
+# term_order.cpp
+def edit_distance(
+    offsets: list[_U32],
+    positions: list[_U32],
+    lengths: NDArray[np.int32],
+    deletion: float,
+    insertion: float,
+    replacement: float,
+    results: _F64,
+) -> None: ...
+def order_matches(
+    offsets: list[_U32], positions: list[_U32], lengths: NDArray[np.int32], prefix: int, results: _F64
+) -> None: ...
+def reverse_proximity(
+    a_offsets: _U32,
+    a_positions: _U32,
+    b_offsets: _U32,
+    b_positions: _U32,
+    hits: int,
+    least: float,
+    most: float,
+    results: _F64,
+) -> None: ...

@@ -75,13 +75,6 @@ def _named(name: str, check: Check) -> Check:
 _UNDOCUMENTED: Final = (
     "debugAttributeWait",
     "debugWait",
-    "fieldInfo",
-    "jaroWinklerDistance",
-    "proximity",
-    "queryCompleteness",
-    "reverseProximity",
-    "termEditDistance",
-    "termInfo",
 )
 
 KNOWN: Final = (
