@@ -22,7 +22,19 @@ constexpr size_t CACHE_BYTES = size_t{1} << 15;  // of rows of b that are used f
 template <typename T>
 struct Lanes {
     typedef T type __attribute__((vector_size(VECTOR_BYTES)));
+    typedef T four __attribute__((vector_size(4 * sizeof(T))));
 };
+
+// The upper half of the lanes onto the lower one, until one is left.
+template <typename T>
+PAPERWASP_INLINE T added_up(const typename Lanes<T>::type& sums) {
+    constexpr size_t FOURS = VECTOR_BYTES / sizeof(typename Lanes<T>::four);
+    typename Lanes<T>::four parts[FOURS];
+    std::memcpy(parts, &sums, sizeof parts);
+    for (size_t width = FOURS / 2; width > 0; width /= 2)
+        for (size_t part = 0; part < width; ++part) parts[part] += parts[part + width];
+    return (parts[0][0] + parts[0][2]) + (parts[0][1] + parts[0][3]);
+}
 
 template <typename T, size_t ROWS>
 PAPERWASP_INLINE void dots_of(const T* a, const T* b, size_t size, T* out) {
@@ -31,22 +43,22 @@ PAPERWASP_INLINE void dots_of(const T* a, const T* b, size_t size, T* out) {
     Vector sums[ROWS] = {};
     size_t i = 0;
     for (; i + LANES <= size; i += LANES) {
-        Vector x;
+        Vector x, y;
         std::memcpy(&x, a + i, sizeof x);
         for (size_t row = 0; row < ROWS; ++row) {
-            Vector y;
             std::memcpy(&y, b + row * size + i, sizeof y);
             sums[row] += x * y;
         }
     }
-    for (size_t row = 0; row < ROWS; ++row) {
-        T lanes[LANES];
-        std::memcpy(lanes, &sums[row], sizeof lanes);
-        for (size_t rest = i; rest < size; ++rest) lanes[rest - i] += a[rest] * b[row * size + rest];
-        for (size_t width = LANES / 2; width > 0; width /= 2)
-            for (size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
-        out[row] = lanes[0];
+    if (i < size) {
+        Vector x = {}, y = {};
+        std::memcpy(&x, a + i, (size - i) * sizeof(T));
+        for (size_t row = 0; row < ROWS; ++row) {
+            std::memcpy(&y, b + row * size + i, (size - i) * sizeof(T));
+            sums[row] += x * y;
+        }
     }
+    for (size_t row = 0; row < ROWS; ++row) out[row] = added_up<T>(sums[row]);
 }
 
 template <typename T>
