@@ -200,7 +200,8 @@ class Declarations:
         file = self.model_content(name)
         if file is None:
             return None
-        found = self._once(("forest", kind, name), lambda: _outcome(lambda: read_forest(kind, name, file.read())))
+        path = _path_of(name)
+        found = self._once(("forest", kind, name), lambda: _outcome(lambda: read_forest(kind, path, file.read())))
         if isinstance(found, LanguageError):
             raise found
         return found
@@ -209,7 +210,7 @@ class Declarations:
         """A file in the folder of models; None where files are not at hand. Errors: LanguageError if it is missing."""
         if self.files is None:
             return None
-        path = name if name.startswith(MODELS) else MODELS + name
+        path = _path_of(name)
         if path not in self.files:
             near = did_you_mean(path, (known for known in self.files if known.startswith(MODELS)))
             raise LanguageError(f"there is no file {path!r} in the package{near}")
@@ -241,6 +242,11 @@ def _value(
     except LanguageError as error:
         return None, LanguageError(f"{what}: {error.message}", position)
     return (float(value.cells[0]), None) if value.type.is_number else (value, None)
+
+
+def _path_of(name: str) -> str:
+    """Where a model is that an expression names by its file."""
+    return name if name.startswith(MODELS) else MODELS + name
 
 
 def _outcome(work: Callable[[], _T]) -> _T | LanguageError:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core.forest import MEMBER, MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT, NODES
-from paperwasp.ranking.scope import Source
+from paperwasp.ranking.scope import Scope, Source
 from paperwasp.ranking.tree import Node
 
 Floats = NDArray[np.float64]
@@ -132,9 +132,10 @@ class ForestBuilder:
         )
 
 
-def forest_sources(node: Node, forest: Forest) -> list[Source]:
+def forest_sources(node: Node, scope: Scope, forest: Forest) -> list[Source]:
     """The expressions that a forest asks for, where `node` asks for the forest."""
-    return [Source(text, f"{node}, feature {text!r}") for text in forest.features]
+    start = scope.source.position(node.start)
+    return [Source(text, f"{node}, feature {text!r}", start, is_exact=False) for text in forest.features]
 
 
 _NUMBERS: Final = frozenset((int, float))

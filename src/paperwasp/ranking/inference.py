@@ -16,8 +16,8 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.ranking.forest import forest_sources
 from paperwasp.ranking.foreach import arguments_of
+from paperwasp.ranking.forest import forest_sources
 from paperwasp.ranking.global_phase import NORMALIZERS
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
 from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
@@ -419,7 +419,8 @@ class TypeInference:
             if forest is None:
                 self._pending(f"{node}, whose file is not at hand")
                 return NUMBER
-            for type_, text in zip(self._fed(node, scope, forest_sources(node, forest)), forest.features, strict=True):
+            types = self._fed(node, scope, forest_sources(node, scope, forest))
+            for type_, text in zip(types, forest.features, strict=True):
                 if type_ is not None and not type_.is_number:
                     self._problem(node, scope, f"a model of trees takes numbers, and {text} is a {type_}")
         except LanguageError as error:

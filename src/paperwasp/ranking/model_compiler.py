@@ -90,7 +90,7 @@ class ModelCompiler:
         forest = self._models.forest(node.name, name)
         if forest is None:
             scope.fail(node, f"the file {name!r} is not at hand")
-        operands = self._fed(node, scope, forest_sources(node, forest))
+        operands = self._fed(node, scope, forest_sources(node, scope, forest))
 
         def work(block: Block) -> TensorBatch:
             columns = [algebra.numbers(batch(operand, block)) for operand in operands]
