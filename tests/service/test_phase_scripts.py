@@ -65,3 +65,26 @@ def _hit(hit: Mapping[str, Any]) -> str:
 
 
 _FEATURES = ("matchfeatures", "summaryfeatures", "rankfeatures")
+
+
+def test_all_default_features_are_listed(service: Deployed) -> None:
+    """Those that Vespa's families dump, for a type with a text and two numbers."""
+    body = {"yql": "select * from papers where title contains 'blue'", "ranking": "turned", "hits": 1}
+    answer = httpx.post(f"{service.url}/search/", json={**body, "ranking.listFeatures": True, "timeout": "20s"})
+    [hit] = answer.json()["root"]["children"]
+    names = set(hit["fields"]["rankfeatures"])
+    for feature in ("bm25(title)", "nativeRank", "nativeFieldMatch", "nativeProximity", "nativeAttributeMatch", "now"):
+        assert feature in names
+    for number in range(5):
+        assert {f"term({number}).{name}" for name in ("connectedness", "significance", "weight")} <= names
+        assert {f"fieldTermMatch(title,{number}).{name}" for name in ("firstPosition", "occurrences")} <= names
+    for output in ("", ".completeness", ".queryCompleteness", ".significance", ".longestSequence", ".segmentDistance"):
+        assert f"fieldMatch(title){output}" in names
+    for output in ("score", "proximity", "order", "queryCoverage", "fieldCoverage"):
+        assert f"textSimilarity(title).{output}" in names
+    for output in ("completeness", "fieldCompleteness", "queryCompleteness", "elementWeight"):
+        assert f"elementCompleteness(title).{output}" in names
+    for field in ("low", "high"):
+        assert {f"attributeMatch({field}){output}" for output in ("", ".completeness", ".weight", ".matches")} <= names
+    assert {"firstPhase", "queryTermCount"} <= names
+    assert not {name for name in names if name.startswith(("match", "closeness", "random", "freshness", "age"))}
