@@ -205,7 +205,6 @@ class BlockContext:
     _lengths: dict[str, NDArray[np.int32]] = field(default_factory=dict)
     known: dict[object, Any] = field(default_factory=dict)
     """What has been worked out: features by their names, nodes of tensors."""
-    _worked: dict[Hashable, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.known.update(self.setting.features)
@@ -356,9 +355,9 @@ class BlockContext:
         return self.labels.numbers(chain.from_iterable(texts)).reshape(-1, 1)
 
     def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
-        if key not in self._worked:
-            self._worked[key] = work()
-        worked: Worked = self._worked[key]
+        if key not in self.known:
+            self.known[key] = work()
+        worked: Worked = self.known[key]
         return worked
 
     def subqueries(self, field: str) -> NDArray[np.uint64]:
