@@ -17,10 +17,9 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.foreach import arguments_of
-from paperwasp.ranking.forest import forest_sources
 from paperwasp.ranking.global_phase import NORMALIZERS
+from paperwasp.ranking.model_inference import ONNX, TREES, NotAtHand, check_sequence, onnx_type, trees_type
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
-from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
 from paperwasp.ranking.scope import (
     Binding,
     FunctionSource,
@@ -277,11 +276,6 @@ class TypeInference:
         if type_ is not None and not type_.is_number:
             self._problem(node, scope, f"{what} is a number, not a {type_}")
 
-    def _must_be_sequence(self, node: Node, scope: Scope, feature: str) -> None:
-        type_ = self.type_of(node, scope)
-        if type_ is not None and (type_.mapped or [d.name for d in type_.indexed] != ["d0"]):
-            self._problem(node, scope, f"{feature} takes tensors whose one dimension is d0[n], not a {type_}")
-
     # Names
 
     def _named(self, node: Named, scope: Scope) -> Type:
@@ -299,8 +293,8 @@ class TypeInference:
             return self._function(node, node.name, node.arguments, scope)
         if not node.output and not node.arguments and node.name in self.names.constants:
             return self.names.constants[node.name]
-        if node.name in ("onnx", "onnxModel") and node.arguments:
-            return self._onnx(node, scope)
+        if node.arguments and (node.name in ONNX or (node.name in TREES and len(node.arguments) == 1)):
+            return self._model(node, scope)
         if node.name == "foreach":
             return self._foreach(node, scope)
         special = _SPECIAL.get(node.name)
@@ -388,57 +382,25 @@ class TypeInference:
             return None
         return self._function(node, name, (), scope)
 
-    def _onnx(self, node: Reference, scope: Scope) -> Type:
-        texts = [argument_text(argument, scope) for argument in node.arguments]
-        if texts[0] is None:
-            return None
-        output = node.output or (texts[-1] if len(texts) > 1 else "") or ""
+    def _model(self, node: Reference, scope: Scope) -> Type:
+        work = trees_type if node.name in TREES else onnx_type
         try:
-            model = self.names.model(texts[0])
-            if model.signature is None:
-                self._pending(f"{node}, whose file is not at hand")
-                return None
-            wanted = chosen_output(model, model.signature, output)
-            given = self._fed(node, scope, feeds(model, model.signature, self.names.functions))
-            type_ = output_type(model, wanted.name, given)
+            return work(self.names, node, scope, self.type_of)
+        except NotAtHand:
+            self._pending(f"{node}, whose file is not at hand")
         except LanguageError as error:
             self._told(node, scope, error)
-            return None
-        if type_ is None and None not in given:
-            self._problem(node, scope, f"the sizes of output {wanted.name!r} are not known: those of an input are open")
-        return type_
+        return None
 
-    def _trees(self, node: Reference, scope: Scope) -> Type:
-        """The features xgboost and lightgbm: what the splits ask for are features, or functions without arguments."""
-        name = argument_text(node.arguments[0], scope)
-        if name is None:
-            return NUMBER
-        self._uses.features[node.name] = None
+    def _sequence(self, node: Reference, argument: Node, scope: Scope) -> None:
         try:
-            forest = self.names.forest(node.name, name)
-            if forest is None:
-                self._pending(f"{node}, whose file is not at hand")
-                return NUMBER
-            types = self._fed(node, scope, forest_sources(node, scope, forest))
-            for type_, text in zip(types, forest.features, strict=True):
-                if type_ is not None and not type_.is_number:
-                    self._problem(node, scope, f"a model of trees takes numbers, and {text} is a {type_}")
+            check_sequence(node, argument, self.type_of(argument, scope))
         except LanguageError as error:
-            self._told(node, scope, error)
-        return NUMBER
+            self._told(argument, scope, error)
 
-    def _fed(self, node: Reference, scope: Scope, sources: Sequence[Source]) -> list[Type]:
-        """The types of the expressions that feed a model."""
-        if str(node) in scope.calls:
-            raise LanguageError(f"{node} feeds itself")
-        calls = (*scope.calls, str(node))
-        return [self.type_of(source.parse(), Scope(source, calls=calls)) for source in sources]
-
-    def _told(self, node: Reference, scope: Scope, error: LanguageError) -> None:
-        """Adds what is wrong, where the model is asked for unless the error says where."""
-        if error.position is None:
-            error = scope.source.error(node, error.bare_message)
-        self.add(error)
+    def _told(self, node: Node, scope: Scope, error: LanguageError) -> None:
+        """Adds what is wrong, at this node unless the error says where."""
+        self.add(error if error.position is not None else scope.source.error(node, error.bare_message))
 
     def _foreach(self, node: Reference, scope: Scope) -> Type:
         """The feature foreach: what it goes over are features, or functions without arguments."""
@@ -472,7 +434,7 @@ class TypeInference:
             if node.name in NORMALIZERS:
                 self._must_be_number(node.arguments[number], scope, f"what {node.name} takes")
             elif node.name in SEQUENCES:
-                self._must_be_sequence(node.arguments[number], scope, node.name)
+                self._sequence(node, node.arguments[number], scope)
             else:
                 self.type_of(node.arguments[number], scope)
         return described.type
@@ -502,8 +464,6 @@ _SPECIAL: Final[Mapping[str, Callable[[TypeInference, Reference, Scope], Type]]]
     "query": TypeInference._query,
     "constant": TypeInference._constant,
     "rankingExpression": TypeInference._ranking_expression,
-    "xgboost": TypeInference._trees,
-    "lightgbm": TypeInference._trees,
 }
 
 _RULES: Final[Mapping[type[Node], Callable[[TypeInference, Any, Scope], Type]]] = {

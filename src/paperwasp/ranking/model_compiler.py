@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from paperwasp.ranking.declarations import Model
 from paperwasp.ranking.evaluation import Block, batch
 from paperwasp.ranking.forest import Forest, forest_sources
+from paperwasp.ranking.model_inference import ONNX, TREES
 from paperwasp.ranking.names import no_forest, no_model
 from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
 from paperwasp.ranking.onnx_run import OnnxRun
@@ -24,9 +25,6 @@ from paperwasp.ranking.tree import Node, Reference
 from paperwasp.tensor import algebra
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import NUMBER
-
-TREES: Final = frozenset(("xgboost", "lightgbm"))
-ONNX: Final = frozenset(("onnx", "onnxModel"))
 
 
 class Models(Protocol):
