@@ -64,6 +64,21 @@ def aligned(a: TensorBatch, b: TensorBatch, result: TensorType) -> Alignment:
     return _matched(a, b, result)
 
 
+def crossed(a: TensorBatch, single: TensorBatch, result: TensorType) -> Alignment:
+    """Each row of `a` with all rows of `single`, which has no mapped dimension of it; without their numbers."""
+    count = len(single.labels)
+    check_size(len(a.labels) * count, result)
+    labels = np.empty((len(a.labels), count, len(result.mapped)), np.int64)
+    names = [[d.name for d in side.type.mapped] for side in (a, single)]
+    for column, dimension in enumerate(result.mapped):
+        if dimension.name in names[0]:
+            labels[:, :, column] = a.labels[:, names[0].index(dimension.name), None]
+        else:
+            labels[:, :, column] = single.labels[:, names[1].index(dimension.name)]
+    rows = labels.reshape(len(a.labels) * count, len(result.mapped))
+    return Alignment(None, None, a.starts * count, rows, a.is_single)
+
+
 def _swapped(found: Alignment) -> Alignment:
     return Alignment(found.b, found.a, found.starts, found.labels, found.is_single)
 

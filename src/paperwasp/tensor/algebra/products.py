@@ -15,7 +15,7 @@ import numpy as np
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.tensor import type_rules as rules
-from paperwasp.tensor.algebra.alignment import Alignment, aligned, picked
+from paperwasp.tensor.algebra.alignment import Alignment, aligned, crossed, picked
 from paperwasp.tensor.algebra.cells import CELL_FUNCTIONS, Cells, converted
 from paperwasp.tensor.algebra.joined import joined
 from paperwasp.tensor.algebra.reduced import reduced
@@ -37,20 +37,18 @@ def summed_products(a: TensorBatch, b: TensorBatch, dimensions: Sequence[str] = 
     in_both = {d.name for d in a.type.indexed} & {d.name for d in b.type.indexed}
     if not summed <= in_both or len(products.indexed) > _EINSUM_DIMENSIONS:
         return reduced(joined(a, b, CELL_FUNCTIONS["multiply"]), "sum", dimensions)
-    pairs = aligned(a, b, type_)
     if a.is_single and not b.is_single:
-        a, b, pairs = b, a, Alignment(pairs.b, pairs.a, pairs.starts, pairs.labels, pairs.is_single)
+        a, b = b, a
     shared = {d.name for d in a.type.dimensions} & {d.name for d in b.type.dimensions}
-    work = _all_pairs if b.is_single and shared == summed else _own_pairs
+    if b.is_single and shared == summed:
+        return crossed(a, b, type_).batch(type_, converted(_all_pairs(a, b, products, type_), type_.cell_type))
+    pairs = aligned(a, b, type_)
     with np.errstate(all="ignore"):
-        parts = [converted(part, type_.cell_type) for part in work(a, b, pairs, products, type_)]
-    cells = np.concatenate(parts) if len(parts) > 1 else parts[0]
-    return pairs.batch(type_, cells)
+        parts = [converted(part, type_.cell_type) for part in _own_pairs(a, b, pairs, products, type_)]
+    return pairs.batch(type_, np.concatenate(parts))
 
 
-def _all_pairs(
-    a: TensorBatch, b: TensorBatch, pairs: Alignment, products: TensorType, type_: TensorType
-) -> Iterator[Cells]:
+def _all_pairs(a: TensorBatch, b: TensorBatch, products: TensorType, type_: TensorType) -> Cells:
     """Each row of `a` with each of `b`, as the product of two matrices. All dimensions that both have are summed."""
     shared = [d.name for d in a.type.indexed if d in b.type.indexed]
     sides = [_matrix(side, shared, DTYPES[products.cell_type]) for side in (a, b)]
@@ -59,7 +57,7 @@ def _all_pairs(
     names = ["", *sides[0].kept, "", *sides[1].kept]
     lengths = [len(a.cells), *sides[0].lengths, len(b.cells), *sides[1].lengths]
     order = [0, names.index("", 1), *(names.index(d.name) for d in type_.indexed)]
-    yield product.reshape(lengths).transpose(order).reshape(-1, *type_.shape)
+    return product.reshape(lengths).transpose(order).reshape(-1, *type_.shape)
 
 
 @dataclass(frozen=True, slots=True)
