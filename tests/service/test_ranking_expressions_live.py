@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from in_process import Deployed, deployed_service
-from ranking_scripts import SCRIPTS, deploy_and_feed, run
+from expression_scripts import SCRIPTS, deploy_and_feed, run
 
 
 @pytest.fixture(scope="module", params=["memory", "disk", "streaming"])

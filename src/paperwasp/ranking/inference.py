@@ -20,6 +20,7 @@ from paperwasp.ranking.foreach import arguments_of
 from paperwasp.ranking.global_phase import NORMALIZERS
 from paperwasp.ranking.model_inference import ONNX, TREES, NotAtHand, check_sequence, onnx_type, trees_type
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
+from paperwasp.ranking.places import sliced_type
 from paperwasp.ranking.scope import (
     Binding,
     FunctionSource,
@@ -269,7 +270,7 @@ class TypeInference:
         for place in node.places:
             if place.index is not None:
                 self._must_be_number(place.index, scope, "an index")
-        return self._ruled(node, scope, lambda given: _sliced(node, given), type_)
+        return self._ruled(node, scope, lambda given: sliced_type(node, given), type_)
 
     def _must_be_number(self, node: Node, scope: Scope, what: str) -> None:
         type_ = self.type_of(node, scope)
@@ -438,26 +439,6 @@ class TypeInference:
             else:
                 self.type_of(node.arguments[number], scope)
         return described.type
-
-
-def _sliced(node: Slice, type_: TensorType) -> TensorType:
-    [first, *_] = node.places
-    if first.dimension:
-        for place in node.places:
-            _check_place(place.dimension, place.label, type_)
-        return rules.sliced(type_, [place.dimension for place in node.places])
-    kind, candidates = ("indexed", type_.indexed) if first.label is None else ("mapped", type_.mapped)
-    if len(candidates) != 1:
-        raise ValueError(f"a slice without the name of a dimension needs one {kind} dimension, and {type_} is sliced")
-    return rules.sliced(type_, [candidates[0].name])
-
-
-def _check_place(name: str, label: str | None, type_: TensorType) -> None:
-    for dimension in type_.indexed:
-        if dimension.name == name and label is not None:
-            index = int(label) if label.isdecimal() and len(label) <= 10 else -1
-            if index < 0 or (dimension.size and index >= dimension.size):
-                raise ValueError(f"{label!r} is no index of dimension {dimension}")
 
 
 _SPECIAL: Final[Mapping[str, Callable[[TypeInference, Reference, Scope], Type]]] = {
