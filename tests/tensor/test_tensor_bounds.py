@@ -90,3 +90,35 @@ def test_labels_far_apart() -> None:
     }
     sums = algebra.reduced(one, "sum", ["a"])
     assert sorted(map(tuple, sums.labels.tolist())) == [(0, far, 0), (far, 5, far), (far, 5, far)]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda t, q: algebra.reduced(t, "sum"),
+        lambda t, q: algebra.reduced(t, "avg", ["z"]),
+        lambda t, q: algebra.reduced(t, "sum", ["x"]),
+        lambda t, q: algebra.summed_products(t, q),
+        lambda t, q: algebra.summed_products(t, q, ["z"]),
+        lambda t, q: algebra.summed_products(t, t, ["z"]),
+        lambda t, q: algebra.softmax(t, ["x"]),
+        lambda t, q: algebra.cosine_similarity(t, q, "z"),
+        lambda t, q: algebra.merged(t, algebra.joined(t, q, MULTIPLY), CELL_FUNCTIONS["add"]),
+        lambda t, q: algebra.cell_order(t, "max"),
+    ],
+)
+def test_a_hit_has_the_same_value_in_any_company(work: Callable[[TensorBatch, TensorBatch], TensorBatch]) -> None:
+    seed = np.random.default_rng().integers(2**32)
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 5, 40)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    labels = np.concatenate([rng.permutation(6)[:count] for count in counts]).reshape(-1, 1)
+    cells = rng.standard_normal((len(labels), 51)).astype(np.float32)
+    batch = TensorBatch(TensorType.parse("tensor<float>(x{},z[51])"), starts, labels, cells)
+    query = algebra.generated(TensorType.parse("tensor<float>(z[51])"), rng.standard_normal(51))
+    whole = work(batch, query)
+    for hits in ([0], [39], [3, 4, 5], [7, 30, 2], list(range(20))):
+        part = work(algebra.taken(batch, np.array(hits)), query)
+        wanted = algebra.taken(whole, np.array(hits))
+        assert part.labels.tolist() == wanted.labels.tolist(), f"seed {seed}"
+        assert part.cells.tolist() == wanted.cells.tolist(), f"seed {seed}"

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from paperwasp.tensor.algebra.cells import Cells
 from paperwasp.tensor.algebra.rows import Rows
 
 _LARGEST_KEY: Final = 2**62
@@ -27,6 +28,19 @@ def ordered(keys: Rows) -> tuple[Rows, Rows]:
         return both & ((1 << bits) - 1), both >> bits
     order = np.argsort(keys, kind="stable")
     return order, keys[order]
+
+
+def ordered_within(owners: Rows, values: Cells) -> Rows:
+    """The places of the values, those of one owner side by side, rising, NaN last. Equal ones stay in order."""
+    if not len(values):
+        return np.zeros(0, np.int64)
+    places = np.argsort(values)
+    rising = values[places]
+    is_more = rising[1:] > rising[:-1]
+    is_more |= np.isnan(rising[1:]) & ~np.isnan(rising[:-1])
+    ranks = np.zeros(len(values), np.int64)
+    ranks[places[1:]] = np.cumsum(is_more)
+    return ordered(owners * len(values) + ranks)[0]
 
 
 def numbered(columns: Sequence[Rows]) -> Rows:

@@ -12,6 +12,7 @@ import numpy as np
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.algebra.cells import CELL_FUNCTIONS, converted, operand
 from paperwasp.tensor.algebra.joined import joined
+from paperwasp.tensor.algebra.keys import ordered_within
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.algebra.subspaces import filter_subspaces
 from paperwasp.tensor.batch import TensorBatch
@@ -25,7 +26,7 @@ def cell_order(batch: TensorBatch, order: str) -> TensorBatch:
     each = math.prod(batch.type.shape)
     values = operand(batch.cells).reshape(-1)
     owners = np.repeat(batch.owners, each)
-    in_order = np.lexsort((-values if order == "max" else values, owners))
+    in_order = ordered_within(owners, -values if order == "max" else values)
     ranks = np.empty(len(values))
     ranks[in_order] = np.arange(len(values)) - batch.starts[owners] * each
     cells = converted(ranks, type_.cell_type).reshape(batch.cells.shape)

@@ -17,7 +17,7 @@ import numpy as np
 
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.algebra.cells import Cells, converted
-from paperwasp.tensor.algebra.keys import numbered, ordered
+from paperwasp.tensor.algebra.keys import numbered, ordered, ordered_within
 from paperwasp.tensor.algebra.rows import Rows, bounds, check_size
 from paperwasp.tensor.batch import LabelNumbers, TensorBatch
 from paperwasp.tensor.types import TensorType
@@ -158,7 +158,7 @@ def _median(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> 
     owners = np.repeat(np.arange(len(groups.counts)), groups.counts)
     keys = (owners[:, None] * columns + np.arange(columns)).repeat(each)
     values = rows.reshape(-1)
-    values = values[np.lexsort((values, keys))]
+    values = values[ordered_within(keys.reshape(-1), values)]
     sizes = np.repeat(groups.counts * each, columns)
     starts = bounds(sizes)[:-1]
     middle = values[starts + sizes // 2]
