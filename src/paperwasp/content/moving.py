@@ -25,12 +25,14 @@ class Moving:
 
     @classmethod
     def below(cls, first: Scores, second: Scores) -> Moving:
-        """Below hits that had the scores `first` and now have `second`."""
+        """Below hits that had the scores `first` and now have `second`: into the range of these, if that has fallen."""
         first, second = first[np.isfinite(first)], second[np.isfinite(second)]
         if len(first) == 0 or len(second) == 0:
             return cls()
         low, high, least = float(first.min()), float(first.max()), float(second.min())
-        scale = (float(second.max()) - least) / (high - low) if high > low else 1.0
+        if low <= least:
+            return cls()
+        scale = max(float(second.max()) - least, 1.0) / max(high - low, 1.0)
         return cls(scale, low * scale - least, least)
 
     def __call__(self, scores: Scores) -> Scores:

@@ -104,6 +104,8 @@ class Ranker:
         """The best `wanted` by relevance; ties: the lower lid first. With `after`, the best of those behind it."""
         if self.profile.second_phase is None and self.after is None:
             return self._pruned(wanted) or self._exhaustive(self.matches(), wanted)
+        if self.profile.second_phase is not None and self.profile.second_phase_rank_score_drop_limit is not None:
+            return self._above_second_limit(wanted)
         known = max(wanted, self._reranked_count, 0 if self.after is None else _SHALLOW_HITS) + 1
         ranked = self._pruned(known)
         matches = self.matches() if ranked is None else None
@@ -118,6 +120,12 @@ class Ranker:
         if is_whole or np.count_nonzero(page.scores > least) >= wanted:
             return page.of(slice(wanted))
         return self._with_others(page, ranked, moving, wanted)
+
+    def _above_second_limit(self, wanted: int) -> RankedHits:
+        """As `best`, where the second phase drops hits: which, and how many are left, is known when all are scored."""
+        matches = self.matches()
+        reranked, _ = self._second_phase(self._exhaustive(matches, matches.count))
+        return self._behind_page(reranked).of(slice(wanted))
 
     def _with_others(self, page: RankedHits, known: RankedHits, moving: Moving, wanted: int) -> RankedHits:
         """The page, where it needs hits that are not among the best by the first phase: all are scored for it."""
@@ -255,8 +263,6 @@ class Ranker:
         on_page = ~np.isin(lids, without) if len(without) else np.ones(len(lids), np.bool_)
         if self.after is not None:
             on_page &= ranked_behind(lids, scores, self.after)
-        if (limit := self.profile.second_phase_rank_score_drop_limit) is not None:
-            on_page &= scores > limit
         return on_page
 
     @property
@@ -314,6 +320,7 @@ class Ranker:
         best = np.lexsort((all_lids, -all_scores))
         if (limit := self.profile.second_phase_rank_score_drop_limit) is not None:
             best = best[all_scores[best] > limit]
+            ranked = replace(ranked, total_count=ranked.total_count - (len(all_lids) - len(best)))
         self._tell("second_phase", reranked=count)
         if self.touched is not None:
             self.touched.note(ON_SECOND_PHASE, lids)
