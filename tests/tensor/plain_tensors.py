@@ -115,7 +115,7 @@ def aggregate(values: list[float], aggregator: str) -> float:
         case "count":
             return float(len(values))
         case "sum":
-            return float(np.sum(values))
+            return 0.0 + float(np.sum(values))
         case "prod":
             return float(np.prod(values))
         case "avg":

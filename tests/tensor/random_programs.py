@@ -147,10 +147,12 @@ class Program:
         return Step(f"{what} of {shown}", Value(batches(*(value.batch for value in operands)), tensors))
 
     def keep(self, value: Value) -> None:
-        """Adds a value to the pool, unless it is large, or not exact."""
+        """Adds a value to the pool, unless it is large, not exact, or -0: of 0 and -0 either may be the greatest."""
         numbers = [number for tensor in value.tensors for number in tensor.cells.values() if math.isfinite(number)]
         small = all(abs(number) <= LARGEST and number * 4 == int(number * 4) for number in numbers)
-        if small and max(len(tensor.cells) for tensor in value.tensors) <= MOST_CELLS:
+        zeros = [number for number in [*numbers, *value.batch.cells.reshape(-1).tolist()] if number == 0]
+        has_minus = any(math.copysign(1.0, zero) < 0 for zero in zeros)
+        if small and not has_minus and max(len(tensor.cells) for tensor in value.tensors) <= MOST_CELLS:
             self.pool[self.rng.randrange(len(self.pool))] = value
 
     def steps(self, count: int) -> Iterator[Step]:

@@ -92,6 +92,7 @@ def _own_pairs(
             cells = cells.astype(DTYPES[products.cell_type], copy=False)
             operands += [cells, [0, *(axes[d.name] for d in side.type.indexed)]]
         sums: Cells = np.einsum(*operands, [0, *(axes[d.name] for d in type_.indexed)])
+        sums = sums + sums.dtype.type(0)
         yield np.broadcast_to(sums, (part.stop - part.start, *type_.shape))
 
 

@@ -125,7 +125,10 @@ def _outermost(function: Any, without: float) -> _Aggregate:
     return aggregate
 
 
-_summed = _folded(np.add)
+def _summed(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
+    """A sum begins with 0, so that it is never -0."""
+    sums: Cells = _folded(np.add)(cells, axes, groups, dtype) + dtype.type(0)
+    return sums
 
 
 def _sizes(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
