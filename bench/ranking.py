@@ -6,25 +6,18 @@ What matching costs is taken off: the same query is timed with a profile that ra
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from threading import Semaphore
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import models
+from bench.ranking_node import beyond_matching, least_seconds, node_of, ratio_row
 from bench.report import Report, Row
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.messages import SearchRequest
-from paperwasp.content.node import ContentNode
 from paperwasp.content.search import Profiles, search
-from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Put
 from paperwasp.features.compile import compile_profiles
 from paperwasp.query import Item, OrItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
@@ -93,7 +86,7 @@ class Options:
 
 def run(report: Report, options: Options) -> None:
     """One row for each kind of ranking."""
-    for work in (_scalar, _dot, _maxsim, _field_match, _deploy):
+    for work in (_scalar, _dot, _maxsim, _field_match, _deploy, _forest, _network):
         try:
             work(report, options)
         except Exception as error:  # the others still count
@@ -114,9 +107,9 @@ def _scalar(report: Report, options: Options) -> None:
         best: NDArray[np.float64] = np.partition(given, count - 10)
         return best
 
-    with _node(SCALAR_SCHEMA, fields, count) as node:
-        beyond = _beyond_matching(node, SearchRequest(TrueItem(), rank_profile="twelve"), options)
-    numpy_seconds = _least_seconds(by_numpy, options.repeats)
+    with node_of(SCALAR_SCHEMA, fields, count) as node:
+        beyond = beyond_matching(node, SearchRequest(TrueItem(), rank_profile="twelve"), options.repeats)
+    numpy_seconds = least_seconds(by_numpy, options.repeats)
     ours, theirs = beyond / count * 1e9, numpy_seconds / count * 1e9
     report.add(
         Row(
@@ -136,10 +129,10 @@ def _dot(report: Report, options: Options) -> None:
     cells = np.random.default_rng(2).standard_normal((count, 128), np.float32)
     query = np.random.default_rng(3).standard_normal(128, np.float32)
     request = SearchRequest(TrueItem(), rank_profile="dot", inputs={"q": Tensor(type_, ((),), query[None, :])})
-    with _node(DOT_SCHEMA, lambda number: {"v": Tensor(type_, ((),), cells[number : number + 1])}, count) as node:
-        ours = _beyond_matching(node, request, options)
-    theirs = _least_seconds(lambda: cells @ query, options.repeats)
-    report.add(_ratio_row(f"dot product of 128 floats, {count:,} documents", ours, theirs, MOST_DOT_RATIO, "NumPy"))
+    with node_of(DOT_SCHEMA, lambda number: {"v": Tensor(type_, ((),), cells[number : number + 1])}, count) as node:
+        ours = beyond_matching(node, request, options.repeats)
+    theirs = least_seconds(lambda: cells @ query, options.repeats)
+    report.add(ratio_row(f"dot product of 128 floats, {count:,} documents", ours, theirs, MOST_DOT_RATIO, "NumPy"))
 
 
 def _maxsim(report: Report, options: Options) -> None:
@@ -163,14 +156,14 @@ def _maxsim(report: Report, options: Options) -> None:
         unpacked = (np.unpackbits(one.view(np.uint8), axis=1).astype(np.float32) for one in bits)
         return [float((query @ one.T).max(axis=1).sum()) for one in unpacked]
 
-    with _node(MAXSIM_SCHEMA, fields, count) as node:
+    with node_of(MAXSIM_SCHEMA, fields, count) as node:
         for profile, loop in (("floats", loop_floats), ("bits", loop_bits)):
             request = SearchRequest(TrueItem(), rank_profile=profile, inputs=inputs)
-            ours, theirs = _beyond_matching(node, request, options), _least_seconds(loop, options.repeats)
+            ours, theirs = beyond_matching(node, request, options.repeats), least_seconds(loop, options.repeats)
             work = f"MaxSim of {query_tokens} by {tokens} tokens of 128 {profile}, {count:,} documents"
-            report.add(_ratio_row(work, ours, theirs, MOST_MAXSIM_RATIO, "NumPy, a document at a time"))
+            report.add(ratio_row(work, ours, theirs, MOST_MAXSIM_RATIO, "NumPy, a document at a time"))
     read_gb = floats.nbytes / 1e9
-    copied = _least_seconds(lambda: floats.sum(dtype=np.float32), options.repeats)
+    copied = least_seconds(lambda: floats.sum(dtype=np.float32), options.repeats)
     report.remark(f"MaxSim: to read its {read_gb:.2f} GB of floats alone takes {copied * 1000:.1f} ms (NumPy's sum)")
 
 
@@ -179,10 +172,10 @@ def _field_match(report: Report, options: Options) -> None:
     values = random.Random(5)
     texts = [" ".join(values.choices(words, k=60)) for _ in range(count)]
     terms: tuple[Item, ...] = tuple(WordItem("text", word) for word in words[:4])
-    with _node(TEXT_SCHEMA, lambda number: {"text": texts[number]}, count) as node:
+    with node_of(TEXT_SCHEMA, lambda number: {"text": texts[number]}, count) as node:
         request = SearchRequest(OrItem(terms), rank_profile="match")
         matched = search(node.view(), request, Profiles()).total_count
-        micros = _beyond_matching(node, request, options) / matched * 1e6
+        micros = beyond_matching(node, request, options.repeats) / matched * 1e6
     report.add(
         Row(
             f"fieldMatch of 4 terms, {matched:,} documents of 60 tokens",
@@ -211,7 +204,7 @@ schema row {{ document row {{
     rank-profile many {{ {functions}
         first-phase {{ expression: {total} }} }} }}
 """
-    seconds = _least_seconds(
+    seconds = least_seconds(
         lambda: compile_profiles(parse_schemas({"schemas/row.sd": schema}).schemas["row"]), options.repeats
     )
     report.add(
@@ -224,49 +217,9 @@ schema row {{ document row {{
     )
 
 
-def _ratio_row(work: str, ours: float, theirs: float, most: float, peer: str) -> Row:
-    told, shown = f"{ours * 1000:.2f} ms", f"{peer} {theirs * 1000:.2f} ms"
-    return Row(work, told, shown, f"{ours / theirs:.2f} of it", f"≤ {most:.2f}", ours <= most * theirs)
+def _forest(report: Report, options: Options) -> None:
+    models.forest(report, options.repeats)
 
 
-def _beyond_matching(node: ContentNode, request: SearchRequest, options: Options) -> float:
-    """CPU seconds of the query less those of one that ranks by nothing; the least of each."""
-    profiles = Profiles()
-    asked = replace(request, summary="nothing", hits=10)
-
-    def seconds(profile: str) -> float:
-        return _least_seconds(
-            lambda: search(node.view(), replace(asked, rank_profile=profile), profiles), options.repeats
-        )
-
-    return max(seconds(request.rank_profile) - seconds("nothing"), 1e-9)
-
-
-def _least_seconds(work: Callable[[], object], repeats: int) -> float:
-    taken = []
-    for _ in range(repeats):
-        started = time.thread_time_ns()
-        work()
-        taken.append(time.thread_time_ns() - started)
-    return min(taken) / 1e9
-
-
-@contextmanager
-def _node(schema: str, fields: Callable[[int], Mapping[str, Any]], count: int) -> Iterator[ContentNode]:
-    """A content node with `count` documents of type row, flushed to its index."""
-    schemas = parse_schemas({"schemas/row.sd": schema}).schemas
-    with TemporaryDirectory() as directory:
-        log = FileOperationLog(Path(directory) / "log")
-        node = ContentNode(Path(directory) / "node", log)
-        try:
-            node.configure(1, schemas)
-            free = Semaphore(1000)
-            for number in range(count):
-                free.acquire()
-                node.submit(Put(DocumentId("b", "row", str(number)), dict(fields(number))), lambda _: free.release())
-            for _ in range(1000):
-                free.acquire()
-            yield node
-        finally:
-            node.stop()
-            log.close()
+def _network(report: Report, options: Options) -> None:
+    models.network(report, options.repeats // 3)

@@ -1,0 +1,72 @@
+"""A content node to rank on, and what ranking costs on it: shared by the benchmarks of ranking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Semaphore
+from typing import Any
+
+from bench.report import Row
+from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.content.messages import SearchRequest
+from paperwasp.content.node import ContentNode
+from paperwasp.content.search import Profiles, search
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Put
+from paperwasp.schema import parse_schemas
+from paperwasp.schema.files import PackageFiles
+
+
+def ratio_row(work: str, ours: float, theirs: float, most: float, peer: str) -> Row:
+    told, shown = f"{ours * 1000:.2f} ms", f"{peer} {theirs * 1000:.2f} ms"
+    return Row(work, told, shown, f"{ours / theirs:.2f} of it", f"≤ {most:.2f}", ours <= most * theirs)
+
+
+def beyond_matching(node: ContentNode, request: SearchRequest, repeats: int) -> float:
+    """CPU seconds of the query less those of one that ranks by nothing; the least of each."""
+    profiles = Profiles()
+    asked = replace(request, summary="nothing", hits=10)
+
+    def seconds(profile: str) -> float:
+        return least_seconds(lambda: search(node.view(), replace(asked, rank_profile=profile), profiles), repeats)
+
+    return max(seconds(request.rank_profile) - seconds("nothing"), 1e-9)
+
+
+def least_seconds(work: Callable[[], object], repeats: int) -> float:
+    taken = []
+    for _ in range(repeats):
+        started = time.thread_time_ns()
+        work()
+        taken.append(time.thread_time_ns() - started)
+    return min(taken) / 1e9
+
+
+@contextmanager
+def node_of(
+    schema: str, fields: Callable[[int], Mapping[str, Any]], count: int, files: PackageFiles | None = None
+) -> Iterator[ContentNode]:
+    """A content node with `count` documents of type row, flushed to its index. `files`: those of the package."""
+    schemas = {
+        name: replace(each, files=files) for name, each in parse_schemas({"schemas/row.sd": schema}).schemas.items()
+    }
+    with TemporaryDirectory() as directory:
+        log = FileOperationLog(Path(directory) / "log")
+        node = ContentNode(Path(directory) / "node", log)
+        try:
+            node.configure(1, schemas)
+            free = Semaphore(1000)
+            for number in range(count):
+                free.acquire()
+                node.submit(Put(DocumentId("b", "row", str(number)), dict(fields(number))), lambda _: free.release())
+            for _ in range(1000):
+                free.acquire()
+            yield node
+        finally:
+            node.stop()
+            log.close()
