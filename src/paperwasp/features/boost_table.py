@@ -6,6 +6,7 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#boost-tables
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -65,10 +66,39 @@ def _values(kind: str, numbers: list[float], x: Floats) -> Floats:
     return values
 
 
-def field_table(setup: RankSetup, feature: str, table: str, field: str, default: str) -> BoostTable:
-    """The table of a field: its own rank property, the feature's, or the default."""
-    text = setup.text(f"{feature}.{table}.{field}", f"{feature}({field}).{table}", f"{feature}.{table}")
-    return boost_table(default if text is None else text)
+_NOTHING: Final = "linear(0,0)"
+_ABOUT: Final[Mapping[str, str]] = {
+    "firstOccurrenceTable": "expdecay(8000,12.50)",
+    "occurrenceCountTable": "loggrowth(1500,4000,19)",
+    "proximityTable": "expdecay(500,3)",
+    "reverseProximityTable": "expdecay(400,3)",
+    "weightTable": "linear(1,0)",
+}
+_OF_ATTRIBUTES: Final = ("weightTable",)
+_RANK_TYPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "about": _ABOUT,
+    "identity": {
+        **_ABOUT,
+        "firstOccurrenceTable": "expdecay(100,12.50)",
+        "proximityTable": "expdecay(5000,3)",
+        "reverseProximityTable": "expdecay(3000,3)",
+    },
+    "tags": {**_ABOUT, "weightTable": "loggrowth(38,50,1)"},
+    "empty": dict.fromkeys(_ABOUT, _NOTHING),
+}
+"""The tables of rank types. https://docs.vespa.ai/en/reference/ranking/nativerank.html#rank-types"""
+
+
+def field_table(setup: RankSetup, feature: str, table: str, field: str) -> BoostTable:
+    """The table of a field: its own rank property, that of its rank type, the feature's, or that of `about`.
+
+    The rank type of an attribute says something of attributes alone, and that of any other field only of its index.
+    """
+    text = setup.text(f"{feature}.{table}.{field}", f"{feature}({field}).{table}")
+    if text is None and (setup.schema.fields[field].attribute is not None) == (table in _OF_ATTRIBUTES):
+        text = _RANK_TYPES.get(setup.rank_type(field), {}).get(table)
+    text = text or setup.text(f"{feature}.{table}")
+    return boost_table(_ABOUT[table] if text is None else text)
 
 
 def uses_normalization(setup: RankSetup) -> bool:

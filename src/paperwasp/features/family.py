@@ -85,6 +85,11 @@ class RankSetup:
         """The weight of a field: the profile's, or the field's own."""
         return self.profile.field_weights.get(name, self.schema.fields[name].weight)
 
+    def rank_type(self, name: str) -> str:
+        """The rank type that the profile says for a field, or the field where that counts; empty: none."""
+        rank = self.profile.field_ranks.get(name)
+        return "" if rank is None else rank.rank_type
+
     def is_filter(self, name: str) -> bool:
         """Whether the field only filters: its matches give no score."""
         return name in self.profile.filter_fields

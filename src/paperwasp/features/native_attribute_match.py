@@ -33,7 +33,7 @@ class FieldParameters:
     def worth(self, context: MatchContext, term: int, field: str) -> Floats:
         """What the matches of a term are worth; 0 where it does not match."""
         assert self.boosts is not None
-        matched = context.matched(term, field)
+        matched = context.matched(term, field).astype(np.float64)
         if self.is_single:
             return matched * float(self.boosts[np.array([1])][0])
         weights = context.match_weights(term, field)
@@ -43,7 +43,7 @@ class FieldParameters:
 
 def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of an attribute: its rank properties over the defaults of Vespa. A filter matches without score."""
-    table = field_table(setup, NAME, "weightTable", field, "linear(1,0)")
+    table = field_table(setup, NAME, "weightTable", field)
     highest = table.max if uses_normalization(setup) else 1.0
     type_ = setup.schema.fields[field].type
     is_single = not isinstance(type_, ArrayType | WeightedSetType)

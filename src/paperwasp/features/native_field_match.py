@@ -53,8 +53,8 @@ class FieldParameters:
 
 def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of a field: its rank properties over the defaults of Vespa."""
-    first = field_table(setup, NAME, "firstOccurrenceTable", field, "expdecay(8000,12.50)")
-    count = field_table(setup, NAME, "occurrenceCountTable", field, "loggrowth(1500,4000,19)")
+    first = field_table(setup, NAME, "firstOccurrenceTable", field)
+    count = field_table(setup, NAME, "occurrenceCountTable", field)
     key = "firstOccurrenceImportance"
     importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
     highest = first.max * importance + count.max * (1.0 - importance) if uses_normalization(setup) else 1.0

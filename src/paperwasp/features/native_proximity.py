@@ -48,8 +48,8 @@ def _before(distances: NDArray[np.uint32]) -> NDArray[np.int64]:
 
 def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of a field: its rank properties over the defaults of Vespa."""
-    forward = field_table(setup, NAME, "proximityTable", field, "expdecay(500,3)")
-    reverse = field_table(setup, NAME, "reverseProximityTable", field, "expdecay(400,3)")
+    forward = field_table(setup, NAME, "proximityTable", field)
+    reverse = field_table(setup, NAME, "reverseProximityTable", field)
     key = "proximityImportance"
     importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
     highest = forward.max * importance + reverse.max * (1.0 - importance) if uses_normalization(setup) else 1.0

@@ -307,7 +307,7 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class FieldRank:
-    """What a rank profile says of a field beyond its weight. Empty `rank_type`: that of the field."""
+    """What a rank profile, or the field in it, says beyond its weight. Empty `rank_type`: nothing."""
 
     filter_threshold: float | None = None
     element_gap: float | None = None

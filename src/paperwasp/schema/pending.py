@@ -200,7 +200,7 @@ def _field(field: Field) -> Iterator[Finding]:
     if calls := _components(field):
         yield _later(f"{said}: {', '.join(calls)}, so filling it", field.position)
     elif field.type != PREDICATE and (
-        (field.index and not is_indexed_now(field))
+        (field.index and not (is_indexed_now(field) or _is_ranked(field)))
         or (field.attribute and not (is_matched_now(field) or _is_ranked(field)))
     ):
         yield _later(
@@ -228,7 +228,6 @@ _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
     ("rank: literal", lambda field: field.rank_literal),
     ("set_language of anything but a text field of the document, for its tokens", _makes_language),
-    ("rank-type", lambda field: field.rank_type not in ("", "about")),
 )
 _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = (
     (
@@ -320,7 +319,6 @@ def _field_rank(
 _RANK_LATER: Final[Mapping[str, str]] = {
     "filter_threshold": "filter-threshold",
     "element_gap": "element-gap in rank features",
-    "rank_type": "rank-type",
 }
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
 _EXACT: Final = "nearest neighbours are exact"

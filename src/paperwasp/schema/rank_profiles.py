@@ -4,7 +4,8 @@
 * Functions, constants and inputs are all those of the parents and of the profile, whose own win; two parents that
   define the same name differently are an error.
 * A feature list is the profile's own, else its parents'; only `match-features inherits parent` joins them.
-* Nothing is inherited implicitly, not even `default`; the weights of fields count in `default` and its heirs only.
+* Nothing is inherited implicitly, not even `default`; the weights and rank types of fields count in `default` and its heirs
+  only.
 
 Vespa: https://docs.vespa.ai/en/schemas/inheritance-in-schemas.html#rank-profile-inheritance
 """
@@ -91,6 +92,8 @@ class FieldRanking:
     no_weights: Mapping[str, int]
     """As in other profiles: every weight is 100 there."""
     filters: frozenset[str]
+    rank_types: Mapping[str, str]
+    """As in `default` and its heirs, of fields that say one."""
 
     @classmethod
     def of(cls, fields: Mapping[str, Field]) -> FieldRanking:
@@ -99,10 +102,11 @@ class FieldRanking:
             MappingProxyType(weights),
             MappingProxyType(dict.fromkeys(weights, 100)),
             frozenset(each.name for each in fields.values() if each.rank_filter),
+            MappingProxyType({each.name: each.rank_type for each in fields.values() if each.rank_type}),
         )
 
     def __len__(self) -> int:
-        return len(self.weights) + len(self.filters)
+        return len(self.weights) + len(self.filters) + len(self.rank_types)
 
     def weights_of(self, settings: RankSettings) -> Mapping[str, int]:
         weights = self.weights if settings.is_default else self.no_weights
@@ -136,7 +140,7 @@ def rank_profile(
         rank_properties=MappingProxyType({key: tuple(values) for key, values in settings.properties.items()}),
         field_weights=ranking.weights_of(settings),
         filter_fields=ranking.filters_of(settings),
-        field_ranks=MappingProxyType(_field_ranks(settings)),
+        field_ranks=MappingProxyType(_field_ranks(settings, ranking)),
         mutations=tuple(settings.mutations),
         tuning=MappingProxyType(settings.tuning),
         position=settings.position,
@@ -168,8 +172,8 @@ def _positions(settings: RankSettings) -> dict[str, Position]:
     return {**places, **settings.feature_positions}
 
 
-def _field_ranks(settings: RankSettings) -> dict[str, FieldRank]:
-    types = settings.rank_types
+def _field_ranks(settings: RankSettings, ranking: FieldRanking) -> dict[str, FieldRank]:
+    types = {**ranking.rank_types, **settings.rank_types} if settings.is_default else settings.rank_types
     names = dict.fromkeys([*types, *settings.filter_thresholds, *settings.element_gaps])
     return {
         name: FieldRank(settings.filter_thresholds.get(name), settings.element_gaps.get(name), types.get(name, ""))
