@@ -4,8 +4,8 @@
 * Functions, constants and inputs are all those of the parents and of the profile, whose own win; two parents that
   define the same name differently are an error.
 * A feature list is the profile's own, else its parents'; only `match-features inherits parent` joins them.
-* Nothing is inherited implicitly, not even `default`; the weights and rank types of fields count in `default` and its heirs
-  only.
+* Nothing is inherited implicitly, not even `default`; the weights and rank types of fields count in `default` and its
+  heirs only.
 
 Vespa: https://docs.vespa.ai/en/schemas/inheritance-in-schemas.html#rank-profile-inheritance
 """
