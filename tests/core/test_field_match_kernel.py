@@ -95,3 +95,29 @@ def test_the_kernel_is_its_twin(part: int) -> None:
         for (words, length), found in zip(hits, by_kernel(hits, settings, *totals), strict=True):
             expected = field_match(words, length, settings, *totals)
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), f"{seed=} {words=} {length=}"
+
+
+def test_wrong_arguments_are_refused() -> None:
+    offsets, positions = lists([[0, 3]])
+    one, numbers, none = np.ones(1), np.zeros(1, np.uint32), np.zeros(0, np.uint8)
+
+    def run(offsets=offsets, terms=numbers, table=one, results=30, importances=6, occurrences=1, matched=none) -> None:
+        lengths, by = np.array([4], np.int32), np.ones(importances)
+        words = terms, np.zeros(len(terms), np.uint32), *[np.ones(len(terms))] * 3, 1.0, 1.0
+        wanted = np.empty(results)
+        _core.field_match([offsets], [positions], matched, lengths, *words, table, by, 9, occurrences, wanted)
+
+    run()
+    for wrong in (np.array([0, 3], np.uint32), np.array([1, 0], np.uint32), np.array([0], np.uint32)):
+        with pytest.raises(ValueError, match="offsets"):
+            run(offsets=wrong)
+    for arguments in (
+        {"terms": np.ones(1, np.uint32)},
+        {"table": np.ones(2)},
+        {"results": 29},
+        {"importances": 5},
+        {"occurrences": 0},
+        {"matched": np.zeros(2, np.uint8)},
+    ):
+        with pytest.raises(ValueError):
+            run(**arguments)

@@ -11,8 +11,10 @@ import pytest
 from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import INT, STRING, array_of
-from paperwasp.features import BlockEvaluator, compile_profile
+from paperwasp.features import BlockEvaluator, compile_profile, default_rank_features
 from paperwasp.features.base import RankTerm
+from paperwasp.features.element_completeness import OUTPUTS as COMPLETENESS
+from paperwasp.features.family import RankSetup
 from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.schema.model import RankProfile
 from paperwasp.tensor.batch import TensorBatch
@@ -140,3 +142,26 @@ def test_what_is_wrong_is_refused(name: str, told: str) -> None:
 def test_wrong_rank_properties_are_refused(key: str, value: str, told: str) -> None:
     with pytest.raises(ProfileError, match=told):
         values(key.partition(").")[0] + ")", rank_properties={key: value})
+
+
+def test_the_default_rank_features_of_texts() -> None:
+    properties = {"elementSimilarity(tags).output.mine": ("sum(w)",)}
+    profile = RankProfile("p", rank_properties=properties, filter_fields=frozenset({"kind"}))
+    schema = schema_of(["title", "kind", "tags"], profile=profile, index_types={"tags": array_of(STRING)})
+    listed = default_rank_features(RankSetup(schema, profile))
+    shown = [name for name in listed if not name.startswith("fieldMatch(title)")]
+    families = ("fieldMatch", "textSimilarity", "elementCompleteness", "elementSimilarity", "fieldInfo", "elementwise")
+    assert len(listed) - len(shown) == 30
+    assert [name for name in shown if name.startswith(families)] == [
+        *[f"elementCompleteness(title).{output}" for output in COMPLETENESS],
+        *[f"elementCompleteness(tags).{output}" for output in COMPLETENESS],
+        "elementSimilarity(tags)",
+        "elementSimilarity(tags).mine",
+        "fieldMatch(kind)",
+        *[f"fieldMatch(kind).{name}" for name in ("completeness", "queryCompleteness", "weight", "matches")],
+        "fieldMatch(kind).degradedMatches",
+        *[
+            f"textSimilarity(title).{name}"
+            for name in ("score", "proximity", "order", "queryCoverage", "fieldCoverage")
+        ],
+    ]
