@@ -18,7 +18,7 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.errors import PaperwaspError
-from paperwasp.ranking.evaluation import Block, InnerBlock, batch, column, levels_of, numbers
+from paperwasp.ranking.evaluation import Block, BoundNumber, InnerBlock, batch, column, levels_of, numbers
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
 from paperwasp.tensor import algebra
 from paperwasp.tensor.algebra.rows import check_size
@@ -80,6 +80,8 @@ def hangs_on(feature: Feature) -> Hangs:
     """What a feature of a scalar program hangs on."""
     if isinstance(feature, TensorFeature):
         return feature.node.hangs
+    if isinstance(feature, BoundNumber):
+        return Hangs.NOTHING
     return Hangs.QUERY if feature.query_name is not None else Hangs.HIT
 
 
