@@ -202,7 +202,7 @@ def test_what_is_wrong_is_told_with_the_file(kind: str, dump: Any, told: str) ->
 def test_a_file_that_is_no_json_is_told_with_its_place() -> None:
     with pytest.raises(LanguageError) as raised:
         read_forest("xgboost", "models/m.json", b"[1,\n 2")
-    assert str(raised.value.position).startswith("models/m.json, line 2")
+    assert raised.value.bare_message.startswith("models/m.json, line 2, column ")
 
 
 KEYS = [

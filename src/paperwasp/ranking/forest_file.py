@@ -36,7 +36,7 @@ def _read(kind: str, path: str, content: bytes) -> Forest:
     try:
         dump = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise LanguageError(error.msg, Position(path, error.lineno, error.colno)) from None
+        raise LanguageError(f"{Position(path, error.lineno, error.colno)}: {error.msg}") from None
     try:
         return read_xgboost(dump) if kind == "xgboost" else read_lightgbm(dump, text_hash)
     except ValueError as error:
