@@ -11,7 +11,8 @@ import random
 
 import pytest
 from plain_tensors import Address, PlainTensor
-from random_programs import Program, Step, Value
+from random_programs import Program, Step
+from random_values import Value
 
 from paperwasp.tensor import Tensor
 from paperwasp.tensor.batch import Labels
