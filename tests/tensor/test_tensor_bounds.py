@@ -105,6 +105,15 @@ def test_labels_far_apart() -> None:
         lambda t, q: algebra.cosine_similarity(t, q, "z"),
         lambda t, q: algebra.merged(t, algebra.joined(t, q, MULTIPLY), CELL_FUNCTIONS["add"]),
         lambda t, q: algebra.cell_order(t, "max"),
+        lambda t, q: algebra.reduced(t, "median", ["x"]),
+        lambda t, q: algebra.reduced(t, "max"),
+        lambda t, q: algebra.sliced(t, {"x": algebra.index_place(3), "z": algebra.index_place(50)}),
+        lambda t, q: algebra.sliced(q, {"z": algebra.index_places(t.counts.astype(np.float64))}),
+        lambda t, q: algebra.joined(q, algebra.number(t.counts.astype(np.float64)), MULTIPLY),
+        lambda t, q: algebra.concatenated(q, t, "z"),
+        lambda t, q: algebra.map_subspaces(t, lambda s: algebra.concatenated(s, q, "z")),
+        lambda t, q: algebra.filter_subspaces(t, lambda s: algebra.summed_products(s, q)),
+        lambda t, q: algebra.repeated(t, 1),
     ],
 )
 def test_a_hit_has_the_same_value_in_any_company(work: Callable[[TensorBatch, TensorBatch], TensorBatch]) -> None:
@@ -117,8 +126,8 @@ def test_a_hit_has_the_same_value_in_any_company(work: Callable[[TensorBatch, Te
     batch = TensorBatch(TensorType.parse("tensor<float>(x{},z[51])"), starts, labels, cells)
     query = algebra.generated(TensorType.parse("tensor<float>(z[51])"), rng.standard_normal(51))
     whole = work(batch, query)
-    for hits in ([0], [39], [3, 4, 5], [7, 30, 2], list(range(20))):
-        part = work(algebra.taken(batch, np.array(hits)), query)
-        wanted = algebra.taken(whole, np.array(hits))
+    for hits in ([], [0, 1], [39], [3, 4, 5], [7, 30, 2], list(range(20))):
+        part = work(algebra.taken(batch, np.array(hits, np.int64)), query)
+        wanted = algebra.taken(whole, np.array(hits, np.int64))
         assert part.labels.tolist() == wanted.labels.tolist(), f"seed {seed}"
         assert part.cells.tolist() == wanted.cells.tolist(), f"seed {seed}"

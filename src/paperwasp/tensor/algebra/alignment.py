@@ -49,7 +49,7 @@ def beside(cells: Cells, type_: TensorType, result: TensorType) -> Cells:
 def aligned(a: TensorBatch, b: TensorBatch, result: TensorType) -> Alignment:
     """The rows that are combined to a `result`, which has the mapped dimensions of both. Errors: `check_size`."""
     is_single = a.is_single and b.is_single
-    hits = max(a.hits, b.hits) if a.is_single or b.is_single else a.hits
+    hits = b.hits if a.is_single else a.hits
     if not a.is_single and not b.is_single and a.hits != b.hits:
         raise AssertionError(f"batches of {a.hits} and {b.hits} hits cannot be combined")
     if not b.type.mapped:

@@ -48,7 +48,7 @@ def literal(
 ) -> TensorBatch:
     """Cells at these addresses (labels and indexes in the order of the type), each a column of a value for each hit or
     a single one for all. What is not given of a subspace is 0."""
-    hits = max(map(len, values), default=1)
+    hits = next((len(column) for column in values if len(column) != 1), 1)
     subspaces: dict[tuple[str, ...], int] = {} if type_.mapped else {(): 0}
     at: list[list[int]] = []
     for address in addresses:

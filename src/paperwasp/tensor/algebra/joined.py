@@ -31,7 +31,7 @@ def merged(a: TensorBatch, b: TensorBatch, function: CellFunction) -> TensorBatc
     if not type_.mapped:
         return joined(a, b, function)
     is_single = a.is_single and b.is_single
-    hits = max(a.hits, b.hits) if a.is_single or b.is_single else a.hits
+    hits = b.hits if a.is_single else a.hits
     a, b = spread(a, hits), spread(b, hits)
     pairs = aligned(a, b, type_)
     both = _combined(a, b, pairs, type_, function)

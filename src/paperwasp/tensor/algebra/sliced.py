@@ -88,7 +88,7 @@ def sliced(batch: TensorBatch, places: Mapping[str, Places]) -> TensorBatch:
 
 def _keys(type_: TensorType, places: Mapping[str, Places]) -> TensorBatch:
     """For each hit one subspace, whose labels are the places in mapped dimensions."""
-    hits = max(map(len, places.values()))
+    hits = next((len(column) for column in places.values() if len(column) != 1), 1)
     mapped = [d for d in type_.mapped if d.name in places]
     columns = [np.broadcast_to(places[d.name], hits) for d in mapped]
     labels = np.stack(columns, axis=1) if columns else np.zeros((hits, 0), np.int64)
