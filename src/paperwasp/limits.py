@@ -220,7 +220,7 @@ CONVERGENCE_POLL_SECONDS: Final = 0.05
 MODELS_KEPT: Final = 8
 """Models of packages kept for the step after: a prepared package is not built again to be activated."""
 PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
-"""Unpacked packages up to this size are kept for the next request."""
+"""Unpacked packages up to this size are kept for the next request; of the models of larger ones only the last."""
 MULTIPART_PARTS: Final = 16
 MULTIPART_HEADER_BYTES: Final = 8 * 1024
 

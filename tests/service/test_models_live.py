@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import math
@@ -15,6 +16,9 @@ import httpx
 import numpy as np
 import pytest
 from in_process import ZIP, Deployed, deployed_service
+
+from paperwasp import limits
+from paperwasp.schema.files import PackageFiles
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ranking"))
 from onnx_models import embedding, external, product
@@ -255,3 +259,24 @@ def test_what_is_wrong_is_found_at_deploy(refusing: Deployed, files: dict[str, s
 def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     with deployed_service(tmp_path_factory.mktemp("refusing")) as service:
         yield service
+
+
+def test_the_files_of_a_package_that_was_replaced_are_released(
+    refusing: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of large packages; models of small ones are kept a while, in case that they come back."""
+    monkeypatch.setattr(limits, "PACKAGE_KEPT_BYTES", 0)
+
+    def kept() -> set[str]:
+        """What the files that schemas hold say as their generation."""
+        gc.collect()
+        found = [files for files in gc.get_objects() if isinstance(files, PackageFiles)]
+        return {files["files/generation"].read().decode() for files in found if "files/generation" in files}
+
+    for generation in ("one", "two"):
+        assert deploy(refusing, {**FILES, "files/generation": generation}).status_code == 200
+        path = f"{refusing.url}/document/v1/t/t/docid/0"
+        assert httpx.post(path, json={"fields": DOCUMENTS[0]}, timeout=30).status_code == 200
+        assert list(hits(refusing, "trees")) == ["0"]
+        assert hits(refusing, "trees")  # kept in the cache of answers, with what it was made by
+    assert kept() == {"two"}

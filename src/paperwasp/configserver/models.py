@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Final, Generic, TypeVar
 
 from paperwasp import limits
@@ -45,6 +45,15 @@ class _Latest(Generic[V]):
             while len(self._values) > self._count:
                 self._values.popitem(last=False)
 
+    def drop(self, unwanted: Callable[[V], bool]) -> None:
+        with self._lock:
+            for key in [key for key, value in self._values.items() if unwanted(value)]:
+                del self._values[key]
+
+
+def _size_bytes(files: Mapping[str, bytes]) -> int:
+    return sum(map(len, files.values()))
+
 
 class Models:
     """Builds a model once for an application, a package's files, and a day: what a package may do can end by date."""
@@ -60,6 +69,7 @@ class Models:
         model = self._latest.get(key)
         if model is None:
             model = self._build(package, application)
+            self._latest.drop(lambda other: _size_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)
         return model
 
@@ -79,5 +89,5 @@ class Packages:
         return package
 
     def keep(self, blob: str, package: ApplicationPackage) -> None:
-        if sum(map(len, package.files.values())) <= limits.PACKAGE_KEPT_BYTES:
+        if _size_bytes(package.files) <= limits.PACKAGE_KEPT_BYTES:
             self._latest.put(blob, package)
