@@ -6,7 +6,6 @@ import itertools
 import time
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ranking_scripts import SCRIPTS, run
