@@ -128,7 +128,8 @@ def test_all_problems_are_shown_at_once() -> None:
         " its indexing statement needs 'attribute'",
         "schemas/music.sd, line 23, column 69: second-phase: rank feature 'now' has no output 'seconds'; it has out",
         "schemas/music.sd, line 24, column 27: summary-features 'reduce(x,sum)': unknown rank feature or function 'x'",
-        "schemas/music.sd, line 24, column 27: summary-features 'bm25': rank feature 'bm25' takes 1 to 2 argument(s), not 0",
+        "schemas/music.sd, line 24, column 27: summary-features 'bm25': rank feature 'bm25' takes 1 to 2 argument(s),"
+        " not 0",
         "schemas/music.sd, line 24, column 27: summary-features 'bm25(title,artist)': bm25 takes field: and label:",
         "schemas/music.sd, line 24, column 27: summary-features 'nativeRank(none)': rank feature 'nativeRank': schema"
         " 'music' has no field 'none'",
