@@ -92,7 +92,7 @@ def test_a_cluster_that_cannot_sort_so_says_it_beside_the_hits_of_the_other(serv
     assert "sortable attribute" in root["errors"][0]["message"]
 
 
-NOT_EXECUTED = "rank profile 'partly' of schema 'book': not executed yet: rank feature fieldMatch"
+NOT_EXECUTED = "rank profile 'partly' of schema 'book': not executed yet: rank feature debugWait"
 
 
 def test_a_profile_that_one_document_type_cannot_execute_leaves_the_others(service):
