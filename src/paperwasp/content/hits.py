@@ -34,7 +34,7 @@ def hits_of(
     space = ranked.setting.space
     lids = ranked.lids[numbers].tolist()
     gids = view.gids_of(lids)
-    writer = forms.writer(request, space, ElementsOfHits(ranked.setting.terms.root, lids))
+    writer = forms.writer(request, space, ElementsOfHits(ranked, numbers))
     documents = view.store.multi_get(gids) if writer.form.needs_document else [None] * len(gids)
     matched, summarized, listed = _features(request, ranked, numbers, writer.form.omits_features)
     if ranked.touched is not None and ranked.profile.summary_features and not writer.form.omits_features:

@@ -3,7 +3,6 @@
 A class that shows attributes alone is read from columns, and the document store is not asked at all.
 
 Vespa: https://docs.vespa.ai/en/querying/document-summaries.html
-Differs: a summary field that selects elements by a feature is not executed yet.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import orjson
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
 from paperwasp.content.highlighting import Highlighter, query_parts
+from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.summary_tokens import shown_tokens, tokens_of
 from paperwasp.content.teaser import HI_TAGS, NO_TAGS
@@ -31,9 +31,6 @@ from paperwasp.schema.pending import is_filled_now, language_field
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
-
-Elements = Callable[[str, int], Sequence[int]]
-"""Field, lid → the numbers of the elements that the query matches, rising."""
 
 _MOST_MEMBERS: Final = 64
 """The kernel cuts out no more."""
@@ -161,7 +158,7 @@ class SummaryForms:
     def __init__(self) -> None:
         self._known: dict[object, tuple[Schema, SummaryForm]] = {}
 
-    def writer(self, request: SearchRequest, space: SearchSpace, elements: Elements) -> SummaryWriter:
+    def writer(self, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
         """The writer for a request's summary class and fields. A type without that class shows nothing."""
         schema = space.schema
         key = (id(schema), request.summary, request.summary_fields, request.tensor_form, space.streamed)
@@ -188,7 +185,7 @@ def _asked(request: SearchRequest, schema: Schema) -> Mapping[str, SummaryField]
     return {name: fields[name] for name in request.summary_fields if name in fields}
 
 
-def _shown_fields(request: SearchRequest, space: SearchSpace, elements: Elements) -> Mapping[str, _Shown]:
+def _shown_fields(request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> Mapping[str, _Shown]:
     return {name: _shown(field, request, space, elements) for name, field in _asked(request, space.schema).items()}
 
 
@@ -240,7 +237,7 @@ def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
     return Members(keys, sum(1 << place for place, is_required in enumerate(required) if is_required))
 
 
-def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elements: Elements) -> _Shown:
+def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> _Shown:
     """The field, of its first source, or where that is empty of the next."""
     shown: _Shown | None = None
     for source in reversed(field.sources):
@@ -250,7 +247,12 @@ def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elem
 
 
 def _of_source(
-    path: str, field: SummaryField, request: SearchRequest, space: SearchSpace, elements: Elements, rest: _Shown | None
+    path: str,
+    field: SummaryField,
+    request: SearchRequest,
+    space: SearchSpace,
+    elements: ElementsOfHits,
+    rest: _Shown | None,
 ) -> _Shown:
     name, *below = path.split(".")
     source = space.schema.fields.get(name)
@@ -286,10 +288,17 @@ def _is_empty(value: Any) -> bool:
 
 
 def _steps(
-    field: SummaryField, source: Field, language: str, request: SearchRequest, space: SearchSpace, elements: Elements
+    field: SummaryField,
+    source: Field,
+    language: str,
+    request: SearchRequest,
+    space: SearchSpace,
+    elements: ElementsOfHits,
 ) -> Iterator[_Step]:
     if field.matched_elements_only:
-        yield lambda value, lid, _: _picked(value, elements(source.name, lid))
+        yield lambda value, lid, _: _picked(value, elements.matched(source.name, lid))
+    if field.select_elements_by:
+        yield lambda value, lid, _: _picked(value, elements.named_by(field.select_elements_by, lid))
     if field.struct_fields:
         paths = [tuple(name.split(".")) for name in field.struct_fields]
         is_map = isinstance(source.type, MapType)

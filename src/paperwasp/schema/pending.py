@@ -37,7 +37,6 @@ from paperwasp.schema.model import (
     Schema,
 )
 from paperwasp.schema.query_commands import is_known
-from paperwasp.schema.summary_model import DocumentSummary
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", "gram"})
 _COMPONENTS: Final = ("embed", "generate")
@@ -159,8 +158,6 @@ def pending(schema: Schema) -> Iterator[Finding]:
             yield from _field(field)
     for fieldset in schema.fieldsets.values():
         yield from _fieldset(fieldset)
-    for summary in schema.summaries.values():
-        yield from _summary(summary, schema.fields)
     for model in schema.onnx_models.values():
         if model.uri:
             yield _later(f"onnx-model {model.name} by its uri", model.position)
@@ -271,12 +268,6 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
 def _fieldset(fieldset: FieldSet) -> Iterator[Finding]:
     if not all(map(is_known, fieldset.query_commands)):
         yield _no_effect(f"fieldset {fieldset.name}: query-command", fieldset.position, _FOR_JAVA)
-
-
-def _summary(summary: DocumentSummary, fields: Mapping[str, Field]) -> Iterator[Finding]:
-    for shown in summary.fields.values():
-        if shown.select_elements_by and shown.sources[0] in fields:
-            yield _later(f"summary {shown.name}: select-elements-by", shown.position or summary.position)
 
 
 # Rank profiles
