@@ -231,7 +231,7 @@ def test_a_stream_waits_for_an_overloaded_cluster(monkeypatch: pytest.MonkeyPatc
 
 def test_a_stream_ends_when_its_time_is_over() -> None:
     fake = FakeCluster(*(chunk(number, token=place(number)) for number in range(1, 3)))
-    found = members(answer(fake, "GET", "stream=true&timeout=30ms", {"accept": "application/json"}))
+    found = members(answer(fake, "GET", "stream=true&timeout=1s", {"accept": "application/json"}))
     assert found["documentCount"] == 2
     assert "message" not in found
     assert Continuation.parse(found["continuation"]).token == place(2)
