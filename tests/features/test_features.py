@@ -12,7 +12,7 @@ import pytest
 from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG, STRING, array_of
-from paperwasp.features import BlockEvaluator, compile_profile
+from paperwasp.features import compile_profile, evaluate, evaluate_all
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
 
@@ -39,7 +39,7 @@ def values(*names: str, now_seconds: float = 0, **settings) -> dict[str, list[fl
     documents = settings.pop("documents", DOCUMENTS)
     relevance = {"firstPhase": [10, 20], "secondPhase": [1, 2]}
     context = FakeMatchContext(documents, TERMS, {"boost": 3.0}, now_seconds=now_seconds, relevance=relevance)
-    found = BlockEvaluator(context).evaluate_all(compile_profile(SCHEMA, profile).match_features)
+    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
     return {name: column.tolist() for name, column in found.items()}
 
 
@@ -111,7 +111,7 @@ def test_freshness() -> None:
     documents = [{"time": 1000 * day}, {"time": 1002 * day}]
     profile = RankProfile("p", match_features=("age(time)", "freshness(time)", "freshness(time).logscale", "now"))
     context = FakeMatchContext(documents, now_seconds=1001 * day + 0.75)
-    found = BlockEvaluator(context).evaluate_all(compile_profile(SCHEMA, profile).match_features)
+    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
     assert found["now"].tolist() == [1001 * day, 1001 * day]
     assert found["age(time)"].tolist() == [day, 0]
     assert found["freshness(time)"].tolist() == [1 - 1 / 90, 1]
@@ -127,7 +127,7 @@ def test_freshness_is_set_by_rank_properties_and_is_half_where_it_says() -> None
         "p", match_features=("freshness(time)", "freshness(time).logscale"), rank_properties=properties
     )
     context = FakeMatchContext([{"time": 900}, {"time": 0}, {}], now_seconds=1000)
-    found = BlockEvaluator(context).evaluate_all(compile_profile(SCHEMA, profile).match_features)
+    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
     assert found["freshness(time)"] == pytest.approx([0.9, 0, 0])
     assert found["freshness(time).logscale"] == pytest.approx([0.5, 0, 0])
 
@@ -136,7 +136,7 @@ def test_bm25_without_enable_bm25_counts_a_match_as_one_occurrence_in_a_field_of
     profile = RankProfile("p", first_phase="bm25(plain)")
     compiled = compile_profile(SCHEMA, profile)
     context = FakeMatchContext([{"plain": "x x x"}, {"plain": "y"}], [("x", RankTerm(("plain",)))])
-    scores = BlockEvaluator(context).evaluate(compiled.first_phase)
+    scores = evaluate(compiled.first_phase, context)
     assert scores.tolist() == pytest.approx([math.log(1 + 1.5 / 1.5) * 2.2 / (1 + 1.2), 0])
     assert compiled.bm25_sum is None, "an index that keeps no frequencies cannot be pruned by"
 
@@ -144,7 +144,7 @@ def test_bm25_without_enable_bm25_counts_a_match_as_one_occurrence_in_a_field_of
 def test_a_block_without_hits() -> None:
     profile = RankProfile("p", match_features=tuple(CASES))
     context = FakeMatchContext([], TERMS, relevance={"firstPhase": [], "secondPhase": []})
-    found = BlockEvaluator(context).evaluate_all(compile_profile(SCHEMA, profile).match_features)
+    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
     assert {len(column) for column in found.values()} == {0}
 
 
@@ -152,7 +152,6 @@ def test_a_feature_of_several_programs_is_computed_once() -> None:
     profile = RankProfile("p", first_phase="matchCount(title) + 1", match_features=("matchCount(title)",))
     compiled = compile_profile(SCHEMA, profile)
     context = FakeMatchContext(DOCUMENTS, TERMS)
-    evaluator = BlockEvaluator(context)
-    assert evaluator.evaluate(compiled.first_phase).tolist() == [4, 2]
+    assert evaluate(compiled.first_phase, context).tolist() == [4, 2]
     context.matched = None  # type: ignore[assignment,method-assign]
-    assert evaluator.evaluate(compiled.match_features["matchCount(title)"]).tolist() == [3, 1]
+    assert evaluate(compiled.match_features["matchCount(title)"], context).tolist() == [3, 1]

@@ -11,7 +11,7 @@ import pytest
 from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import INT, STRING, array_of
-from paperwasp.features import BlockEvaluator, compile_profile, default_rank_features
+from paperwasp.features import compile_profile, default_rank_features, evaluate_all
 from paperwasp.features.base import RankTerm
 from paperwasp.features.element_completeness import OUTPUTS as COMPLETENESS
 from paperwasp.features.family import RankSetup
@@ -41,7 +41,7 @@ def values(*names: str, rank_properties: Mapping[str, str] | None = None) -> dic
     compiled = compile_profile(schema, profile)
     assert not isinstance(compiled, Unexecuted), compiled
     context = FakeMatchContext(DOCUMENTS, TERMS)
-    found = BlockEvaluator(context).evaluate_all(compiled.match_features)
+    found = evaluate_all(compiled.match_features, context)
     return {name: _shown(found[shown], context) for name, shown in zip(names, found, strict=True)}
 
 

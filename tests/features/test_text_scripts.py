@@ -21,7 +21,7 @@ import pytest
 from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import INT, STRING, array_of, weighted_set_of
-from paperwasp.features import BlockEvaluator, compile_profile
+from paperwasp.features import compile_profile, evaluate_all
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
 
@@ -111,7 +111,7 @@ def evaluate(case: Case, documents: list[dict[str, object]], names: list[str]) -
     schema = schema_of(["f", "g"], {"number": INT}, profile, index_types={"f": TYPES[case.kind]})
     properties = {key: values[-1] for key, values in case.properties.items()}
     context = FakeMatchContext(documents, terms_of(case.query), properties=properties)
-    found = BlockEvaluator(context).evaluate_all(compile_profile(schema, profile).match_features)
+    found = evaluate_all(compile_profile(schema, profile).match_features, context)
     return {name: np.broadcast_to(column, len(documents)).tolist() for name, column in found.items()}
 
 

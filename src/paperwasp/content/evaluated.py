@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from paperwasp.content.match_context import BlockContext
 from paperwasp.errors import InvalidQuery, TooLarge
-from paperwasp.features.execution import BlockEvaluator
+from paperwasp.features.execution import evaluate, evaluate_all
 from paperwasp.ranking import Program, RankValue
 from paperwasp.tensor.algebra import spread
 from paperwasp.tensor.batch import TensorBatch
@@ -20,7 +20,7 @@ from paperwasp.tensor.value import Tensor
 def scores_of(context: BlockContext, program: Program) -> NDArray[np.float64]:
     """The value of each hit. Raises InvalidQuery where the tensors of a single one are too large."""
     try:
-        return BlockEvaluator(context).evaluate(program)
+        return evaluate(program, context)
     except TooLarge as error:
         return np.concatenate([scores_of(part, program) for part in _halves(context, error)])
 
@@ -29,7 +29,7 @@ def features_of(context: BlockContext, wanted: Mapping[str, RankValue]) -> list[
     """For each hit: name → value. Raises InvalidQuery as `scores_of`."""
     rows: list[dict[str, float | Tensor]] = [{} for _ in range(context.hits)]
     try:
-        columns = BlockEvaluator(context).evaluate_all(wanted)
+        columns = evaluate_all(wanted, context)
     except TooLarge as error:
         return [row for part in _halves(context, error) for row in features_of(part, wanted)]
     for name, column in columns.items():

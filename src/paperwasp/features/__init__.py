@@ -8,17 +8,17 @@ import pkgutil
 
 from paperwasp.features.catalog import Catalog, default_rank_features
 from paperwasp.features.compile import check_profiles, compile_profile, compile_profiles
-from paperwasp.features.execution import BlockEvaluator, evaluate
+from paperwasp.features.execution import evaluate, evaluate_all
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
-    "BlockEvaluator",
     "Catalog",
     "check_profiles",
     "compile_profile",
     "compile_profiles",
     "default_rank_features",
     "evaluate",
+    "evaluate_all",
 ]
