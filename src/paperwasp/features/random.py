@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -112,25 +113,32 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
 @register("randomNormal", "name", "name", "name", optional=3)
 def bind_normal(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    name = feature_name("randomNormal", arguments)
-    mean, deviation = _mean_and_deviation("randomNormal", arguments)
-    given = _given_seed(setup, name)
-
-    def compute(context: MatchContext) -> Floats:
-        seed = np.uint64(_seed_now(context, given, name))
-        return mean + deviation * normal(states_of(_lids(context) + seed))
-
-    return compute
+    return _normal("randomNormal", setup, arguments, _seed_now)
 
 
 @register("randomNormalStable", "name", "name", "name", optional=3)
 def bind_stable(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    name = feature_name("randomNormalStable", arguments)
-    mean, deviation = _mean_and_deviation("randomNormalStable", arguments)
+    return _normal(
+        "randomNormalStable",
+        setup,
+        arguments,
+        lambda context, given, name: given or _query_seed(context, f"{name}.seed"),
+    )
+
+
+def _normal(
+    feature: str,
+    setup: RankSetup,
+    arguments: tuple[str, ...],
+    seed_of: Callable[[MatchContext, int, str], int],
+) -> Compute:
+    """`seed_of`: from the seed of the profile and the name of the feature."""
+    name = feature_name(feature, arguments)
+    mean, deviation = _mean_and_deviation(feature, arguments)
     given = _given_seed(setup, name)
 
     def compute(context: MatchContext) -> Floats:
-        seed = np.uint64(given or _query_seed(context, f"{name}.seed"))
+        seed = np.uint64(seed_of(context, given, name))
         return mean + deviation * normal(states_of(_lids(context) + seed))
 
     return compute
