@@ -22,6 +22,11 @@ from paperwasp.schema import parse_schemas
 from paperwasp.schema.files import PackageFiles
 
 
+def bound_row(work: str, ours: float, most: float, unit: str) -> Row:
+    """A figure beside the most that it may be."""
+    return Row(work, f"{ours:.3g} {unit}", target=f"≤ {most:g} {unit}", met=ours <= most)
+
+
 def ratio_row(work: str, ours: float, theirs: float, most: float, peer: str) -> Row:
     told, shown = f"{ours * 1000:.2f} ms", f"{peer} {theirs * 1000:.2f} ms"
     return Row(work, told, shown, f"{ours / theirs:.2f} of it", f"≤ {most:.2f}", ours <= most * theirs)

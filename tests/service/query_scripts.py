@@ -14,7 +14,7 @@ PAPERWASP_REWRITE_SCRIPTS=1 writes what the service says into the script instead
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import cbor2
@@ -54,23 +54,25 @@ def deploy_and_feed(service: Deployed, scripts: Path = SCRIPTS, mode: str = "ind
         assert answer.status_code == 200, answer.text
 
 
-def run(service: Deployed, script: Path) -> None:
+def run(service: Deployed, script: Path, ask: Callable[..., str] | None = None) -> None:
+    """Asks the cases of a script. `ask`: from the address of the search and the lines of a case to the answer."""
     text = script.read_text()
-    answered = "\n\n".join(_answered(service, case) for case in text.strip().split("\n\n")) + "\n"
+    answered = "\n\n".join(_answered(service, case, ask) for case in text.strip().split("\n\n")) + "\n"
     if os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
         script.write_text(answered)
     else:
         assert answered == text, script.name
 
 
-def _answered(service: Deployed, case: str) -> str:
+def _answered(service: Deployed, case: str, ask: Callable[..., str] | None) -> str:
     """The case with what the service answers; a remark stays as it is."""
     question = case.partition("\n---")[0]
     lines = [line for line in question.splitlines() if not line.startswith("#")]
     if not lines:
         return case
-    answered = _whole if lines[0].split()[0] in ("GET", "POST") else in_short
-    return f"{question}\n---\n{answered(f'{service.url}/search/', *lines)}"
+    if ask is None:
+        ask = _whole if lines[0].split()[0] in ("GET", "POST") else in_short
+    return f"{question}\n---\n{ask(f'{service.url}/search/', *lines)}"
 
 
 def in_short(url: str, statement: str, *parameters: str) -> str:

@@ -9,7 +9,6 @@ PAPERWASP_REWRITE_SCRIPTS=1 writes what the service says into the script instead
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import httpx
 import orjson
 import pytest
 from in_process import Deployed, deployed_service
-from query_scripts import deploy_and_feed
+from query_scripts import deploy_and_feed, run
 
 PHASES = Path(__file__).parent / "phase_scripts"
 
@@ -32,24 +31,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 
 @pytest.mark.parametrize("script", sorted(PHASES.glob("*.txt")), ids=lambda path: path.stem)
 def test_script(service: Deployed, script: Path) -> None:
-    text = script.read_text()
-    answered = "\n\n".join(_answered(service, case) for case in text.strip().split("\n\n")) + "\n"
-    if os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
-        script.write_text(answered)
-    else:
-        assert answered == text, script.name
+    run(service, script, _asked)
 
 
-def _answered(service: Deployed, case: str) -> str:
-    question = case.partition("\n---")[0]
-    lines = [line for line in question.splitlines() if not line.startswith("#")]
-    if not lines:
-        return case
-    statement, *parameters = lines
+def _asked(url: str, statement: str, *parameters: str) -> str:
     yql = f"select * from music {statement}" if statement.startswith("where") else statement
     body = {"timeout": "20s", "yql": yql, **dict(line.split("=", 1) for line in parameters)}
-    answer = httpx.post(f"{service.url}/search/", json=body, timeout=30)
-    return f"{question}\n---\n{answer.status_code} {_told(answer.json()['root'])}"
+    answer = httpx.post(url, json=body, timeout=30)
+    return f"{answer.status_code} {_told(answer.json()['root'])}"
 
 
 def _told(root: Mapping[str, Any]) -> str:
