@@ -21,7 +21,7 @@ from paperwasp.container.document_v1 import DocumentApi
 from paperwasp.container.visit_token import Continuation, fingerprint
 from paperwasp.content.messages import ApplyRequest, VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.document.operations import Outcome, Refusal
-from paperwasp.env import SYSTEM
+from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Corruption, InvalidInput, NoSpace, Overload, PaperwaspError
 from paperwasp.http.messages import Request, Response, StreamedResponse
 
@@ -139,17 +139,22 @@ def place(number: int) -> bytes:
     return number.to_bytes(12, "big")
 
 
-def api_of(fake: FakeCluster) -> DocumentApi:
-    api = DocumentApi(fake)
+def api_of(fake: FakeCluster, environment: Environment = SYSTEM) -> DocumentApi:
+    api = DocumentApi(fake, environment=environment)
     api.configure(model(cluster("records", "music")))
     return api
 
 
 def answer(
-    fake: FakeCluster, method: str, query: str, headers: dict[str, str] | None = None, body: bytes = b""
+    fake: FakeCluster,
+    method: str,
+    query: str,
+    headers: dict[str, str] | None = None,
+    body: bytes = b"",
+    environment: Environment = SYSTEM,
 ) -> Response:
     async def run() -> Response:
-        return await whole(await api_of(fake).handle(Request(method, DOCID, query, headers or {}, body)))
+        return await whole(await api_of(fake, environment).handle(Request(method, DOCID, query, headers or {}, body)))
 
     return asyncio.run(run())
 
@@ -230,8 +235,11 @@ def test_a_stream_waits_for_an_overloaded_cluster(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_stream_ends_when_its_time_is_over() -> None:
+    """The clock stands still until the third chunk, which never comes, is asked for."""
     fake = FakeCluster(*(chunk(number, token=place(number)) for number in range(1, 3)))
-    found = members(answer(fake, "GET", "stream=true&timeout=1s", {"accept": "application/json"}))
+    clock = Environment(monotonic_ns=lambda: 10**9 * (len(fake.asked) // 3))
+    accepted = {"accept": "application/json"}
+    found = members(answer(fake, "GET", "stream=true&timeout=30ms", accepted, environment=clock))
     assert found["documentCount"] == 2
     assert "message" not in found
     assert Continuation.parse(found["continuation"]).token == place(2)
