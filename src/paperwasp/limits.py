@@ -287,6 +287,9 @@ FOREST_FEATURES: Final = 10_000
 """Expressions that the splits of one xgboost or lightgbm model ask for."""
 FOREST_FILE_BYTES: Final = 1 << 29
 FOREST_NODES: Final = 4_000_000
+UBJSON_DEPTH: Final = 50
+UBJSON_VALUES: Final = 4_000_000
+"""Of one file; an array of numbers of one type is one value."""
 MODEL_FILE_BYTES: Final = 2**31 - 1
 """What a protocol buffer can hold."""
 MODEL_NAME_BYTES: Final = 1024
@@ -318,6 +321,16 @@ QUERY_VECTOR_ITEMS: Final = 100_000
 """Numbers of a vector that a query brings as text, for a rank feature."""
 PATH_POINTS: Final = 1_000
 """Of the path of a query from which documents are near or far: each is compared with all positions of the hits."""
+EXPLAINED_DEPTH: Final = 60
+"""Levels of the tree that explains the score of a hit: clients read JSON of a bounded depth."""
+EXPLAINED_HITS: Final = 100
+"""Of one answer of a content cluster, with such a tree."""
+EXPLAINED_NODES: Final = 1000
+"""Of one tree."""
+EXPLAINED_PLAN_NODES: Final = 10_000
+"""Of one rank expression with its functions put in their places, of which the values are known."""
+EXPLAINED_TENSOR_CELLS: Final = 64
+EXPLAINED_TEXT_CHARACTERS: Final = 200
 RANK_INFERENCE_NODES: Final = 500_000
 """Nodes whose types are found out for one rank profile, each call of a function with other arguments anew."""
 RANK_TREES_CHARACTERS: Final = 1024 * 1024

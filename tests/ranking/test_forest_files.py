@@ -89,6 +89,10 @@ def test_splits_of_xgboost_go_where_the_documentation_says(said: dict[str, Any],
     assert found == expected
 
 
+def test_a_feature_of_xgboost_that_is_a_number_is_an_input() -> None:
+    assert read("xgboost", xgboost_split(split="12")).features == ("xgboost_input_12",)
+
+
 def test_split_points_of_xgboost_are_floats() -> None:
     """0.1 as a float is a little above 0.1."""
     assert scores(read("xgboost", xgboost_split(split_condition=0.1)), [{"f": 0.1}]) == [1.0]
@@ -161,7 +165,11 @@ def test_objectives_of_lightgbm_put_a_function_around_the_sum(objective: Any, li
     ("kind", "dump", "told"),
     [
         ("xgboost", {"a": 1}, "it holds no trees: a list of them is expected"),
-        ("xgboost", {"learner": {}}, 'it is a saved model: write it by dump_model(file, dump_format="json")'),
+        (
+            "xgboost",
+            {"learner": {}},
+            'it is a saved model: save it as .ubj, or write dump_model(file, dump_format="json")',
+        ),
         ("xgboost", [1], "it holds no trees: a list of them is expected"),
         ("xgboost", [{"nodeid": 0}], "a node has no number 'leaf', but 'None'"),
         ("xgboost", [{"leaf": "x"}], "a node has no number 'leaf', but 'x'"),

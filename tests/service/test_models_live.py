@@ -22,6 +22,7 @@ from paperwasp.schema.files import PackageFiles
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ranking"))
 from onnx_models import embedding, external, product
+from ubjson_writer import ubjson
 
 SERVICES = """<services version="1.0">
   <container id="default" version="1.0"><search/><document-api/></container>
@@ -42,6 +43,10 @@ SCHEMA = """schema t {
         first-phase { expression: 0 }
         second-phase { expression: xgboost("x.json") + 1000 * lightgbm("l.json") }
         match-features: xgboost("x.json") lightgbm("l.json")
+    }
+    rank-profile saved {
+        function twice() { expression: attribute(a) * 2 }
+        first-phase { expression: xgboost("saved.ubj") }
     }
     rank-profile network {
         inputs { query(q) tensor<float>(d0[4]) }
@@ -94,6 +99,27 @@ def split(feature: str, at: float, missing: int, left: float, right: float) -> d
 
 
 XGBOOST = [split("attribute(a)", 2, 1, 1.0, 10.0), split("twice", 5, 2, 100.0, 200.0)]
+SAVED = {
+    "learner": {
+        "learner_model_param": {"base_score": "[2E-1]"},
+        "objective": {"name": "binary:logistic"},
+        "gradient_booster": {
+            "name": "gbtree",
+            "model": {
+                "trees": [
+                    {
+                        "left_children": np.array([1, -1, -1], np.int32),
+                        "right_children": np.array([2, -1, -1], np.int32),
+                        "split_indices": np.array([1, 0, 0], np.int32),
+                        "split_conditions": np.array([5, 1, 2], np.float32),
+                        "default_left": np.array([0, 0, 0], np.uint8),
+                    }
+                ]
+            },
+        },
+    }
+}
+"""Feature 1, less than 5: 1, else 2, as where it is missing; and the logit of 0.2."""
 LIGHTGBM = {
     "objective": "poisson",
     "feature_names": ["twice", "attribute(kind)"],
@@ -116,6 +142,8 @@ FILES: dict[str, str | bytes] = {
     "schemas/t.sd": SCHEMA,
     "models/x.json": json.dumps(XGBOOST),
     "models/l.json": json.dumps(LIGHTGBM),
+    "models/saved.ubj": ubjson(SAVED),
+    "models/saved-features.txt": "attribute(a)\ntwice\n",
     "files/product.onnx": product(outputs=None),
     "models/product.onnx": product(),
     "models/words.onnx": embedding(200),
@@ -194,6 +222,11 @@ def test_trees(service: Deployed) -> None:
         assert relevance == pytest.approx(xgboost + 1000 * lightgbm)
 
 
+def test_saved_trees(service: Deployed) -> None:
+    found = {number: relevance for number, (relevance, _) in hits(service, "saved").items()}
+    assert found == {number: pytest.approx(leaf + math.log(0.25)) for number, leaf in (("0", 2), ("1", 1), ("2", 2))}
+
+
 def test_networks(service: Deployed) -> None:
     weights = np.arange(12).reshape(4, 3)
     found = hits(service, "network")
@@ -235,6 +268,10 @@ def test_a_model_by_its_file(service: Deployed) -> None:
         ({"models/x.json": json.dumps([split("attribute(v)", 1, 1, 0, 0)])}, "a model of trees takes numbers"),
         ({"models/x.json": json.dumps([split("xgboost(x.json)", 1, 1, 0, 0)])}, "feeds itself"),
         ({"models/x.json": json.dumps([split("1 +", 1, 1, 0, 0)])}, "expected a value"),
+        ({"models/saved.ubj": ubjson(SAVED)[:-1]}, "models/saved.ubj is no xgboost model: byte "),
+        ({"models/saved-features.txt": "twice"}, "models/saved.ubj is no xgboost model: tree 0: a split asks for"),
+        ({"models/saved-features.txt": b"\xff"}, "models/saved-features.txt is not UTF-8"),
+        ({"models/saved-features.txt": "twice\nthrice"}, "feature 'thrice': unknown rank feature or function 'thrice'"),
         ({"models/l.json": '{"tree_info": []}'}, "l.json is no lightgbm model: it has no feature_names"),
         ({"files/product.onnx": product()[:-20]}, "files/product.onnx"),
         ({"files/product.onnx": b"\\0\\1"}, "files/product.onnx is no ONNX model"),

@@ -16,7 +16,7 @@ import numpy as np
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.forest import Forest
-from paperwasp.ranking.forest_file import read_forest
+from paperwasp.ranking.forest_file import names_path, read_forest
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
 from paperwasp.ranking.onnx_probe import Shapes
 from paperwasp.ranking.onnx_session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
@@ -201,7 +201,10 @@ class Declarations:
         if file is None:
             return None
         path = _path_of(name)
-        found = self._once(("forest", kind, name), lambda: _outcome(lambda: read_forest(kind, path, file.read())))
+        named = None if self.files is None else self.files.get(names_path(path))
+        names = b"" if named is None else named.read()
+        read = partial(read_forest, kind, path, file.read(), names)
+        found = self._once(("forest", kind, name), lambda: _outcome(read))
         if isinstance(found, LanguageError):
             raise found
         return found

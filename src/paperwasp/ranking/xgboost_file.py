@@ -1,8 +1,9 @@
 """XGBoost models in the form of `dump_model(dump_format="json")`: a list of trees. The dump has neither base score nor
-objective, so the model is the sum of its trees.
+objective, so the model is the sum of its trees. What `save_model` writes is read by `xgboost_saved`.
 
 As Vespa reads it: a split goes to `yes` where its feature is less than `split_condition`, which is rounded to a float
-as XGBoost has it; a missing feature goes to `yes` if `missing` says so, else to `no`.
+as XGBoost has it; a missing feature goes to `yes` if `missing` says so, else to `no`. A feature that is named by a
+number n only is `xgboost_input_n`.
 Differs: statistics in the dump are passed over, and splits without a condition (indicators) or by categories refused.
 
 Vespa: https://docs.vespa.ai/en/ranking/xgboost.html
@@ -22,7 +23,7 @@ def read_xgboost(dump: Any) -> Forest:
     """The forest of a dump that was parsed. Errors: ValueError that says what is wrong."""
     if not isinstance(dump, list) or not all(isinstance(tree, dict) for tree in dump):
         if isinstance(dump, dict) and "learner" in dump:
-            raise ValueError('it is a saved model: write it by dump_model(file, dump_format="json")')
+            raise ValueError('it is a saved model: save it as .ubj, or write dump_model(file, dump_format="json")')
         raise ValueError("it holds no trees: a list of them is expected")
     builder = ForestBuilder()
     for tree in dump:
@@ -48,4 +49,5 @@ def _read(node: Any) -> Split | float:
     with np.errstate(over="ignore"):
         threshold = float(np.float32(number_of(node, "split_condition")))
     yes, no = children if children[0].get("nodeid") == node.get("yes") else reversed(children)
-    return Split(feature, yes, no, node.get("missing", 0) == node.get("yes", 0), threshold)
+    name = f"xgboost_input_{feature}" if feature.isascii() and feature.isdecimal() else feature
+    return Split(name, yes, no, node.get("missing", 0) == node.get("yes", 0), threshold)
