@@ -279,7 +279,7 @@ TENSOR_FOLDED_CELLS: Final = 1 << 20
 """Of the operands of a constant, multiplied, that is worked when a profile is compiled; others are with each query."""
 TENSOR_DIMENSIONS: Final = 64
 TENSOR_FILE_BYTES: Final = 1 << 28
-"""Of the JSON of a constant, inflated."""
+"""Of the file of a constant, inflated."""
 TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
 
 # Ranking

@@ -84,8 +84,9 @@ def test_files() -> None:
         ("c.json", b"[1,", "c.json, line 1, column 4: "),
         ("c.json", b'{"values":[1]}', "c.json: values: expected 2 value(s), found 1"),
         ("c.json", b"[" * 100_000, "c.json, line 1"),
-        ("c.tbf", b"", "c.tbf is in the binary format of tensors, which is not read here: write it as JSON"),
-        ("c.txt", b"", "a file of a constant ends in .json or .json.lz4, and 'c.txt' does not"),
+        ("c.tbf", b"", "c.tbf: byte 0: it is cut off"),
+        ("c.tbf", b"\x02\x01\x01x\x01" + bytes(8), "c.tbf: expected tensor(x[2]), found tensor(x[1])"),
+        ("c.txt", b"", "a file of a constant ends in .json, .json.lz4 or .tbf, and 'c.txt' does not"),
         ("c.json.lz4", b"no such thing", "c.json.lz4 is no LZ4 file"),
         ("c.json.lz4", b"", "c.json.lz4 is cut off"),
         ("c.json.lz4", lz4.frame.compress(b"[1,2]")[:-5], "c.json.lz4 is cut off"),
@@ -126,7 +127,8 @@ def test_any_json_is_read_or_refused(value: object, type_: str) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
-    for path, tail in (("c.json", content), ("c.json.lz4", lz4.frame.compress(b"[1,2]")[:20] + content)):
+    compressed = lz4.frame.compress(b"[1,2]")[:20] + content
+    for path, tail in (("c.json", content), ("c.json.lz4", compressed), ("c.tbf", content)):
         with suppress(LanguageError):
             read_constant(path, tail, DENSE)
 

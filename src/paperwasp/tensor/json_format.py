@@ -14,6 +14,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
+from paperwasp.tensor.binary_format import converted, read_tensor
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder, hex_cells
@@ -30,11 +31,11 @@ _WORDS: Final[Mapping[str, float]] = {
 def read_constant(path: str, content: bytes, type_: TensorType) -> Tensor:
     """The tensor in a file of a package. Errors: LanguageError whose message says where in the file."""
     if path.endswith(".tbf"):
-        raise LanguageError(f"{path} is in the binary format of tensors, which is not read here: write it as JSON")
+        return _binary(path, content, type_)
     if path.endswith(".lz4"):
         path, content = path.removesuffix(".lz4"), _inflated(path, content)
     if not path.endswith(".json"):
-        raise LanguageError(f"a file of a constant ends in .json or .json.lz4, and {path!r} does not")
+        raise LanguageError(f"a file of a constant ends in .json, .json.lz4 or .tbf, and {path!r} does not")
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
@@ -43,6 +44,15 @@ def read_constant(path: str, content: bytes, type_: TensorType) -> Tensor:
         return tensor_of(value, type_)
     except LanguageError as error:
         raise LanguageError(f"{path}: {error.bare_message}") from None
+
+
+def _binary(path: str, content: bytes, type_: TensorType) -> Tensor:
+    if len(content) > limits.TENSOR_FILE_BYTES:
+        raise LanguageError(f"{path} has more than {limits.TENSOR_FILE_BYTES} bytes")
+    try:
+        return converted(read_tensor(content), type_)
+    except ValueError as error:
+        raise LanguageError(f"{path}: {error}") from None
 
 
 def _inflated(path: str, content: bytes) -> bytes:
