@@ -13,6 +13,7 @@ import numpy as np
 
 from paperwasp.features.base import MatchContext, RankTerm
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.features.parts import Part, PartsOf, explains
 
 DEFAULT_K1 = 1.2
 DEFAULT_B = 0.75
@@ -124,3 +125,46 @@ def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
         return scores
 
     return compute
+
+
+@explains("bm25")
+def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> PartsOf:
+    """What each term adds, and of what: its idf, how often it occurs, and how long the field is."""
+    field, *labels = arguments
+    parameters = bm25_parameters(setup, field)
+    label = labels[0] if labels else None
+    is_full = setup.has_bm25(field)
+
+    def parts(context: MatchContext) -> list[Part]:
+        return [
+            (_full_part if is_full else _degraded_part)(context, field, number, term, parameters)
+            for number, term in _terms(context, field, label)
+        ]
+
+    return parts
+
+
+def _full_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
+    average_length = parameters.average_field_length
+    if average_length is None:
+        average_length = context.field_statistics(field).average_length or 1.0
+    lengths = context.field_length(field).astype(np.float64)
+    occurrences = context.occurrences(number, field).astype(np.float64)
+    weight = term_idf(term, number, field, context)
+    added = parameters.scores(occurrences, lengths, average_length, weight)
+    made_of = {
+        "idf": one(weight),
+        "occurrences": occurrences,
+        "field length": lengths,
+        "average field length": one(average_length),
+    }
+    parts = tuple(Part(text, value) for text, value in made_of.items())
+    return Part(f"term({number})", np.where(occurrences > 0, added, 0.0), parts, number)
+
+
+def _degraded_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
+    matched = context.matched(number, field).astype(np.float64)
+    weight = term_idf(term, number, field, context)
+    added = parameters.scores(one(1.0), one(1.0), 1.0, weight)
+    parts = (Part("idf", one(weight)), Part("matches", matched))
+    return Part(f"term({number})", matched * added, parts, number)

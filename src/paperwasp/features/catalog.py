@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import RankSetup, check_arguments, families
 from paperwasp.features.foreach import features_of_each
+from paperwasp.features.parts import PartsOf, parts_of
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.expression import parse_reference
 from paperwasp.ranking.names import Description
@@ -28,6 +30,8 @@ class BoundFeature:
     compute: Callable[[MatchContext], Any]
     bm25_field: str | None = None
     query_name: str | None = None
+    bind_parts: Callable[[], PartsOf | None] = lambda: None
+    """What it is made of, for those who ask why."""
 
 
 DescribedFeatures = dict[tuple[str, tuple[str | None, ...], str], Description]
@@ -86,10 +90,13 @@ class Catalog:
             known = tuple(argument for argument in _positional(name, arguments) if argument is not None)
             if family.bind is None:
                 raise LanguageError(f"rank feature {name!r} is not executed yet")
-            compute = family.bind(self.setup, known, output or family.outputs[0])
+            given = self.setup, known, output or family.outputs[0]
+            compute = family.bind(*given)
             bm25_field = known[0] if name == "bm25" and len(known) == 1 and self.setup.has_bm25(known[0]) else None
             query_name = known[0] if name == "query" else None
-            self._bound[canonical] = BoundFeature(canonical, compute, bm25_field, query_name)
+            self._bound[canonical] = BoundFeature(
+                canonical, compute, bm25_field, query_name, partial(parts_of, name, *given)
+            )
         return self._bound[canonical]
 
 

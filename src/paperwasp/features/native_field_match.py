@@ -15,8 +15,9 @@ import numpy as np
 from paperwasp import limits
 from paperwasp.features.base import MatchContext, RankTerm
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
-from paperwasp.features.family import Compute, Floats, RankSetup, register
+from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.field_term_match import end_positions
+from paperwasp.features.parts import Part, PartsOf, explains
 
 NAME = "nativeFieldMatch"
 
@@ -38,14 +39,14 @@ class FieldParameters:
         """What the occurrences of a term in the field are worth, hit by hit; 0 without any."""
         occurrences = context.occurrences(term, field).astype(np.int64)
         first = end_positions(*context.positions(term, field)).astype(np.int64)
-        lengths = np.maximum(self._lengths(context, field), self.least_length)
+        lengths = np.maximum(self.lengths(context, field), self.least_length)
         early = self.first_table[first * self.first_table.last // np.maximum(lengths - 1, 1)]
         often = self.count_table[occurrences * self.count_table.last // np.maximum(lengths, 1)]
         worth = early * self.first_importance + often * (1.0 - self.first_importance)
         boosts: Floats = np.where(occurrences > 0, worth * self.weight / self.highest, 0.0)
         return boosts
 
-    def _lengths(self, context: MatchContext, field: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def lengths(self, context: MatchContext, field: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         if self.fixed_length is not None:
             return np.full(len(context.lids), self.fixed_length, np.int64)
         return context.field_length(field).astype(np.int64)
@@ -102,3 +103,32 @@ def _term_scores(
         scores += parameters[field].boosts(context, number, field)
     weighted: Floats = scores * (term.significance * term.weight)
     return weighted
+
+
+@explains(NAME)
+def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> PartsOf:
+    """What each term is worth in each field, of what, and the weight that this has."""
+    parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
+
+    def parts(context: MatchContext) -> list[Part]:
+        return [
+            _part(context, number, term, field, parameters[field])
+            for number, term in enumerate(context.terms)
+            for field in term.fields
+            if field in parameters and term.weight != 0
+        ]
+
+    return parts
+
+
+def _part(context: MatchContext, number: int, term: RankTerm, field: str, parameters: FieldParameters) -> Part:
+    occurrences = context.occurrences(number, field).astype(np.float64)
+    made_of = {
+        "weight of the term": one(term.weight),
+        "significance of the term": one(term.significance),
+        "weight of the field": one(parameters.weight),
+        "occurrences": occurrences,
+        "field length": parameters.lengths(context, field).astype(np.float64),
+    }
+    below = tuple(Part(text, value) for text, value in made_of.items())
+    return Part(f"term({number}) in {field}", parameters.boosts(context, number, field), below, number)

@@ -6,27 +6,37 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeRank
 
 from __future__ import annotations
 
+from typing import Final
+
 from paperwasp.features import native_attribute_match, native_field_match, native_proximity
 from paperwasp.features.base import MatchContext
 from paperwasp.features.boost_table import uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
+from paperwasp.features.parts import Part, PartsOf, explains, parts_of
 
 NAME = "nativeRank"
 
 
-@register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
-def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    normalized = uses_normalization(setup)
-    weights = (
+_PARTS: Final = {
+    "nativeFieldMatch": native_field_match.bind,
+    "nativeProximity": native_proximity.bind,
+    "nativeAttributeMatch": native_attribute_match.bind,
+}
+
+
+def _weights(setup: RankSetup) -> tuple[float, ...]:
+    """Of the parts."""
+    return (
         setup.number(100, f"{NAME}.fieldMatchWeight"),
-        setup.number(25 if normalized else 100, f"{NAME}.proximityWeight"),
+        setup.number(25 if uses_normalization(setup) else 100, f"{NAME}.proximityWeight"),
         setup.number(100, f"{NAME}.attributeMatchWeight"),
     )
-    parts = (
-        native_field_match.bind(setup, arguments, "score"),
-        native_proximity.bind(setup, arguments, "score"),
-        native_attribute_match.bind(setup, arguments, "score"),
-    )
+
+
+@register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    weights = _weights(setup)
+    parts = tuple(bind_part(setup, arguments, "score") for bind_part in _PARTS.values())
     divisor = sum(weights)
     if divisor <= 0:
         return constant(0.0)
@@ -39,3 +49,24 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return scores / divisor
 
     return compute
+
+
+@explains(NAME)
+def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> PartsOf:
+    """The parts with the share that each has, and what they are made of."""
+    weights = _weights(setup)
+    divisor = sum(weights)
+    given = f"({','.join(arguments)})" if arguments else ""
+    bound = []
+    for (name, bind_part), weight in zip(_PARTS.items(), weights, strict=True):
+        if weight > 0 and divisor > 0:
+            within = parts_of(name, setup, arguments, "score")
+            bound.append((f"{name}{given}", bind_part(setup, arguments, "score"), weight / divisor, within))
+
+    def parts(context: MatchContext) -> list[Part]:
+        return [
+            Part(text, compute(context), (Part("share", one(share)), *(within(context) if within else ())))
+            for text, compute, share, within in bound
+        ]
+
+    return parts

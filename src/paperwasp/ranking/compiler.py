@@ -89,11 +89,12 @@ class ExpressionCompiler:
         functions: Mapping[str, FunctionSource],
         constants: Constants,
         around: str = "",
-        family: str = "tensor",
+        graph: TensorGraph | None = None,
         models: Models = NO_MODELS,
     ) -> None:
-        self.builder = ProgramBuilder()
-        self.graph = TensorGraph(self.builder, Labels(), family)
+        """`graph`: what has been compiled before, to share its values."""
+        self.graph = graph or TensorGraph(ProgramBuilder(), Labels())
+        self.builder = self.graph.builder
         self._tensors = TensorCompiler(self)
         self._models = ModelCompiler(self.graph, self._tensors, models, functions)
         self._catalog = catalog
@@ -116,6 +117,11 @@ class ExpressionCompiler:
         """What computes an expression: a program for a number, a node for a tensor."""
         value = self.compile(source)
         return value if isinstance(value, TensorNode) else self.builder.program(value)
+
+    @property
+    def is_within_lambda(self) -> bool:
+        """Whether what is compiled now is worked for cells, not for hits."""
+        return self._tensors.is_within_lambda
 
     def value(self, node: Node, scope: Scope) -> Value:
         """The value of `node`: its number in the builder, or a tensor."""

@@ -26,15 +26,17 @@ from paperwasp.ranking.declarations import (
     ModelSource,
     literal,
 )
+from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplanations
+from paperwasp.ranking.explanation import Explanation
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.global_phase import NORMALIZERS, GlobalPhase
 from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses
-from paperwasp.ranking.program import Feature, Program
+from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import FunctionSource, Source
-from paperwasp.ranking.tensor_plan import RankValue
+from paperwasp.ranking.tensor_plan import RankValue, TensorGraph
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import Tensor
@@ -135,6 +137,8 @@ class CompiledProfile:
     """Names in query(name) that are not declared, in a profile with tensors: they count as numbers."""
     bm25_sum: tuple[tuple[str, float], ...] | None
     """(field, weight) when the first phase is exactly the sum of weight · bm25(field), no weight negative."""
+    explanations: Mapping[str, Explanation]
+    """By `first-phase`, `second-phase`, `global-phase`. Raises LanguageError for what is too deep to be explained."""
 
     def bm25_weights(self, inputs: Mapping[str, float]) -> tuple[tuple[str, float], ...] | None:
         """As `bm25_sum`, where weights may also hang on query(name). `inputs`: what the query overrides."""
@@ -362,7 +366,12 @@ class _ProfileCompiler:
             undeclared_inputs=undeclared,
             properties={key: values[-1] for key, values in profile.rank_properties.items()},
             bm25_sum=_bm25_sum(first_phase),
+            explanations=self.explanations(roots, compiler.graph),
         )
+
+    def explanations(self, roots: Sequence[_Root], graph: TensorGraph) -> LazyExplanations:
+        sources = {root.kind: root.source for root in roots if root.kind.endswith("-phase")}
+        return LazyExplanations(sources, lambda: ExplainingCompiler(*self.given(), graph, self))
 
     def global_phase(self, program: Program | None) -> GlobalPhase | None:
         said = self.profile.global_phase
@@ -370,10 +379,13 @@ class _ProfileCompiler:
             return None
         return GlobalPhase(program, said.rerank_count, said.rank_score_drop_limit)
 
-    def compiler(self, family: str = "tensor") -> ExpressionCompiler:
-        profile = self.profile
-        constants: Constants = {name: partial(self.constant, name) for name in profile.constants}
-        return ExpressionCompiler(self.catalog, profile.functions, constants, self.around, family, self)
+    def compiler(self, graph: TensorGraph | None = None) -> ExpressionCompiler:
+        return ExpressionCompiler(*self.given(), graph, self)
+
+    def given(self) -> tuple[Catalog, Mapping[str, FunctionSource], Constants, str]:
+        """What expressions are compiled with."""
+        constants: Constants = {name: partial(self.constant, name) for name in self.profile.constants}
+        return self.catalog, self.profile.functions, constants, self.around
 
     def constant(self, name: str) -> float | Tensor:
         """The value of a constant. Errors: LanguageError where it is in a file that is not at hand."""
@@ -393,7 +405,7 @@ class _ProfileCompiler:
             return None
 
     def feature_programs(self, names: Sequence[str]) -> dict[str, RankValue]:
-        compiler = self.compiler("listed")
+        compiler = self.compiler(TensorGraph(ProgramBuilder(), Labels(), "listed"))
         return {name: compiler.runnable(Source(name, name)) for name in names}
 
     def check_properties(self, compiler: ExpressionCompiler, default_features: Callable[[], Sequence[str]]) -> None:

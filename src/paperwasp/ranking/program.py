@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,8 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
-    """A value of the builder: a feature, a constant, or an operation on earlier values."""
+class Step:
+    """A value of a builder: a feature, a constant, or an operation on earlier values."""
 
     feature: Feature | None = None
     constant: float | None = None
@@ -80,14 +80,14 @@ class ProgramBuilder:
     """Values with numbers, each there once; `program` makes any of them runnable."""
 
     def __init__(self) -> None:
-        self._values: list[_Value] = []
+        self._values: list[Step] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
 
     def constant(self, value: float) -> int:
-        return self._numbered(("constant", struct.pack("d", value)), _Value(constant=value))
+        return self._numbered(("constant", struct.pack("d", value)), Step(constant=value))
 
     def feature(self, feature: Feature) -> int:
-        return self._numbered(("feature", feature.name), _Value(feature=feature))
+        return self._numbered(("feature", feature.name), Step(feature=feature))
 
     def apply(self, operation: str, *operands: int) -> int:
         """The number of `operation` on these values; done at once if they are constants, or the condition is one."""
@@ -97,7 +97,7 @@ class ProgramBuilder:
         known = [constant for constant in constants if constant is not None]
         if len(known) == len(operands):
             return self.constant(_folded(operation, known))
-        return self._numbered((operation, *operands), _Value(operation=operation, operands=operands))
+        return self._numbered((operation, *operands), Step(operation=operation, operands=operands))
 
     def operation_on(self, value: int, names: Sequence[str]) -> str | None:
         """The operation, where `value` is one on just the features of these names, in their order."""
@@ -105,11 +105,15 @@ class ProgramBuilder:
         found = [None if feature is None else feature.name for feature in operands]
         return self._values[value].operation if found == list(names) else None
 
-    def _numbered(self, key: tuple[Any, ...], value: _Value) -> int:
+    def _numbered(self, key: tuple[Any, ...], value: Step) -> int:
         number = self._numbers.setdefault(key, len(self._values))
         if number == len(self._values):
             self._values.append(value)
         return number
+
+    def steps(self, result: int) -> list[tuple[int, Step]]:
+        """The values that `result` is made of with their numbers, operands before what they are used in."""
+        return [(number, self._values[number]) for number in self._needed(result)]
 
     def program(self, result: int) -> Program:
         """The program that computes value `result`."""
@@ -157,10 +161,18 @@ class ProgramBuilder:
         return code, count
 
 
-def _folded(operation: str, operands: Sequence[float]) -> float:
-    """What the kernel itself computes, so that folding never changes a score."""
+def applied(operation: str, operands: Sequence[Floats]) -> Floats:
+    """One operation alone, as the kernel computes it within a program. Operands have the same length, or 1."""
     arity = OPERATIONS[operation][0]
     code = np.array([OPCODES[operation], arity, *range(arity), *[0] * (OPERATION_WIDTH - 2 - arity)], np.int32)
-    out = np.empty(1, np.float64)
-    _core.rank_program_evaluate(code, np.array(operands, np.float64), [], 1, arity, out)
-    return float(out[0])
+    out = np.empty(max(map(len, operands)), np.float64)
+    _core.rank_program_evaluate(code, _NO_CONSTANTS, list(operands), 1, arity, out)
+    return out
+
+
+_NO_CONSTANTS: Final[Floats] = np.zeros(0)
+
+
+def _folded(operation: str, operands: Sequence[float]) -> float:
+    """What the kernel itself computes, so that folding never changes a score."""
+    return float(applied(operation, [np.array([operand], np.float64) for operand in operands])[0])

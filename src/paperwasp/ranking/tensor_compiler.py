@@ -82,6 +82,11 @@ class TensorCompiler:
         self._graph = compiler.graph
         self._level = 0
 
+    @property
+    def is_within_lambda(self) -> bool:
+        """Whether what is compiled now is the body of a function without a name, or of a generator."""
+        return self._level > 0
+
     def node(self, node: Node, scope: Scope) -> TensorNode:
         """An expression as a node, numbers too."""
         value = self._compiler.value(node, scope)

@@ -1,0 +1,208 @@
+"""Compiles an expression once more, and notes for each node of its text what it is compiled to.
+
+Values of the same graph are the same numbers and nodes as those of the programs that rank: what they are for a hit is
+what the hit was ranked by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from threading import Lock
+from typing import Any, Final
+
+from paperwasp import limits
+from paperwasp.ranking.compiler import ExpressionCompiler
+from paperwasp.ranking.explanation import Explained, Explanation
+from paperwasp.ranking.scope import Binding, Scope, Source
+from paperwasp.ranking.tensor_plan import Value
+from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
+from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, String, Switch
+
+_KINDS: Final[Mapping[type[Node], str]] = {
+    Number: "constant",
+    String: "text",
+    Operation: "operation",
+    Prefix: "operation",
+    Call: "call",
+    If: "if",
+    Membership: "in",
+    Switch: "switch",
+    Reference: "reference",
+    TensorCall: "call",
+    OfType: "tensor",
+    Generate: "tensor",
+    TensorLiteral: "tensor",
+    Slice: "slice",
+}
+_TEXT_NODES: Final = limits.EXPLAINED_TEXT_CHARACTERS // 2
+"""An expression with more nodes is too long to be shown whole."""
+
+
+class ExplainingCompiler(ExpressionCompiler):
+    """Compiles one expression: `explained`. Values within functions without a name have none for a hit, and are left
+    out."""
+
+    _nodes: list[Explained]
+    _open: list[tuple[Node, Explained | None]]
+    """The children so far of the node that is being compiled; None: one that is left out."""
+    _kind: str
+
+    def explained(self, source: Source) -> Explanation:
+        """Of an expression that has been compiled by a compiler of the same graph."""
+        self._nodes = []
+        self._open = []
+        self._kind = ""
+        self._expansions: dict[str, list[tuple[Node, Explained | None]]] = {}
+        self._bound: dict[int, tuple[Binding, list[tuple[Node, Explained | None]]]] = {}
+        self.compile(source)
+        return Explanation(tuple(self._nodes), self.builder)
+
+    def value(self, node: Node, scope: Scope) -> Value:
+        if self.is_within_lambda:
+            return super().value(node, scope)
+        around, self._open = self._open, []
+        binding = scope.binding(node)
+        is_known = binding is not None and binding.value is not None
+        value = super().value(node, scope)
+        kind, self._kind = self._kind or _KINDS[type(node)], ""
+        if binding is not None:
+            kind = "argument"
+            if is_known:
+                self._open = self._bound.get(id(binding), (binding, []))[1]
+            self._bound[id(binding)] = (binding, self._open)
+        children, self._open = self._open, around
+        around.append((node, self._told(node, scope, value, kind, children)))
+        return value
+
+    def _told(
+        self, node: Node, scope: Scope, value: Value, kind: str, below: list[tuple[Node, Explained | None]]
+    ) -> Explained | None:
+        # The root is always told, so that there is one.
+        if len(self._nodes) >= limits.EXPLAINED_PLAN_NODES and self._depth:
+            return None
+        known: dict[int, Explained | None] = {id(inner): child for inner, child in below}
+        ordered = {id(inner): inner for inner in node.children() if id(inner) in known} | {
+            id(inner): inner for inner, _ in below
+        }
+        told = [known[key] for key in ordered]
+        children = tuple(child for child in told if child is not None)
+        explained = Explained(
+            number=len(self._nodes),
+            kind=kind,
+            text=_text(node, scope.source),
+            value=value,
+            operator=_operator(node),
+            children=children,
+            choices=self._choices(node, children) if len(children) == len(told) else (),
+            feature=self._feature_of(value) if kind in _FEATURES else None,
+            is_cut=len(children) < len(told),
+        )
+        self._nodes.append(explained)
+        return explained
+
+    def _choices(self, node: Node, children: tuple[Explained, ...]) -> tuple[tuple[int | None, int], ...]:
+        """The values are those that the program asks: they are made again, and are the same."""
+        if isinstance(node, If):
+            return ((self._as_number(children[0].value), 1), (None, 2))
+        if not isinstance(node, Switch):
+            return ()
+        sought = self._as_number(children[0].value)
+        cases = [
+            (self.builder.apply("equal", sought, self._as_number(children[place].value)), place + 1)
+            for place in range(1, len(children) - 1, 2)
+        ]
+        return (*cases, (None, len(children) - 1))
+
+    def _as_number(self, value: Value) -> int:
+        return value if isinstance(value, int) else self._sum(value)
+
+    def _feature_of(self, value: Value) -> Any:
+        return self.builder.steps(value)[-1][1].feature if isinstance(value, int) else None
+
+    # What a reference turns out to be
+
+    def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> Value:
+        value = super()._function(node, name, arguments, scope)
+        self._kind = "function"
+        if not arguments and not self.is_within_lambda:
+            self._open = self._expansions.setdefault(name, self._open)
+        return value
+
+    def _constant(self, node: Reference, name: str, scope: Scope) -> Value:
+        value = super()._constant(node, name, scope)
+        self._kind = "constant"
+        return value
+
+    def _foreach(self, node: Reference, scope: Scope) -> Value:
+        value = super()._foreach(node, scope)
+        self._kind = "foreach"
+        return value
+
+    def _model(self, node: Reference, scope: Scope) -> Value:
+        value = super()._model(node, scope)
+        self._kind = "model"
+        return value
+
+    def _ranking_expression(self, node: Reference, scope: Scope) -> Value:
+        value = super()._ranking_expression(node, scope)
+        self._kind = "function"
+        return value
+
+    def _normalizer(self, node: Reference, scope: Scope) -> int:
+        value = super()._normalizer(node, scope)
+        self._kind = "normalizer"
+        return value
+
+    def _feature(self, node: Reference, scope: Scope) -> Value:
+        value = super()._feature(node, scope)
+        self._kind = "input" if node.name == "query" else "feature"
+        return value
+
+
+_FEATURES: Final = frozenset(("feature", "input"))
+
+
+def _operator(node: Node) -> str:
+    """What is done with the children: the operators between them, each once if they are all the same."""
+    match node:
+        case Operation():
+            return " ".join(dict.fromkeys(node.operators) if len(set(node.operators)) == 1 else node.operators)
+        case Prefix():
+            return node.operator
+        case Call() | TensorCall():
+            return node.function
+    return ""
+
+
+def _text(node: Node, source: Source) -> str:
+    """The text of a node; of a long one its beginning."""
+    most = limits.EXPLAINED_TEXT_CHARACTERS
+    if next(islice(node.walk(), _TEXT_NODES, None), None) is None:
+        text = str(node)
+    else:
+        text = " ".join(source.text[node.start : node.start + 2 * most].split()) + " " * most
+    return text if len(text) <= most else text[:most].rstrip() + " …"
+
+
+class LazyExplanations(Mapping[str, Explanation]):
+    """The explanations of the expressions of a profile, by phase: each is made when it is first asked for."""
+
+    def __init__(self, sources: Mapping[str, Source], compiler: Callable[[], ExplainingCompiler]) -> None:
+        self._sources = sources
+        self._compiler = compiler
+        self._made: dict[str, Explanation] = {}
+        self._lock = Lock()
+
+    def __getitem__(self, phase: str) -> Explanation:
+        with self._lock:
+            found = self._made.get(phase)
+            if found is None:
+                found = self._made[phase] = self._compiler().explained(self._sources[phase])
+            return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)

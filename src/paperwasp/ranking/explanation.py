@@ -1,0 +1,165 @@
+"""Why a hit scores what it does: the tree of an expression, with the value of each of its nodes.
+
+An `Explanation` is made of an expression once (`ranking.explaining_compiler`): its nodes are those of the text, with
+functions put in their places, and each knows the value that it was compiled to. What the values are for a hit is asked
+of whoever has the hit (`ValueOf`); `rendered` makes both a tree that JSON can say, within bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.ranking.program import Feature, ProgramBuilder
+from paperwasp.ranking.tensor_plan import Value
+from paperwasp.tensor.value import Tensor
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """One node of an expression."""
+
+    number: int
+    """Its place among the nodes of the explanation."""
+    kind: str
+    """`constant`, `operation`, `function`, `feature`, …"""
+    text: str
+    value: Value
+    operator: str = ""
+    children: tuple[Explained, ...] = ()
+    choices: tuple[tuple[int | None, int], ...] = ()
+    """Of a choice: (the value that says whether it is taken, the place of the child that is then its value). The first
+    that holds is taken; None always holds."""
+    feature: Feature | None = None
+    """Of a rank feature that is a number."""
+    is_cut: bool = False
+    """Whether there would be more children."""
+
+    @property
+    def outcomes(self) -> frozenset[int]:
+        """The places of the children of which one is taken."""
+        return frozenset(place for _, place in self.choices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """An expression of a rank profile. `nodes`: all there are, each once, by their numbers; the root is the last."""
+
+    nodes: tuple[Explained, ...]
+    builder: ProgramBuilder
+    """Of which the values that are numbers are."""
+
+    @property
+    def root(self) -> Explained:
+        return self.nodes[-1]
+
+
+class PartValue(NamedTuple):
+    """What a rank feature is made of, for one hit."""
+
+    text: str
+    value: float
+    parts: tuple[PartValue, ...] = ()
+
+
+class NodeValue(NamedTuple):
+    """What a node is for one hit."""
+
+    value: float | str | None = None
+    """A number, or a tensor as its literal; None: it is not known."""
+    taken: int | None = None
+    """Of a choice: the place of the child that is its value."""
+    parts: tuple[PartValue, ...] = ()
+
+
+ValueOf = Callable[[Explained], NodeValue]
+
+
+def rendered(explanation: Explanation, value_of: ValueOf) -> Json:
+    """The tree of an expression for one hit."""
+    return _Renderer(value_of).node(explanation.root, limits.EXPLAINED_DEPTH)
+
+
+class _Renderer:
+    """Renders one tree. What has children is shown once: where it comes again, it says that it is shown above."""
+
+    def __init__(self, value_of: ValueOf) -> None:
+        self._value_of = value_of
+        self._left = limits.EXPLAINED_NODES
+        self._shown: set[tuple[str, Value]] = set()
+
+    def node(self, node: Explained, depth: int) -> Json:
+        self._left -= 1
+        value = self._value_of(node)
+        told: Json = {"expression": node.text, "kind": node.kind}
+        if node.operator:
+            told["operator"] = node.operator
+        told["value"] = shown_number(value.value) if isinstance(value.value, float) else value.value
+        if not (node.children or value.parts):
+            return told | ({"cut": _MANY} if node.is_cut else {})
+        if (node.text, node.value) in self._shown:
+            return told | {"shown": "above"}
+        if depth <= 1:
+            return told | {"cut": f"more than {limits.EXPLAINED_DEPTH} levels"}
+        self._shown.add((node.text, node.value))
+        children = self._children(node, value, depth - 1) + self._parts(value.parts, depth - 1)
+        is_whole = len(children) == len(node.children) + len(value.parts) and not node.is_cut
+        return told | ({} if is_whole else {"cut": _MANY}) | {"children": children}
+
+    def _children(self, node: Explained, value: NodeValue, depth: int) -> list[Json]:
+        outcomes = node.outcomes
+        children: list[Json] = []
+        for place, child in enumerate(node.children):
+            if self._left <= 0:
+                break
+            if place not in outcomes:
+                children.append(self.node(child, depth))
+            elif place == value.taken:
+                children.append(self.node(child, depth) | {"taken": True})
+            else:
+                self._left -= 1
+                children.append({"expression": child.text, "kind": child.kind, "taken": False})
+        return children
+
+    def _parts(self, parts: Sequence[PartValue], depth: int) -> list[Json]:
+        told: list[Json] = []
+        for part in parts:
+            if self._left <= 0:
+                break
+            self._left -= 1
+            shown: Json = {"expression": part.text, "kind": "part", "value": shown_number(part.value)}
+            if part.parts:
+                below = self._parts(part.parts, depth - 1) if depth > 1 else []
+                shown |= {} if len(below) == len(part.parts) else {"cut": _MANY}
+                shown["children"] = below
+            told.append(shown)
+        return told
+
+
+_MANY: Final = "there are more: too many to show"
+
+
+def shown_number(value: float) -> float | str:
+    """As JSON can say it: what is no finite number by its name."""
+    if isfinite(value):
+        return value
+    return "NaN" if value != value else ("Infinity" if value > 0 else "-Infinity")
+
+
+def shown_tensor(tensor: Tensor) -> str:
+    """A tensor as its literal; the type and the first cells of a large one."""
+    cells = tensor.cells.size
+    if cells <= limits.EXPLAINED_TENSOR_CELLS:
+        return str(tensor)
+    per_row = cells // len(tensor.cells)
+    rows = limits.EXPLAINED_TENSOR_CELLS // per_row
+    if not rows:
+        first = ",".join(map(repr, tensor.cells.reshape(-1)[: limits.EXPLAINED_TENSOR_CELLS].astype(float).tolist()))
+        return f"{tensor.type}: {first}, … ({cells} cells)"
+    part = Tensor(tensor.type, tensor.labels[:rows], tensor.cells[:rows])
+    return f"{str(part)[:-1]}, …}} ({cells} cells)"
