@@ -7,6 +7,7 @@ A script is a schema, a line `====`, and lines of:
     input q 2.5                or a tensor: tensor(x[2]):[1,2]
     property name value        a rank property of the query
     set name value             a rank property of the profile
+    profile text               what else the profile says
     time seconds               of the query
     first expression           of the first phase; `second expression` of the second, which ranks three hits
     feature | 1 2/3 -          what it is for each document, `-` where that is no hit
@@ -54,6 +55,7 @@ class Case:
     properties: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
     now: float = 0.0
     features: dict[str, list[str]] = field(default_factory=dict)
 
@@ -63,6 +65,7 @@ class Case:
         return "\n".join(
             [
                 f"rank-profile {name} inherits default {{",
+                *self.lines,
                 *(f'rank-properties {{ {key}: "{value}" }}' for key, value in self.settings.items()),
                 f"first-phase {{ expression {{ {self.phases.get('first', '0')} }} }}",
                 f"second-phase {{ rerank-count: 3\nexpression {{ {second} }} }}" if second else "",
@@ -102,6 +105,8 @@ class Script:
                 self.cases[-1].settings[name] = value
             case "time":
                 self.cases[-1].now = float(text)
+            case "profile":
+                self.cases[-1].lines.append(text)
             case "first" | "second":
                 self.cases[-1].phases[word] = text
             case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ class FakeMatchContext:
         self.now_seconds = now_seconds
         self._relevance = relevance or {}
         self.known: dict[object, Any] = {}
+        self.element_gaps: dict[str, float] = {}
         self.labels = Labels()
         self.lids = np.arange(1, len(documents) + 1, dtype=np.uint32)
 
@@ -109,6 +111,9 @@ class FakeMatchContext:
         elements, positions, lengths = columns[:3].astype(np.uint32)
         offsets = self.positions(term, field)[0]
         return ElementPlaces(offsets, elements, positions, lengths, columns[3].astype(np.int32))
+
+    def element_gap(self, field: str) -> float:
+        return self.element_gaps.get(field, math.inf)
 
     def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
         if key not in self.known:

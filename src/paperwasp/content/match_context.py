@@ -332,6 +332,9 @@ class BlockContext:
         lengths = places.ends - places.starts
         return ElementPlaces(offsets, places.elements, positions - places.starts, lengths, places.weights)
 
+    def element_gap(self, field: str) -> float:
+        return self.setting.space.element_gaps.get(field, math.inf)
+
     def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
         result = np.zeros(len(self.lids), np.int64)
         for match in self._matches(term, field):

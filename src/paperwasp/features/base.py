@@ -194,6 +194,10 @@ class MatchContext(Protocol):
     def element_places(self, term: int, field: str) -> ElementPlaces:
         """As `positions`, by the elements of the field."""
 
+    def element_gap(self, field: str) -> float:
+        """How many positions an element of an indexed field begins behind the end of the one before it; infinite: they
+        are not near each other."""
+
     def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
         """What the match of term number `term` in `field` weighs: the sum of the weights of matched elements in an
         attribute, the weight of the first in an index, 1 where there are none; 0 where it does not match."""

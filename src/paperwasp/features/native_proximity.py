@@ -1,11 +1,12 @@
 """nativeProximity(field, …): how near the terms of the query are to each other in indexed fields.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeProximity
-Differs: an element gap is not supported; positions of a field count as one text.
+Elements are as far apart as the `element-gap` of the field says; without one no pair counts that is not in one element.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext, RankTerm
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
-from paperwasp.features.family import Compute, Floats, RankSetup, register
+from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, register
 from paperwasp.features.native_field_match import searched_index_fields
-from paperwasp.features.term_distance import term_distances
+from paperwasp.features.term_distance import Distances, element_distances, term_distances
 
 NAME = "nativeProximity"
 DEFAULT_CONNECTIVITY = 0.1
@@ -32,14 +34,23 @@ class FieldParameters:
     reverse_table: BoostTable
     forward_importance: float
     highest: float
+    has_elements: bool
+    gap: float | None
+    """Between elements, for this feature alone; None: as the rank profile or the query says for all."""
 
     def boosts(self, context: MatchContext, field: str, first: int, second: int) -> Floats:
         """What the nearness of two terms is worth, hit by hit."""
-        forward, _ = term_distances(context, field, first, second)
-        reverse, _ = term_distances(context, field, second, first)
+        forward, _ = self._distances(context, field, first, second)
+        reverse, _ = self._distances(context, field, second, first)
         forward_boost = self.forward_table[_before(forward)] * self.forward_importance
         reverse_boost = self.reverse_table[_before(reverse)] * (1.0 - self.forward_importance)
         return forward_boost + reverse_boost
+
+    def _distances(self, context: MatchContext, field: str, first: int, second: int) -> Distances:
+        if not self.has_elements:
+            return term_distances(context, field, first, second)
+        gap = context.element_gap(field) if self.gap is None else self.gap
+        return element_distances(context, field, first, second, gap)
 
 
 def _before(distances: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -53,7 +64,20 @@ def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     key = "proximityImportance"
     importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
     highest = forward.max * importance + reverse.max * (1.0 - importance) if uses_normalization(setup) else 1.0
-    return FieldParameters(setup.weight(field), forward, reverse, importance, highest or 1.0)
+    has_elements = is_multiple(setup.schema.fields[field])
+    return FieldParameters(
+        setup.weight(field), forward, reverse, importance, highest or 1.0, has_elements, _gap(setup, field)
+    )
+
+
+def _gap(setup: RankSetup, field: str) -> float | None:
+    key = f"{NAME}.elementGap.{field}"
+    if setup.text(key) in (None, "infinity"):
+        return None if setup.text(key) is None else math.inf
+    gap = setup.whole(0, limits.FIELD_LENGTH, key)
+    if gap < 0:
+        raise LanguageError(f"rank property {key} is {gap}: at least 0")
+    return float(gap)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def _pairs(context: MatchContext, field: str, a: int, b: int) -> Floats:
     """(_OUTPUTS, hits): of the first of the nearest pairs."""
     found: Floats = np.repeat(np.array(_NOTHING["proximity"])[:, None], len(context.lids), axis=1)
     first, second = context.element_places(a, field), context.element_places(b, field)
-    keys, others = _keys(*context.positions(a, field)), _keys(*context.positions(b, field))
+    keys, others = hit_keys(*context.positions(a, field)), hit_keys(*context.positions(b, field))
     after = np.searchsorted(others, keys, side="right")
     hits = keys >> 32
     paired = np.flatnonzero(after < len(others))
@@ -60,8 +60,8 @@ def _pairs(context: MatchContext, field: str, a: int, b: int) -> Floats:
     return found
 
 
-def _keys(offsets: NDArray[np.uint32], positions: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Hit and position as one number, rising."""
+def hit_keys(offsets: NDArray[np.uint32], positions: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The hit and the position of each place as one number; they rise."""
     ends = offsets.astype(np.int64)
     hits = np.repeat(np.arange(len(ends) - 1, dtype=np.int64), ends[1:] - ends[:-1])
     return hits << np.int64(32) | positions.astype(np.int64)

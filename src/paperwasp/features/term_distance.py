@@ -1,31 +1,63 @@
-"""termDistance(field, x, y): how near two terms of the query are in an indexed field.
+"""termDistance(field, x, y): how near two terms of the query are in an element of an indexed field.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#termDistance(name,x,y).forward
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core.native_rank import UNDEFINED
 from paperwasp.features.base import MatchContext
-from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, one, register
 from paperwasp.features.field_term_match import NO_POSITION
+from paperwasp.features.proximity import hit_keys
+
+Distances = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""(distance, position): from the end of one term to another later in the element, and where the first begins in it;
+`UNDEFINED` where there is no such pair."""
 
 
-def term_distances(
-    context: MatchContext, field: str, first: int, second: int
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """(distance, position): from the end of term `first` to a later term `second`, and where that `first` begins.
-
-    1,000,000 where there is no such pair.
-    """
+def term_distances(context: MatchContext, field: str, first: int, second: int) -> Distances:
+    """Of a field with a single value."""
     distances = np.empty(len(context.lids), np.uint32)
     places = np.empty(len(context.lids), np.uint32)
     length = max(1, context.terms[first].phrase_length)
     of_first, of_second = context.positions(first, field), context.positions(second, field)
     _core.term_distance(*of_first, length, *of_second, distances, places)
+    return distances, places
+
+
+def element_distances(context: MatchContext, field: str, first: int, second: int, gap: float = math.inf) -> Distances:
+    """Of a field with several values. With a gap, an element begins so many positions behind the one before it;
+    infinite: there are no distances between elements.
+
+    Of each place of the first term, the next place of the second one counts.
+    """
+    distances, places = (np.full(len(context.lids), UNDEFINED, np.uint32) for _ in range(2))
+    to_last_word = max(1, context.terms[first].phrase_length) - 1
+    of_first, of_second = context.element_places(first, field), context.element_places(second, field)
+    keys, others = hit_keys(*context.positions(first, field)), hit_keys(*context.positions(second, field))
+    after = np.searchsorted(others, keys + to_last_word, side="right")
+    paired = np.flatnonzero(after < len(others))
+    after = after[paired]
+    apart = of_second.elements[after].astype(np.int64) - of_first.elements[paired]
+    near = (others[after] >> 32 == keys[paired] >> 32) & (apart <= (0 if math.isinf(gap) else 1))
+    paired, after, apart = paired[near], after[near], apart[near]
+    starts = np.where(apart == 0, 0.0, of_first.lengths[paired] + (0.0 if math.isinf(gap) else gap))
+    begins = of_first.positions[paired]
+    found = starts + of_second.positions[after] - (begins.astype(np.float64) + to_last_word)
+    hits = keys[paired] >> 32
+    order = np.lexsort((np.arange(len(paired)), found, hits))
+    of_hit, at = np.unique(hits[order], return_index=True)
+    best = order[at]
+    known = found[best] < UNDEFINED
+    distances[of_hit[known]] = found[best][known]
+    places[of_hit[known]] = begins[best][known]
     return distances, places
 
 
@@ -39,12 +71,13 @@ def term_distances(
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field, x, y = arguments[0], int(arguments[1]), int(arguments[2])
     first, second = (x, y) if output.startswith("forward") else (y, x)
+    work = element_distances if is_multiple(setup.schema.fields[field]) else term_distances
 
     def compute(context: MatchContext) -> Floats:
         searching = [number for number, term in enumerate(context.terms) if field in term.fields]
         if first not in searching or second not in searching:
             return one(NO_POSITION)
-        distances, places = term_distances(context, field, first, second)
+        distances, places = work(context, field, first, second)
         return (places if output.endswith("TermPosition") else distances).astype(np.float64)
 
     return compute

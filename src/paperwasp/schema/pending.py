@@ -309,7 +309,6 @@ def _field_rank(
 
 _RANK_LATER: Final[Mapping[str, str]] = {
     "filter_threshold": "filter-threshold",
-    "element_gap": "element-gap in rank features",
 }
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
 _EXACT: Final = "nearest neighbours are exact"
