@@ -70,6 +70,29 @@ def test_the_file_of_a_constant_must_hold_its_tensor() -> None:
     assert "constant 'c'" in problems_of(with_constant(**{"constants/c.json": CONSTANT.replace(b'"x"', b'"y"')}))
 
 
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        (
+            "constant c { uri: https://h/c.json type: tensor(x[2]) }",
+            "constant 'c': uri 'https://h/c.json': files are not",
+        ),
+        (
+            "onnx-model m { uri: https://h/m.onnx }",
+            "onnx-model 'm': uri 'https://h/m.onnx': files are not fetched: put",
+        ),
+        (
+            "rank-profile p { onnx-model m { uri: http://h/m } }",
+            "onnx-model 'm': uri 'http://h/m': files are not fetched",
+        ),
+    ],
+)
+def test_nothing_is_fetched(rest: str, told: str) -> None:
+    found = problems_of(package(MUSIC, **{"schemas/music.sd": schema(rest)}))
+    assert told in found
+    assert "schemas/music.sd, line 1, column" in found
+
+
 def test_what_is_in_ext_cannot_be_referred_to() -> None:
     rest = "constant c { file: ext/c.json type: tensor<float>(x[2]) }"
     found = package(MUSIC, **{"schemas/music.sd": schema(rest), "ext/c.json": CONSTANT})

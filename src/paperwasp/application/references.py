@@ -109,8 +109,10 @@ def _check_schema_files(schema: Schema, files: Mapping[str, bytes], findings: Fi
     constants = [*schema.constants.values(), *(c for profile in profiles for c in profile.constants.values())]
     models = [*schema.onnx_models.values(), *(m for profile in profiles for m in profile.onnx_models.values())]
     for constant in _once(constants):
+        _check_no_uri(f"constant '{constant.name}'", constant, findings)
         _check_constant(constant, files, findings)
     for model in _once(models):
+        _check_no_uri(f"onnx-model '{model.name}'", model, findings)
         if model.file:
             _file(f"onnx-model '{model.name}'", model.file, model.position, files, findings)
 
@@ -121,6 +123,13 @@ _Named = TypeVar("_Named", Constant, OnnxModel)
 def _once(found: Iterable[_Named]) -> list[_Named]:
     """Each of them once, though profiles repeat what they inherit."""
     return list({(item.name, item.position): item for item in found}.values())
+
+
+def _check_no_uri(what: str, declared: Constant | OnnxModel, findings: Findings) -> None:
+    """A service that fetched what a package names would go wherever a package sends it, and start only where it can."""
+    if declared.uri:
+        told = "files are not fetched: put it into the application package, and name it by 'file'"
+        findings.error(f"{what}: uri '{declared.uri}': {told}", declared.position)
 
 
 def _check_constant(constant: Constant, files: Mapping[str, bytes], findings: Findings) -> None:
