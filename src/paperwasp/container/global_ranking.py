@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.container.global_explaining import with_global_phase
 from paperwasp.container.search_settings import GlobalParameters
 from paperwasp.container.search_sorting import RELEVANCE
 from paperwasp.content.messages import Hit, SortKey
@@ -55,6 +56,8 @@ class GlobalRanking:
         moved = _moved(before, scores, np.array([hit.relevance for hit in rest]))
         pairs = zip((*chosen, *rest), (*scores.tolist(), *moved.tolist()), strict=True)
         found = [hit._replace(relevance=relevance) for hit, relevance in pairs]
+        if any(hit.explanation for hit in found):
+            found = with_global_phase(self.phase, found, rows)
         if self.rank_score_drop_limit is not None:
             found = [hit for hit in found if hit.relevance > self.rank_score_drop_limit]
         return sorted(found, key=lambda hit: -hit.relevance)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.content.messages import Hit
+from paperwasp.content.messages import Hit, HitExplanation
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
@@ -187,7 +187,13 @@ def _hits(result: SearchResult) -> Iterable[bytes]:
             members.append(b'"summaryfeatures":' + _features(hit.summary_features, form))
         if hit.rank_features is not None:
             members.append(b'"rankfeatures":' + _features(hit.rank_features, form))
-        yield b'{"id":%b,"relevance":%b%b%b}}' % (id_json, _number(hit.relevance), heads[cluster], b",".join(members))
+        why = b"" if hit.explanation is None else b',"explanation":' + dumps(_explained(hit.explanation))
+        shown = (id_json, _number(hit.relevance), heads[cluster], b",".join(members), why)
+        yield b'{"id":%b,"relevance":%b%b%b}%b}' % shown
+
+
+def _explained(explanation: HitExplanation) -> dict[str, object]:
+    return {"note": explanation.note} if explanation.note else {"phases": explanation.phases}
 
 
 def _number(value: float) -> bytes:

@@ -22,7 +22,7 @@ def scores_of(context: BlockContext, program: Program) -> NDArray[np.float64]:
     try:
         return evaluate(program, context)
     except TooLarge as error:
-        return np.concatenate([scores_of(part, program) for part in _halves(context, error)])
+        return np.concatenate([scores_of(part, program) for part in halves(context, error)])
 
 
 def features_of(context: BlockContext, wanted: Mapping[str, RankValue]) -> list[dict[str, float | Tensor]]:
@@ -31,7 +31,7 @@ def features_of(context: BlockContext, wanted: Mapping[str, RankValue]) -> list[
     try:
         columns = evaluate_all(wanted, context)
     except TooLarge as error:
-        return [row for part in _halves(context, error) for row in features_of(part, wanted)]
+        return [row for part in halves(context, error) for row in features_of(part, wanted)]
     for name, column in columns.items():
         if isinstance(column, TensorBatch):
             values: list[Any] = spread(column, context.hits).tensors(context.labels)
@@ -42,7 +42,8 @@ def features_of(context: BlockContext, wanted: Mapping[str, RankValue]) -> list[
     return rows
 
 
-def _halves(context: BlockContext, error: TooLarge) -> tuple[BlockContext, BlockContext]:
+def halves(context: BlockContext, error: TooLarge) -> tuple[BlockContext, BlockContext]:
+    """Raises InvalidQuery where there is one hit only."""
     if context.hits < 2:
         raise InvalidQuery(f"Ranking one document needs too much memory: {error.message}") from None
     half = context.hits // 2

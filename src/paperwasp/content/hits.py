@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 
+from paperwasp.content.explaining import explanations_of
 from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import Hit, SearchRequest
 from paperwasp.content.mutations import ON_SUMMARY
@@ -55,6 +56,7 @@ def hits_of(
             _attributes(request, ranked, lids),
             lids,
             _global_inputs(request, ranked, numbers),
+            explanations_of(request, ranked, numbers) if request.explains_hits else repeat(None),
         )
     )
 

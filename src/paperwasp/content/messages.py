@@ -13,6 +13,7 @@ from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.query.items import Item
+from paperwasp.ranking.explanation import NodeValue
 from paperwasp.tensor.value import Tensor
 
 ELEMENT_GAP: Final = "vespa.matching.element_gap."
@@ -219,7 +220,8 @@ class SearchRequest:
     trace_level: int = 0
     """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
     explain_level: int = 0
-    """From 1 the plan is told at every trace level above 0; from 2 with the time that each operator took."""
+    """From 1 the plan is told at every trace level above 0, and why hits score what they do; from 2 with the time that
+    each operator took."""
     gram_match: str = "all"
     """How the grams of a text belong together: a composite of `operators.grams`."""
     soft_timeout: bool = True
@@ -238,6 +240,21 @@ class SearchRequest:
     search_after: SearchAfter | None = None
     global_hits: int = 0
     """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
+
+    @property
+    def explains_hits(self) -> bool:
+        return self.explain_level > 0 and self.trace_level > 0
+
+
+class HitExplanation(NamedTuple):
+    """Why a hit scores what it does."""
+
+    phases: tuple[Mapping[str, Any], ...] = ()
+    """Of each phase that the node knows of, what JSON can say: its score, and the tree of its expression."""
+    note: str = ""
+    """Why there are none."""
+    global_values: tuple[NodeValue, ...] | None = None
+    """What the nodes of the global phase's expression are, as far as that hangs on the hit alone."""
 
 
 class Hit(NamedTuple):
@@ -261,6 +278,7 @@ class Hit(NamedTuple):
     """Decides between hits that are equal in all else; of no meaning but in `SearchAfter`."""
     global_inputs: tuple[float, ...] | None = None
     """What the global phase needs, in the order of `GlobalPhase.inputs`."""
+    explanation: HitExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from paperwasp import limits
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.explanation import Explained, Explanation
-from paperwasp.ranking.scope import Binding, Scope, Source
+from paperwasp.ranking.program import Feature
+from paperwasp.ranking.scope import Binding, Scope, Source, argument_text
 from paperwasp.ranking.tensor_plan import Value
 from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
 from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, String, Switch
@@ -47,12 +48,15 @@ class ExplainingCompiler(ExpressionCompiler):
     _open: list[tuple[Node, Explained | None]]
     """The children so far of the node that is being compiled; None: one that is left out."""
     _kind: str
+    """What the reference that is being compiled turned out to be."""
+    _reached: Feature | None
 
     def explained(self, source: Source) -> Explanation:
         """Of an expression that has been compiled by a compiler of the same graph."""
         self._nodes = []
         self._open = []
         self._kind = ""
+        self._reached = None
         self._expansions: dict[str, list[tuple[Node, Explained | None]]] = {}
         self._bound: dict[int, tuple[Binding, list[tuple[Node, Explained | None]]]] = {}
         self.compile(source)
@@ -60,23 +64,32 @@ class ExplainingCompiler(ExpressionCompiler):
 
     def value(self, node: Node, scope: Scope) -> Value:
         if self.is_within_lambda:
-            return super().value(node, scope)
+            value = super().value(node, scope)
+            self._kind, self._reached = "", None
+            return value
         around, self._open = self._open, []
         binding = scope.binding(node)
         is_known = binding is not None and binding.value is not None
         value = super().value(node, scope)
         kind, self._kind = self._kind or _KINDS[type(node)], ""
+        feature, self._reached = self._reached, None
         if binding is not None:
             kind = "argument"
             if is_known:
                 self._open = self._bound.get(id(binding), (binding, []))[1]
             self._bound[id(binding)] = (binding, self._open)
         children, self._open = self._open, around
-        around.append((node, self._told(node, scope, value, kind, children)))
+        around.append((node, self._told(node, scope, value, kind, feature, children)))
         return value
 
     def _told(
-        self, node: Node, scope: Scope, value: Value, kind: str, below: list[tuple[Node, Explained | None]]
+        self,
+        node: Node,
+        scope: Scope,
+        value: Value,
+        kind: str,
+        feature: Feature | None,
+        below: list[tuple[Node, Explained | None]],
     ) -> Explained | None:
         # The root is always told, so that there is one.
         if len(self._nodes) >= limits.EXPLAINED_PLAN_NODES and self._depth:
@@ -95,7 +108,7 @@ class ExplainingCompiler(ExpressionCompiler):
             operator=_operator(node),
             children=children,
             choices=self._choices(node, children) if len(children) == len(told) else (),
-            feature=self._feature_of(value) if kind in _FEATURES else None,
+            feature=feature,
             is_cut=len(children) < len(told),
         )
         self._nodes.append(explained)
@@ -116,9 +129,6 @@ class ExplainingCompiler(ExpressionCompiler):
 
     def _as_number(self, value: Value) -> int:
         return value if isinstance(value, int) else self._sum(value)
-
-    def _feature_of(self, value: Value) -> Any:
-        return self.builder.steps(value)[-1][1].feature if isinstance(value, int) else None
 
     # What a reference turns out to be
 
@@ -157,10 +167,9 @@ class ExplainingCompiler(ExpressionCompiler):
     def _feature(self, node: Reference, scope: Scope) -> Value:
         value = super()._feature(node, scope)
         self._kind = "input" if node.name == "query" else "feature"
+        arguments = tuple(argument_text(argument, scope) or "" for argument in node.arguments)
+        self._reached = self._catalog.bind(node.name, arguments, node.output)
         return value
-
-
-_FEATURES: Final = frozenset(("feature", "input"))
 
 
 def _operator(node: Node) -> str:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from paperwasp import limits
-from paperwasp.ranking.program import Feature, ProgramBuilder
+from paperwasp.ranking.program import Feature, Floats, ProgramBuilder, Step, applied
 from paperwasp.ranking.tensor_plan import Value
 from paperwasp.tensor.value import Tensor
 
@@ -36,7 +38,7 @@ class Explained:
     """Of a choice: (the value that says whether it is taken, the place of the child that is then its value). The first
     that holds is taken; None always holds."""
     feature: Feature | None = None
-    """Of a rank feature that is a number."""
+    """That it is."""
     is_cut: bool = False
     """Whether there would be more children."""
 
@@ -80,6 +82,48 @@ class NodeValue(NamedTuple):
 ValueOf = Callable[[Explained], NodeValue]
 
 
+class Columns:
+    """The values of a builder for some hits: each worked when it is first asked for, as the kernel works it within a
+    program. `of_feature`: one float64 for each hit, or a single one; None: it is not known here."""
+
+    def __init__(self, builder: ProgramBuilder, of_feature: Callable[[Feature], Floats | None]) -> None:
+        self._builder = builder
+        self._of_feature = of_feature
+        self._columns: dict[int, Floats | None] = {}
+
+    def of(self, number: int) -> Floats | None:
+        """The value with this number; None where it hangs on what is not known."""
+        if number not in self._columns:
+            for each, step in self._builder.steps(number):
+                if each not in self._columns:
+                    self._columns[each] = self._worked(step)
+        return self._columns[number]
+
+    def at(self, number: int, hit: int) -> float | None:
+        """The same, of one hit."""
+        column = self.of(number)
+        return None if column is None else float(column[hit if len(column) > 1 else 0])
+
+    def _worked(self, step: Step) -> Floats | None:
+        if step.constant is not None:
+            return np.array([step.constant])
+        if step.feature is not None:
+            return self._of_feature(step.feature)
+        operands = [self._columns[operand] for operand in step.operands]
+        known = [operand for operand in operands if operand is not None]
+        return applied(step.operation, known) if len(known) == len(operands) else None
+
+    def taken(self, node: Explained, hit: int) -> int | None:
+        """Which outcome of a choice one hit has; None where that is not known, or there is no choice."""
+        for condition, place in node.choices:
+            truth = 1.0 if condition is None else self.at(condition, hit)
+            if truth is None:
+                return None
+            if truth != 0.0:
+                return place
+        return None
+
+
 def rendered(explanation: Explanation, value_of: ValueOf) -> Json:
     """The tree of an expression for one hit."""
     return _Renderer(value_of).node(explanation.root, limits.EXPLAINED_DEPTH)
@@ -93,10 +137,12 @@ class _Renderer:
         self._left = limits.EXPLAINED_NODES
         self._shown: set[tuple[str, Value]] = set()
 
-    def node(self, node: Explained, depth: int) -> Json:
+    def node(self, node: Explained, depth: int, **taken: bool) -> Json:
         self._left -= 1
         value = self._value_of(node)
-        told: Json = {"expression": node.text, "kind": node.kind}
+        told: Json = {"expression": node.text, "kind": node.kind, **taken}
+        if node.feature is not None and node.feature.name != node.text:
+            told["feature"] = node.feature.name
         if node.operator:
             told["operator"] = node.operator
         told["value"] = shown_number(value.value) if isinstance(value.value, float) else value.value
@@ -120,7 +166,7 @@ class _Renderer:
             if place not in outcomes:
                 children.append(self.node(child, depth))
             elif place == value.taken:
-                children.append(self.node(child, depth) | {"taken": True})
+                children.append(self.node(child, depth, taken=True))
             else:
                 self._left -= 1
                 children.append({"expression": child.text, "kind": child.kind, "taken": False})

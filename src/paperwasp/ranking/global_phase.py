@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from paperwasp.errors import InternalError
 from paperwasp.ranking.program import Feature, Floats, Program
+
+if TYPE_CHECKING:
+    from paperwasp.ranking.explanation import Explanation
 
 NORMALIZERS: Final = frozenset(("normalize_linear", "reciprocal_rank", "reciprocal_rank_fusion"))
 """Features of all hits together, which the global phase alone sees."""
@@ -78,6 +81,8 @@ class GlobalPhase:
     """How many hits it ranks, of the best."""
     rank_score_drop_limit: float | None
     """Hits with a relevance of this or lower are dropped."""
+    explained: Callable[[], Explanation] | None = None
+    """The expression for people. Raises LanguageError where it is too deep for that."""
 
     @property
     def inputs(self) -> Mapping[str, Program]:
@@ -86,11 +91,15 @@ class GlobalPhase:
 
     def scores(self, rows: Floats) -> Floats:
         """One score for each hit. `rows`: the hits' values of `inputs`, one row a hit, the best hit first."""
-        columns = []
+        return self.program.evaluate(list(self.columns(rows).values()), len(rows))
+
+    def columns(self, rows: Floats) -> dict[str, Floats]:
+        """The features of the program by their names, in its order. `rows`: as of `scores`."""
+        columns = {}
         for number, feature in enumerate(self.program.features):
             column = np.ascontiguousarray(rows[:, number])
-            columns.append(feature.of(column) if isinstance(feature, Normalizer) else column)
-        return self.program.evaluate(columns, len(rows))
+            columns[feature.name] = feature.of(column) if isinstance(feature, Normalizer) else column
+        return columns
 
 
 def _input_of(feature: Feature) -> Program:

@@ -348,11 +348,12 @@ class _ProfileCompiler:
         if self.problems:
             raise ProfileError(self.problems)
         first_phase = phases["first-phase"]
+        explanations = self.explanations(roots, compiler.graph)
         return CompiledProfile(
             name=profile.name,
             first_phase=first_phase,
             second_phase=phases.get("second-phase"),
-            global_phase=self.global_phase(phases.get("global-phase")),
+            global_phase=self.global_phase(phases.get("global-phase"), explanations),
             match_features=features.get("match-features", {}),
             summary_features=features.get("summary-features", {}),
             rank_features=listed,
@@ -366,18 +367,19 @@ class _ProfileCompiler:
             undeclared_inputs=undeclared,
             properties={key: values[-1] for key, values in profile.rank_properties.items()},
             bm25_sum=_bm25_sum(first_phase),
-            explanations=self.explanations(roots, compiler.graph),
+            explanations=explanations,
         )
 
     def explanations(self, roots: Sequence[_Root], graph: TensorGraph) -> LazyExplanations:
         sources = {root.kind: root.source for root in roots if root.kind.endswith("-phase")}
         return LazyExplanations(sources, lambda: ExplainingCompiler(*self.given(), graph, self))
 
-    def global_phase(self, program: Program | None) -> GlobalPhase | None:
+    def global_phase(self, program: Program | None, explanations: LazyExplanations) -> GlobalPhase | None:
         said = self.profile.global_phase
         if said is None or program is None:
             return None
-        return GlobalPhase(program, said.rerank_count, said.rank_score_drop_limit)
+        limit = said.rank_score_drop_limit
+        return GlobalPhase(program, said.rerank_count, limit, lambda: explanations["global-phase"])
 
     def compiler(self, graph: TensorGraph | None = None) -> ExpressionCompiler:
         return ExpressionCompiler(*self.given(), graph, self)
