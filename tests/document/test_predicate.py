@@ -76,7 +76,7 @@ def test_trees() -> None:
         ("(a in [b]", "line 1, column 10: expected ')', found the end"),
         ("a in [2..1]", "line 1, column 6: expected 'to' greater than or equal to 2, got 1"),
         ("a in [9223372036854775808..]", "line 1, column 7: 9223372036854775808 is no 64-bit integer"),
-        ("a in ['b]", "unexpected character"),
+        ("a in ['b]", "line 1, column 7: a string begins here and has no end"),
         ("a in\n[b]", "unexpected character '\\n'"),
         ("(" * 1000, "nested deeper than"),
         ("x" * (limits.PREDICATE_CHARACTERS + 1), "a predicate has at most"),

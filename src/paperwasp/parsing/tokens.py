@@ -57,7 +57,9 @@ class Lexicon:
                 break
             tokens.append(new(Token, (kinds[index], match.group(index), match.start(index))))
         if at < len(text):
-            raise LanguageError(f"unexpected character {text[at]!r}", position_of(text, at, source))
+            is_open = text[at] in "\"'" and "string" in kinds.values()
+            problem = "a string begins here and has no end" if is_open else f"unexpected character {text[at]!r}"
+            raise LanguageError(problem, position_of(text, at, source))
         return TokenStream(text, source, tokens)
 
 
