@@ -30,6 +30,7 @@ GOOD = [
     ("3F80", "tensor<bfloat16>(x[1])", "tensor<bfloat16>(x[1]):[1.0]"),
     ("{ key1:1.0, key2:2.0 }", "tensor<float>(key{})", "tensor<float>(key{}):{{key:key1}:1.0, {key:key2}:2.0}"),
     ("{key1: 01ff}", "tensor<int8>(key{},x[2])", "tensor<int8>(key{},x[2]):{{key:key1,x:0}:1.0, {key:key1,x:1}:-1.0}"),
+    ('{"0":"01ff"}', "tensor<int8>(k{},x[2])", "tensor<int8>(k{},x[2]):{{k:0,x:0}:1.0, {k:0,x:1}:-1.0}"),
     ("{a:{b:[7,8]}}", "tensor(k{},l{},x[2])", "tensor(k{},l{},x[2]):{{k:a,l:b,x:0}:7.0, {k:a,l:b,x:1}:8.0}"),
     ("{}", "tensor(x{})", "tensor(x{}):{}"),
     ("{}", "tensor(x[2])", "tensor(x[2]):[0.0,0.0]"),
@@ -61,6 +62,7 @@ BAD = [
     ("[1]", "tensor(x[])", "line 1, column 1: a value of tensor(x[]) needs the sizes of all indexed dimensions"),
     ("[300]", "tensor<int8>(x[1])", "line 1, column 1: a cell of int8 is from -128 to 127"),
     ("0B22", "tensor<int8>(x[3])", "line 1, column 1: a hex dump of tensor<int8>(x[3]) has 6 digits, not 4"),
+    ('{a:"01}', "tensor<int8>(k{},x[1])", "line 1, column 4: expected '[', found '\"'"),
     ("{}", "tensor(x[999999999])", "line 1, column 1: a tensor has at most 67108864 cells"),
 ]
 

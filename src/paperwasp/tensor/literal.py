@@ -20,7 +20,7 @@ _SPACE: Final = re.compile(r"\s*")
 _TYPE: Final = re.compile(r"tensor\s*(<[^>]*>\s*)?\([^)]*\)")
 _NUMBER: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)(?![\w.])", re.IGNORECASE)
 _LABEL: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@$]*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
-_HEX: Final = re.compile(r"[0-9A-Fa-f]+(?![\w.])")
+_HEX: Final = re.compile(r"([\"']?)([0-9A-Fa-f]+)\1(?![\w.])")  # in quotes, as in the JSON of documents
 
 
 def parse_tensor(text: str, type_: TensorType | None = None, source: str = "") -> Tensor:
@@ -155,7 +155,7 @@ class _Reader:
         try:
             if hex_dump:
                 self.at = hex_dump.end()
-                builder.subspace(labels, hex_cells(hex_dump.group(), type_))
+                builder.subspace(labels, hex_cells(hex_dump.group(2), type_))
                 return
             values = self.brackets(type_.shape) if type_.indexed else [self.number()]
             builder.subspace(labels, values)
