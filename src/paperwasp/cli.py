@@ -169,11 +169,13 @@ def query(
     url: ContainerUrl = _CONTAINER,
     hits: Annotated[int, typer.Option("--hits", "-n", help="How many hits to show.")] = 10,
     json: Annotated[bool, typer.Option("--json", help="Show the answer as it came.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show why each hit ranks where it does.")] = False,
 ) -> None:
     """Search, and show the hits for reading, with the words that matched highlighted."""
-    from paperwasp.client.query import show_query
+    from paperwasp.client.query import EXPLAIN, show_query
 
-    if not show_query(url, text, [f"hits={hits}", *(parameters or [])], raw=json):
+    asked = [f"hits={hits}", *(EXPLAIN if explain else ()), *(parameters or [])]
+    if not show_query(url, text, asked, raw=json):
         raise typer.Exit(1)
 
 

@@ -329,7 +329,7 @@ EXPLAINED_NODES: Final = 1000
 """Of one tree."""
 EXPLAINED_PLAN_NODES: Final = 10_000
 """Of one rank expression with its functions put in their places, of which the values are known."""
-EXPLAINED_TENSOR_CELLS: Final = 64
+EXPLAINED_TENSOR_CELLS: Final = 32
 EXPLAINED_TEXT_CHARACTERS: Final = 200
 RANK_INFERENCE_NODES: Final = 500_000
 """Nodes whose types are found out for one rank profile, each call of a function with other arguments anew."""

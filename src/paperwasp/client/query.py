@@ -12,8 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from paperwasp.client.connection import Connection
+from paperwasp.client.explained import explanation_tree
 from paperwasp.errors import InvalidInput
 
+EXPLAIN: Final = ("trace.level=1", "trace.explainLevel=1")
+"""Parameters that ask why hits rank where they do."""
 _USER_QUERY: Final = "select * from sources * where userQuery()"
 _OPEN, _CLOSE = "<hi>", "</hi>"
 _TITLES: Final = ("title", "qualified_name", "name", "headline", "subject")
@@ -53,7 +56,7 @@ def show_query(url: str, text: str, more: Sequence[str], raw: bool = False) -> b
 
 
 def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
-    """A table of the hits, and whatever went wrong."""
+    """A table of the hits, why they rank so where that was asked, and whatever went wrong."""
     root = answer.get("root", {})
     for error in root.get("errors", ()):
         console.print(f"{error['summary']} ({error['code']}): {error['message']}", style="red", markup=False)
@@ -61,6 +64,9 @@ def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
     total = root.get("fields", {}).get("totalCount", 0)
     if hits:
         console.print(hits_table(hits))
+    for number, hit in enumerate(hits, 1):
+        if "explanation" in hit:
+            console.print(explanation_tree(number, hit))
     documents = root.get("coverage", {}).get("documents")
     searched = f" of {documents} documents" if documents is not None else ""
     console.print(f"{total} matches{searched}, {len(hits)} shown", style="dim")

@@ -16,6 +16,7 @@ from paperwasp.content.evaluated import halves
 from paperwasp.content.match_context import BlockContext
 from paperwasp.content.messages import HitExplanation, SearchRequest
 from paperwasp.content.ranker import RankedHits
+from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.features.parts import Part
 from paperwasp.query.items import Item, NotItem, TermItem
@@ -45,7 +46,10 @@ def explanations_of(request: SearchRequest, ranked: RankedHits, numbers: Sequenc
     if ranked.first_phase_end is None:
         found = [HitExplanation(note="sorted, without a relevance: the hit was not ranked")] * len(explained)
     else:
-        found = _Explaining(request, ranked, explained).all()
+        try:
+            found = _Explaining(request, ranked, explained).all()
+        except OutOfTime:
+            found = [HitExplanation(note="there was no time left to explain the hit")] * len(explained)
     return found + [beyond] * (len(numbers) - len(explained))
 
 
@@ -168,10 +172,18 @@ class _Values:
         if isinstance(value, int):
             return self._columns.at(value, hit)
         if value not in self._tensors:
-            tensors = batch(value, self._context).tensors(self._context.labels)
-            self._tensors[value] = [shown_tensor(tensor) for tensor in tensors]
+            self._tensors[value] = self._literals(value)
         shown = self._tensors[value]
         return shown[hit if len(shown) > 1 else 0]
+
+    def _literals(self, node: TensorNode) -> list[str]:
+        """What ranking takes together, such as the sum of a product, may be too large alone."""
+        try:
+            return [shown_tensor(tensor) for tensor in batch(node, self._context).tensors(self._context.labels)]
+        except TooLarge as error:
+            if self._context.hits > 1:
+                raise
+            return [f"too large to be shown: {error.message}"]
 
     def _parts_of(self, feature: Feature | None) -> list[Part]:
         bind = getattr(feature, "bind_parts", None)
