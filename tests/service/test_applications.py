@@ -10,6 +10,7 @@ import pytest
 from in_process import HOST, Deployed, active, deployed_service
 from music import SCHEMA
 
+from paperwasp.client.deploy import status_lines
 from paperwasp.configserver import ApplicationId
 from paperwasp.content.node import ContentNode
 from paperwasp.errors import Corruption
@@ -76,6 +77,14 @@ def test_applications_do_not_see_each_other(tmp_path: Path) -> None:
         assert put(first, 1, "Blue Train").status_code == 200
         assert put(second, 1, "Giant Steps").status_code == 200
         assert (titles(first), titles(second)) == (["Blue Train"], ["Giant Steps"])
+        assert status_lines(service.url, service.config_url) == (
+            True,
+            [
+                f"Config server at {service.config_url}: serves generation 1",
+                f"Container at {first}: up",
+                f"Container 'default' of {SECOND} at {second}",
+            ],
+        )
     with deployed_service(tmp_path / "data") as service:
         first, second = service.container_url(name=FIRST), service.container_url(name=SECOND)
         assert (titles(first), titles(second)) == (["Blue Train"], ["Giant Steps"])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from paperwasp.application import load_package
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.errors import InvalidPackage
 
 _DEPLOY: Final = "/application/v2/tenant/default/prepareandactivate"
+_TENANTS: Final = "/application/v2/tenant"
 _APPLICATION: Final = (
     "/application/v2/tenant/default/application/default/environment/prod/region/default/instance/default"
 )
@@ -28,17 +31,34 @@ def deploy_package(config_url: str, application: Path) -> Iterator[str]:
 
 
 def status_lines(url: str, config_url: str) -> tuple[bool, list[str]]:
-    """Whether an application is served, and a line about each port."""
+    """Whether an application is served, and a line about each port; last about the containers elsewhere, if any."""
     lines = []
     up = True
     for name, address, path in (("Config server", config_url, _APPLICATION), ("Container", url, "/state/v1/health")):
         try:
-            shown, is_up = _described(Connection(address, timeout_seconds=5).json("GET", path))
+            with closing(Connection(address, timeout_seconds=5)) as connection:
+                shown, is_up = _described(connection.json("GET", path))
         except Unreachable as error:
             shown, is_up = error.message, False
         up = up and is_up
         lines.append(f"{name} at {address}: {shown}")
+    if up:
+        with closing(Connection(config_url, timeout_seconds=5)) as config:
+            lines += [line for line, address in _containers(config) if address != url]
     return up, lines
+
+
+def _containers(config: Connection) -> Iterator[tuple[str, str]]:
+    """Of all containers of all applications a line, and where they listen."""
+    tenants: Any = config.json("GET", f"{_TENANTS}/")
+    for tenant in tenants["tenants"]:
+        addresses: Any = config.json("GET", f"{_TENANTS}/{tenant}/application/")
+        for path in (urlsplit(address).path for address in addresses):
+            application = path.split("/application/")[-1]
+            name, instance = application.split("/", 1)[0], application.rsplit("/", 1)[-1]
+            for service in config.json("GET", f"{path}/serviceconverge")["services"]:
+                address = f"http://{service['host']}:{service['port']}"
+                yield f"Container '{service['clusterName']}' of {tenant}.{name}.{instance} at {address}", address
 
 
 def _described(answer: dict[str, Any]) -> tuple[str, bool]:
