@@ -276,6 +276,7 @@ void Cursor::decode_frequencies() {
     } else {
         at += 2 + run_bytes(n, gap_width);
         for (uint32_t i = 0; i < n; ++i) frequency_values_[i] = 1 + run_value(at, width, i);
+        std::fill(frequency_values_ + n, frequency_values_ + BLOCK, 1u);
     }
     decoded_frequencies_ = block_;
 }

@@ -1,9 +1,9 @@
 // The best k documents by a weighted sum of BM25 terms, without scoring all of them.
 //
 // any_of: block-max MaxScore (Turtle & Flood 1995; Ding & Suel 2011) over windows of documents. In each window the terms whose
-// bounds together cannot reach the threshold are not essential: only the others' postings are accumulated, into an array of float
-// scores; documents that might still enter are completed by looking them up in the remaining terms. all_of: an intersection led by the rarest
-// term that skips blocks whose bounds cannot enter.
+// bounds together cannot reach the threshold are not essential: only the others' postings are accumulated (accumulators.hpp);
+// documents that might still enter are completed by looking them up in the remaining terms. all_of: an intersection led by the rarest term
+// that skips blocks whose bounds cannot enter.
 //
 // Scores decide in double precision, summed over each run of terms of one field and then over those; ties go to the lower lid. Pruning works in float with SLACK
 // to spare, so the answer is the same as that of scoring everything. A bound stored with another average field length than today's is
@@ -20,6 +20,7 @@
 
 #include <nanobind/stl/optional.h>
 
+#include "accumulators.hpp"
 #include "arrays.hpp"
 #include "clock.hpp"
 #include "reader.hpp"
@@ -32,20 +33,11 @@ constexpr float SLACK = 4e-6f;
 // of it: adding a posting costs about 1 ns, completing a candidate 10 to 30. Measured on 200k abstracts, mean of short / long queries
 // in us: 162 / 482 at 1, 123 / 265 at 0.6, 116 / 231 at 0.4, 123 / 267 at 0.2.
 constexpr float ESSENTIAL_SHARE = 0.4f;
-constexpr uint32_t GROUP = 64;             // documents whose accumulators are looked at together
 constexpr uint32_t DENSE_WINDOW = 4096;    // documents; its accumulators fit the first-level cache
 constexpr uint32_t SPARSE_WINDOW = 65536;  // where postings are few
 
 // Keeps the parts of the hot loop apart: inlined into one function they run out of registers (a fifth slower).
 #define NOINLINE __attribute__((noinline))
-
-typedef float f32x4 __attribute__((vector_size(16)));
-
-inline f32x4 load4(const float* from) {
-    f32x4 row;
-    std::memcpy(&row, from, sizeof row);
-    return row;
-}
 
 // One term of the query: `weight` (its idf and whatever the rank profile multiplies it with) times BM25's saturation.
 struct QueryTerm {
@@ -130,43 +122,50 @@ struct List {
     Cursor probe;  // completes candidates
     float scale;   // from stored weight to a bound on the contribution
     bool stored;   // whether stored weights apply (default k1 and b)
-    float numerator, constant, slope;  // contribution = numerator · f / (f + constant + slope · length)
-    float bound;                       // in the current window
+    Saturation saturation;
+    float bound;  // in the current window
 
     List(const QueryTerm& term, const Segment& segment, uint32_t place)
         : query(&term), lengths(segment.field_lengths), walk(segment, place), probe(segment, place) {
         stored = static_cast<float>(term.k1) == DEFAULT_K1 && static_cast<float>(term.b) == DEFAULT_B;
         const double drift = std::max(1.0, term.average_length / segment.header->average_length);
         scale = static_cast<float>(stored ? term.weight * drift : term.weight * (term.k1 + 1)) * (1 + SLACK);
-        numerator = static_cast<float>(term.weight * (term.k1 + 1));
-        constant = static_cast<float>(term.k1 * (1 - term.b));
-        slope = static_cast<float>(term.k1 * term.b / term.average_length);
+        saturation = {static_cast<float>(term.weight * (term.k1 + 1)), static_cast<float>(term.k1 * (1 - term.b)),
+                      static_cast<float>(term.k1 * term.b / term.average_length)};
         bound = 0;
     }
 
     float bound_of(uint32_t block) const { return stored ? scale * walk.weight_of(block) : scale; }
     float bound_of_term() const { return stored ? scale * walk.max_weight() : scale; }
 
-    float contribution(uint32_t frequency, uint32_t document) const {
-        const auto f = static_cast<float>(frequency);
-        return numerator * f / (f + constant + slope * lengths[document]);
+    float contribution(uint32_t frequency, uint32_t document) const { return saturation.weight(frequency, lengths[document]); }
+
+    // Of each document of the current block.
+    const float* contributions() {
+        if (weighed_ != walk.block()) {
+            const uint32_t* documents = walk.documents();
+            uint32_t found[BLOCK] = {};
+            for (uint32_t i = 0, n = walk.count(); i < n; ++i) found[i] = lengths[documents[i]];
+            saturation.weigh(walk.frequencies(), found, contributions_);
+            weighed_ = walk.block();
+        }
+        return contributions_;
     }
 
     // Moves to the window [low, high) and sets `bound` to the largest contribution of any of its documents.
     void enter(uint32_t low, uint32_t high) {
         walk.shallow_seek(low);
-        bound = 0;
+        float most = 0;
         for (uint32_t b = walk.block(); b < walk.block_count(); ++b) {
-            bound = std::max(bound, bound_of(b));
+            most = std::max(most, bound_of(b));
             if (walk.last_of(b) >= high - 1) break;
         }
+        bound = most;
     }
-};
 
-// Accumulators of one window, and which groups of them are not zero.
-struct Window {
-    std::vector<float> scores = std::vector<float>(SPARSE_WINDOW + GROUP, 0.0f);
-    uint64_t touched[SPARSE_WINDOW / GROUP / 64] = {};
+  private:
+    uint32_t weighed_ = NO_INDEX;  // the block of contributions_
+    float contributions_[BLOCK];
 };
 
 // A filter that few documents pass, and the lid of the segment's first document. Tested for every posting, before it is scored; other
@@ -177,26 +176,8 @@ struct Rare {
 };
 constexpr uint64_t RARE_SHARE = 8;  // one document in so many
 
-inline void add_to(Window& window, uint32_t at, float weight) {
-    window.scores[at] += weight;
-    window.touched[at / GROUP / 64] |= uint64_t{1} << (at / GROUP % 64);
-}
-
-// Adds the contributions of the current block's documents [from, to).
-void add_all(List& list, uint32_t from, uint32_t to, uint32_t low, Window& window) {
-    const uint32_t* documents = list.walk.documents();
-    const uint32_t* frequencies = list.walk.frequencies();
-    alignas(64) float weights[BLOCK];
-    for (uint32_t i = from; i < to; ++i) weights[i] = list.lengths[documents[i]];
-    for (uint32_t i = from; i < to; ++i) {
-        const auto f = static_cast<float>(frequencies[i]);
-        weights[i] = list.numerator * f / (f + list.constant + list.slope * weights[i]);
-    }
-    for (uint32_t i = from; i < to; ++i) add_to(window, documents[i] - low, weights[i]);
-}
-
-// The same for those that pass the filter.
-void add_accepted(List& list, uint32_t from, uint32_t to, uint32_t low, const Rare& rare, Window& window) {
+// Adds the contributions of the current block's documents [from, to) that pass the filter.
+void add_accepted(List& list, uint32_t from, uint32_t to, uint32_t low, const Rare& rare, Accumulators& window) {
     const uint32_t* documents = list.walk.documents();
     uint32_t picked[BLOCK], count = 0;
     for (uint32_t i = from; i < to; ++i) {
@@ -205,14 +186,17 @@ void add_accepted(List& list, uint32_t from, uint32_t to, uint32_t low, const Ra
     }
     if (count == 0) return;
     const uint32_t* frequencies = list.walk.frequencies();
+    uint32_t accepted[BLOCK];
+    float weights[BLOCK];
     for (uint32_t j = 0; j < count; ++j) {
-        const uint32_t document = documents[picked[j]];
-        add_to(window, document - low, list.contribution(frequencies[picked[j]], document));
+        accepted[j] = documents[picked[j]];
+        weights[j] = list.contribution(frequencies[picked[j]], accepted[j]);
     }
+    window.add(accepted, weights, count, low);
 }
 
 // Adds the list's contributions to the documents of [low, high), except in blocks that cannot matter beside `others`.
-NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, float threshold, const Rare& rare, Window& window) {
+NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, float threshold, const Rare& rare, Accumulators& window) {
     Cursor& cursor = list.walk;
     while (!cursor.exhausted()) {
         const uint32_t block = cursor.block();
@@ -221,12 +205,12 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
             const uint32_t* documents = cursor.documents();
             const uint32_t n = cursor.count();
             uint32_t from = 0, to = n;
-            if (documents[0] < low) from = static_cast<uint32_t>(std::lower_bound(documents, documents + n, low) - documents);
-            if (documents[n - 1] >= high) to = static_cast<uint32_t>(std::lower_bound(documents, documents + n, high) - documents);
+            if (documents[0] < low) from = count_below(documents, low);
+            if (documents[n - 1] >= high) to = count_below(documents, high);
             if (rare.bitmap != nullptr)
                 add_accepted(list, from, to, low, rare, window);
             else
-                add_all(list, from, to, low, window);
+                window.add(documents + from, list.contributions() + from, to - from, low);
         }
         if (ends) return;
         cursor.next_block();
@@ -235,7 +219,7 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
 
 class AnyOf {
   public:
-    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Window& window, Clock& clock)
+    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window, Clock& clock)
         : part_(part),
           lists_(std::move(lists)),
           order_(lists_.size()),
@@ -273,6 +257,7 @@ class AnyOf {
         if (total <= threshold || total == 0) return;
         first_ = 0;
         while (below_[first_ + 1] <= ESSENTIAL_SHARE * threshold) ++first_;
+        window_.begin(high - low);
         for (size_t i = order_.size(); i-- > first_;) {
             List& list = lists_[order_[i]];
             if (list.bound == 0) continue;
@@ -280,41 +265,8 @@ class AnyOf {
             accumulate(list, low, high, total - list.bound, threshold, rare_, window_);
             clock_.spend(int64_t{BLOCK} * (list.walk.block() - block));
         }
-        collect(low, high);
-    }
-
-    // Completes what might enter and clears the accumulators.
-    void collect(uint32_t low, uint32_t high) {
-        const uint32_t words = ((high - low + GROUP - 1) / GROUP + 63) / 64;
-        for (uint32_t w = 0; w < words; ++w) {
-            for (uint64_t bits = window_.touched[w]; bits != 0; bits &= bits - 1) {
-                const uint32_t group = (w * 64 + static_cast<uint32_t>(__builtin_ctzll(bits))) * GROUP;
-                float* scores = window_.scores.data() + group;
-                collect_group(scores, low + group);
-                std::fill(scores, scores + GROUP, 0.0f);
-            }
-            window_.touched[w] = 0;
-        }
-    }
-
-    NOINLINE void collect_group(const float* scores, uint32_t document) {
-        for (uint32_t from = 0; from < GROUP; from += 16) {
-            // Zero, where no document was touched, is not enough either: a threshold below zero stands for "none yet".
-            const float needed = std::max(best_.threshold() - below_[first_], 0.0f);
-            if (!any_above(scores + from, needed)) continue;
-            for (uint32_t i = from; i < from + 16; ++i)
-                if (scores[i] > 0 && scores[i] + below_[first_] > best_.threshold()) complete(document + i, scores[i]);
-        }
-    }
-
-    // Whether any of 16 floats is above `limit`.
-    static bool any_above(const float* scores, float limit) {
-        f32x4 most = load4(scores);
-        for (uint32_t i = 4; i < 16; i += 4) {
-            const f32x4 row = load4(scores + i);
-            most = row > most ? row : most;
-        }
-        return most[0] > limit || most[1] > limit || most[2] > limit || most[3] > limit;
+        // Not above zero is no document at all: a threshold below zero stands for "none yet".
+        window_.drain([&] { return std::max(best_.threshold() - below_[first_], 0.0f); }, [&](uint32_t at, float score) { complete(low + at, score); });
     }
 
     // Adds what the terms that are not essential contribute, as long as the document may still enter.
@@ -347,7 +299,7 @@ class AnyOf {
     const uint64_t* accept_;
     Rare rare_;
     Best& best_;
-    Window& window_;
+    Accumulators& window_;
     Clock& clock_;
 };
 
@@ -458,7 +410,7 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
         nb::gil_scoped_release unlocked;
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
         Best best(k, all || n == 0 ? 0 : floor_of(reader, terms, k, bitmap));
-        thread_local Window window;
+        thread_local Accumulators window(SPARSE_WINDOW);
         const bool is_rare = accept && count_bits(bitmap, bitmap, accept->size()) * RARE_SHARE < reader.limit();
         try {
             for (const Part& part : reader.parts) {
@@ -470,7 +422,7 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
                 searched = part.base + part.documents;
             }
         } catch (const OutOfTime&) {
-            window = Window();  // what was accumulated stands there
+            window = Accumulators(SPARSE_WINDOW);  // what was accumulated stands there
             if (searched == 0) throw;
         }
         for (const Scored& hit : best.sorted()) {
