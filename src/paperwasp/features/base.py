@@ -7,7 +7,7 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -222,3 +222,13 @@ class MatchContext(Protocol):
 
     def subqueries(self, field: str) -> NDArray[np.uint64]:
         """The subqueries of predicate() that match in `field`: a bit for each."""
+
+
+def terms_of(context: MatchContext, field: str) -> Iterator[tuple[int, RankTerm]]:
+    """The terms of the query that search a field, each with its number."""
+    return ((number, term) for number, term in enumerate(context.terms) if field in term.fields)
+
+
+def are_terms_of(context: MatchContext, field: str, *numbers: int) -> bool:
+    """Whether these are numbers of terms that search a field."""
+    return all(number < len(context.terms) and field in context.terms[number].fields for number in numbers)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.base import MatchContext, RankTerm, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.parts import Part, PartsOf, explains
 
@@ -76,8 +76,7 @@ def term_idf(term: RankTerm, number: int, field: str, context: MatchContext) -> 
 
 def _terms(context: MatchContext, field: str, label: str | None) -> Iterator[tuple[int, RankTerm]]:
     """The terms that search the field; those with the label, if there is one."""
-    searching = ((number, term) for number, term in enumerate(context.terms) if field in term.fields)
-    return ((number, term) for number, term in searching if label in (None, term.label))
+    return ((number, term) for number, term in terms_of(context, field) if label in (None, term.label))
 
 
 @register("bm25", "index", "name", optional=1, outputs=("score",), listed=_listed)

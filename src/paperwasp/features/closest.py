@@ -9,7 +9,7 @@ import numpy as np
 
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, terms_of
 from paperwasp.features.family import RankSetup, TensorCompute, register
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
@@ -46,10 +46,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
     def compute(context: MatchContext) -> TensorBatch:
         hits = len(context.lids)
         nearest, subspaces = np.full(hits, np.inf), np.zeros(hits, np.uint32)
-        for number, term in enumerate(context.terms):
-            if field not in term.fields or label not in (None, term.label):
-                continue
-            vectors = context.near_vectors(number, field)
+        for number, term in terms_of(context, field):
+            vectors = context.near_vectors(number, field) if label in (None, term.label) else None
             if vectors is not None:
                 nearer = vectors.distances < nearest
                 nearest[nearer], subspaces[nearer] = vectors.distances[nearer], vectors.subspaces[nearer]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.element_match import COLUMNS
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, terms_of
 from paperwasp.features.family import Floats
 
 
@@ -65,7 +65,7 @@ def element_rows(context: MatchContext, field: str, *, flow: bool = False) -> El
 
 
 def _element_rows(context: MatchContext, field: str, flow: bool) -> ElementRows:
-    numbers = [n for n, term in enumerate(context.terms) if field in term.fields and term.weight != 0]
+    numbers = [number for number, term in terms_of(context, field) if term.weight != 0]
     weights = np.array([context.terms[number].weight for number in numbers], np.float64)
     places = [context.element_places(number, field) for number in numbers]
     lists = [(each.offsets, each.elements, each.positions, each.lengths, each.weights) for each in places]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import ElementPlaces, MatchContext
+from paperwasp.features.base import ElementPlaces, MatchContext, terms_of
 from paperwasp.features.bm25 import DEFAULT_B, DEFAULT_K1, Bm25Parameters, term_idf
 from paperwasp.features.family import Floats, RankSetup, TensorCompute, check_field, register
 from paperwasp.parsing.nearest import did_you_mean
@@ -64,11 +64,10 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
         if average is None:
             average = context.field_statistics(field).average_element_length or 1.0
         keys, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for number, term in enumerate(context.terms):
-            if field in term.fields:
-                found, occurrences, lengths = _by_element(context.element_places(number, field))
-                keys.append(found)
-                scores.append(parameters.scores(occurrences, lengths, average, term_idf(term, number, field, context)))
+        for number, term in terms_of(context, field):
+            found, occurrences, lengths = _by_element(context.element_places(number, field))
+            keys.append(found)
+            scores.append(parameters.scores(occurrences, lengths, average, term_idf(term, number, field, context)))
         return _summed(np.concatenate(keys), np.concatenate(scores), len(context.lids), type_)
 
     return compute

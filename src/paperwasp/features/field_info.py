@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, are_terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
 from paperwasp.features.field_term_match import NO_POSITION, end_positions
 
@@ -52,7 +52,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     unknown = 0.0 if output in ("search", "hit", "cnt") else NO_POSITION
 
     def compute(context: MatchContext) -> Floats:
-        if not context.terms or field not in context.terms[0].fields or not kind:
+        if not kind or not are_terms_of(context, field, 0):
             return one(unknown)
         if output == "search":
             return one(1.0)

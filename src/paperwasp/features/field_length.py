@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 UNKNOWN_LENGTH: Final = 1_000_000.0
@@ -22,9 +22,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
     def compute(context: MatchContext) -> Floats:
         matched = np.zeros(len(context.lids), np.bool_)
-        for number, term in enumerate(context.terms):
-            if field in term.fields:
-                matched |= context.matched(number, field)
+        for number, _ in terms_of(context, field):
+            matched |= context.matched(number, field)
         return np.where(matched, context.field_length(field).astype(np.float64), UNKNOWN_LENGTH)
 
     return compute

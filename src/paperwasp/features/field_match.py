@@ -17,7 +17,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
 from paperwasp.errors import InvalidQuery, LanguageError
-from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.base import MatchContext, RankTerm, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 NAME: Final = "fieldMatch"
@@ -169,7 +169,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     column = 0 if output == "match" else METRICS.index(output)
 
     def compute(context: MatchContext) -> Floats:
-        if not any(name in term.fields for term in context.terms):
+        if not any(terms_of(context, name)):
             return one(0.0)
         metrics = context.once((NAME, name), lambda: field_metrics(context, name, settings))
         return metrics[:, column]

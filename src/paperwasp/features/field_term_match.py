@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, are_terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 NO_POSITION: Final = 1_000_000.0
@@ -40,7 +40,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     absent = 0.0 if output == "occurrences" else NO_POSITION
 
     def compute(context: MatchContext) -> Floats:
-        if number >= len(context.terms) or field not in context.terms[number].fields:
+        if not are_terms_of(context, field, number):
             return one(absent)
         if output == "occurrences":
             return context.occurrences(number, field).astype(np.float64)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 
 def _count_of(context: MatchContext, field: str, only: int | None = None) -> Floats:
     """How many of the terms (or whether term `only`) matched in `field`."""
     count = np.zeros(len(context.lids))
-    for number, term in enumerate(context.terms):
-        if field in term.fields and only in (None, number):
+    for number, _ in terms_of(context, field):
+        if only in (None, number):
             count += context.matched(number, field)
     return count
 

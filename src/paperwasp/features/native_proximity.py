@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.base import MatchContext, RankTerm, terms_of
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, register
 from paperwasp.features.native_field_match import searched_index_fields
@@ -114,7 +114,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         scores = np.zeros(len(context.lids))
         total_weight = 0
         for field, settings in parameters.items():
-            terms = [(number, term) for number, term in enumerate(context.terms) if field in term.fields]
+            terms = list(terms_of(context, field))
             pairs = list(_pairs(terms, window))
             if pairs:
                 total_weight += settings.weight

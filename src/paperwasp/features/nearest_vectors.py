@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext, NearVectors
+from paperwasp.features.base import MatchContext, NearVectors, terms_of
 from paperwasp.features.family import Check, RankSetup, check_field
 from paperwasp.parsing.nearest import did_you_mean
 
@@ -59,8 +59,8 @@ def _vectors_of(context: MatchContext, kind: str, name: str) -> Iterator[NearVec
     """Of the terms that search the field, or of the one with the label in all its fields. Another operator with that
     label counts with its raw score, where it matches."""
     if kind == "field":
-        for number, term in enumerate(context.terms):
-            if name in term.fields and (found := context.near_vectors(number, name)) is not None:
+        for number, _ in terms_of(context, name):
+            if (found := context.near_vectors(number, name)) is not None:
                 yield found
         return
     labelled = next((number for number, term in enumerate(context.terms) if term.label == name), None)

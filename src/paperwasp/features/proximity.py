@@ -13,17 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, are_terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 _OUTPUTS: Final = ("out", "posA", "posB")
 _MOST: Final = sys.float_info.max
 _NOTHING: Final = {"proximity": (_MOST, _MOST, -_MOST), "reverseProximity": (_MOST, -_MOST, _MOST)}
-
-
-def _search(context: MatchContext, field: str, *numbers: int) -> bool:
-    """Whether these are terms that search the field."""
-    return all(number < len(context.terms) and field in context.terms[number].fields for number in numbers)
 
 
 @register("proximity", "index", "number", "number", outputs=_OUTPUTS)
@@ -32,7 +27,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     column = _OUTPUTS.index(output)
 
     def compute(context: MatchContext) -> Floats:
-        if not _search(context, field, a, b):
+        if not are_terms_of(context, field, a, b):
             return one(_NOTHING["proximity"][column])
         pairs = context.once(("proximity", field, a, b), lambda: _pairs(context, field, a, b))
         values: Floats = pairs[column]
@@ -73,7 +68,7 @@ def bind_reverse(setup: RankSetup, arguments: tuple[str, ...], output: str) -> C
     column = _OUTPUTS.index(output)
 
     def compute(context: MatchContext) -> Floats:
-        if not _search(context, field, a, b):
+        if not are_terms_of(context, field, a, b):
             return one(_NOTHING["reverseProximity"][column])
         results = np.empty(3 * len(context.lids))
         lists = (*context.positions(a, field), *context.positions(b, field))

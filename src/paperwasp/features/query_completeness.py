@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import ElementPlaces, MatchContext
+from paperwasp.features.base import ElementPlaces, MatchContext, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 _END = 2**32 - 1
@@ -32,7 +32,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     begin, end = _window(arguments)
 
     def compute(context: MatchContext) -> Floats:
-        terms = [number for number, term in enumerate(context.terms) if field in term.fields]
+        terms = [number for number, _ in terms_of(context, field)]
         hits = np.zeros(len(context.lids))
         for number in terms:
             hits += _stands(context.element_places(number, field), begin, end)

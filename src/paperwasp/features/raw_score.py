@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 
@@ -18,9 +18,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
     def compute(context: MatchContext) -> Floats:
         scores = np.zeros(len(context.lids))
-        for number, term in enumerate(context.terms):
-            if field in term.fields:
-                scores += context.raw_scores(number, field)
+        for number, _ in terms_of(context, field):
+            scores += context.raw_scores(number, field)
         return scores
 
     return compute

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.native_rank import UNDEFINED
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, are_terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, one, register
 from paperwasp.features.field_term_match import NO_POSITION
 from paperwasp.features.proximity import hit_keys
@@ -74,8 +74,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     work = element_distances if is_multiple(setup.schema.fields[field]) else term_distances
 
     def compute(context: MatchContext) -> Floats:
-        searching = [number for number, term in enumerate(context.terms) if field in term.fields]
-        if first not in searching or second not in searching:
+        if not are_terms_of(context, field, first, second):
             return one(NO_POSITION)
         distances, places = work(context, field, first, second)
         return (places if output.endswith("TermPosition") else distances).astype(np.float64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.base import MatchContext, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 _OUTPUTS = ("score", "terms", "match", "termsmatched", "firstweight", "occurrences", "maxTermWeight")
@@ -19,9 +19,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
     def compute(context: MatchContext) -> Floats:
         value = np.zeros(len(context.lids))
-        for number, term in enumerate(context.terms):
-            if field in term.fields:
-                value = _with_term(context, number, field, output, value)
+        for number, _ in terms_of(context, field):
+            value = _with_term(context, number, field, output, value)
         return value
 
     return compute
