@@ -21,8 +21,8 @@ def explanation_tree(number: int, hit: Json) -> Tree:
         branch = tree.add(_valued(phase["score"], Text(phase["phase"], "bold")))
         if note := phase.get("note"):
             branch.add(Text(note, "dim"))
-        if "expression" in phase:
-            _add(branch, phase["expression"])
+        if "tree" in phase:
+            _add(branch, phase["tree"])
     return tree
 
 

@@ -34,7 +34,7 @@ def with_global_phase(phase: GlobalPhase, hits: Sequence[Hit], rows: Floats) -> 
             told.append(hit)
         else:
             tree = rendered(explanation, _Values(hit.explanation.global_values, worked, row).of)
-            told.append(_with(hit, {"phase": _PHASE, "score": shown_number(hit.relevance), "expression": tree}))
+            told.append(_with(hit, {"phase": _PHASE, "score": shown_number(hit.relevance), "tree": tree}))
     return told
 
 

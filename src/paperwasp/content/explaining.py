@@ -109,7 +109,7 @@ class _Explaining:
             shown: Json = {"phase": name, "score": shown_number(score)}
             if np.isfinite(score) and tree["value"] != score:
                 shown["note"] = "the expression has another value whenever it is worked"
-            told.append(shown | {"expression": tree})
+            told.append(shown | {"tree": tree})
         return told
 
     def _global_values(self) -> list[tuple[NodeValue, ...] | None]:
