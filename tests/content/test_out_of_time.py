@@ -20,7 +20,7 @@ from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.linguistics.collation import Collation
 from paperwasp.query import Item, PhraseItem, WordItem
-from paperwasp.query.items import EquivItem, NearItem
+from paperwasp.query.items import AndItem, EquivItem, NearItem, OrItem
 from paperwasp.schema import parse_schemas
 
 SCHEMA = """schema d { document d {
@@ -55,6 +55,14 @@ def test_a_long_query_ends_in_time(node, tree: Item):
         assert "timeout" in search(node.node.view(), request, Profiles()).degraded
     assert time.monotonic() - begun < 5
     check_time()
+
+
+def test_a_deep_query_asks_each_operator_a_few_times(node):
+    """Each `and` orders what is below it, which asks all of that: once, not twice as often on each level."""
+    tree: Item = WordItem("title", "b")
+    for _ in range(95):
+        tree = AndItem((WordItem("title", "a"), OrItem((WordItem("title", "b"), tree))))
+    assert search(node.node.view(), SearchRequest(tree), Profiles()).total_count == 2000
 
 
 def test_a_query_without_a_deadline_has_all_the_time(node):

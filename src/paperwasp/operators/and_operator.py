@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
 from paperwasp.operators.constants import TrueOperator
@@ -15,9 +16,12 @@ from paperwasp.operators.term import TermOperator
 from paperwasp.query import AndItem
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class AndOperator(Operator):
-    """What all of the operators below match."""
+    """What all of the operators below match.
+
+    It remembers its order and estimate: each asks all that is below, and in a deep tree everybody above asks again.
+    """
 
     space: SearchSpace
     children: tuple[Operator, ...]
@@ -34,11 +38,19 @@ class AndOperator(Operator):
         return result
 
     def order(self) -> tuple[Operator, ...]:
+        return self._order
+
+    @cached_property
+    def _order(self) -> tuple[Operator, ...]:
         if len(self.children) < 2:
             return self.children
         return tuple(sorted(self.children, key=lambda child: (child.targets_hits, child.estimate())))
 
     def estimate(self) -> int:
+        return self._estimate
+
+    @cached_property
+    def _estimate(self) -> int:
         return min(child.estimate() for child in self.children)
 
     def children_of(self) -> tuple[Operator, ...]:
