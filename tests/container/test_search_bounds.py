@@ -15,6 +15,7 @@ from paperwasp import limits
 from paperwasp.container import search
 from paperwasp.container.search import SearchHandler
 from paperwasp.container.search_sorting import read_sorting
+from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
 from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
@@ -76,3 +77,25 @@ def test_large_requests_whose_turn_comes_too_late_are_not_read(monkeypatch: pyte
     body = {"query": "two", "sources": "media", "unknown": "x" * limits.QUERY_INLINE_BYTES}
     response = asyncio.run(handler.handle(Request("POST", "/search/", "", body=orjson.dumps(body))))
     assert response.status == 504 and b"one after the other" in response.body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"yql": "select * from sources * where year in (@years)", "years": "1," * 2_000_000},
+        {"yql": "select * from sources * where wand(tags, @tags)", "tags": "{" + "a: 1, " * 700_000 + "}"},
+        {"yql": f"select * from sources * where year in ({'1,' * 400_000} 1)"},
+    ],
+    ids=["in", "wand", "yql"],
+)
+def test_a_large_request_is_read_no_longer_than_its_time(body: dict[str, Any]) -> None:
+    """It would be read for seconds."""
+    (error,) = root_of({**body, "timeout": "50ms"})["errors"]
+    assert (error["code"], error["message"]) == (12, "the time was over before the query was read to its end")
+    check_time()
+
+
+def test_the_time_of_a_large_request_may_be_said_in_yql() -> None:
+    values = ", ".join(map(str, range(20_000)))
+    yql = f"select * from sources * where year in ({values}) timeout 20000"
+    assert "errors" not in root_of({"yql": yql, "timeout": "1ms", "sources": "media"})

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, ParamSpec, Protocol, TypeVar
 
@@ -25,6 +27,7 @@ from paperwasp.container.search_request import parameter_pairs
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_trace import rule_steps, trace_of
 from paperwasp.content.messages import SearchRequest, SearchResponse, StampRequest
+from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
@@ -33,6 +36,9 @@ __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
 
 _LOG: Final = logging.getLogger("paperwasp.search")
 _UNSPECIFIED: Final = 5
+_YQL_TIMEOUT: Final = re.compile(r"\btimeout\s+([0-9]{1,10})\b", re.IGNORECASE)
+_YQL_END: Final = 1000
+"""Characters: its last clauses, without a grouping."""
 _STAMP: Final = StampRequest()
 GRACE_SECONDS: Final = 0.25
 """How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
@@ -88,7 +94,7 @@ class SearchHandler:
             now_seconds = self._environment.now_seconds()
             make_plan = plan_search
             if large:
-                make_plan = self._in_time(plan_search, started_ns + int(parameters.timeout_ms * 1e6))
+                make_plan = self._in_time(plan_search, started_ns + int(_longest_ms(parameters) * 1e6))
             plan = await self._done(large, make_plan, config, parameters, started_ns, now_seconds)
             result, answers = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
@@ -112,12 +118,20 @@ class SearchHandler:
             return await asyncio.to_thread(work, *given, **named)
 
     def _in_time(self, work: Callable[_Given, _Made], end_ns: int) -> Callable[_Given, _Made]:
-        """The work; Timeout instead where its turn comes after the end. Large requests wait for each other."""
+        """The work; Timeout where it is not done by the end, or its turn comes later: large requests wait for each
+        other."""
 
         def begin(*given: _Given.args, **named: _Given.kwargs) -> _Made:
             if self._environment.monotonic_ns() > end_ns:
                 raise Timeout("the time was over before the query was read: large ones are read one after the other")
-            return work(*given, **named)
+            if self._environment.monotonic_ns is time.monotonic_ns:  # kernels read no other clock
+                end_work_at(end_ns)
+            try:
+                return work(*given, **named)
+            except OutOfTime:
+                raise Timeout("the time was over before the query was read to its end") from None
+            finally:
+                end_work_at(0)
 
         return begin
 
@@ -210,6 +224,12 @@ class SearchHandler:
             return cluster, SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}", cluster)
         assert isinstance(answer, SearchResponse)
         return cluster, answer
+
+
+def _longest_ms(parameters: SearchParameters) -> float:
+    """The time that a query has, as far as it is known before it is read: YQL may say another at its end."""
+    said = _YQL_TIMEOUT.search((parameters.yql or "")[-_YQL_END:])
+    return max(parameters.timeout_ms, int(said[1]) if said else 0)
 
 
 def _timing(elapsed_ns: int, summary_ns: int) -> dict[str, float]:

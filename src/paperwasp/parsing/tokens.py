@@ -14,8 +14,11 @@ from functools import cached_property
 from typing import NamedTuple, NoReturn
 
 from paperwasp import limits
+from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position, TooLarge
 
+_BETWEEN_CLOCKS = 1024
+"""Tokens, a power of two: who reads a text for somebody that waits ends when the time is over (`core.clock`)."""
 END = "end"
 """The kind of the token after the last one. Its text is empty."""
 
@@ -43,7 +46,7 @@ class Lexicon:
         self._kinds = {index: kind for kind, index in self._pattern.groupindex.items()}
 
     def tokenize(self, text: str, source: str = "") -> TokenStream:
-        """The tokens of `text`; raises LanguageError at the first character that starts none."""
+        """The tokens of `text`; raises LanguageError at the first character that starts none, OutOfTime."""
         if len(text) > limits.LANGUAGE_TEXT_BYTES:
             raise TooLarge(f"{source or 'text'} has {len(text)} characters; at most {limits.LANGUAGE_TEXT_BYTES}")
         tokens: list[Token] = []
@@ -56,6 +59,8 @@ class Lexicon:
                 at = match.end()
                 break
             tokens.append(new(Token, (kinds[index], match.group(index), match.start(index))))
+            if not len(tokens) & _BETWEEN_CLOCKS - 1:
+                check_time()
         if at < len(text):
             is_open = text[at] in "\"'" and "string" in kinds.values()
             problem = "a string begins here and has no end" if is_open else f"unexpected character {text[at]!r}"
@@ -99,10 +104,12 @@ class TokenStream:
         return self.current.kind in kinds
 
     def next(self) -> Token:
-        """The current token, moving past it. Stays at the end."""
+        """The current token, moving past it. Stays at the end. Raises OutOfTime."""
         token = self.current
         if token.kind != END:
             self._at += 1
+            if not self._at & _BETWEEN_CLOCKS - 1:
+                check_time()
             self.current = self._tokens[self._at]
         return token
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from paperwasp.core.clock import check_time
+
 _VALUE: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,]*+))\s*+(?:,|\Z)""")
 _ENTRY: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^:'"{}]*+))\s*+:\s*+(-?[0-9]{1,10})\s*+(?:,|(?=\}))""")
 _PAIR: Final = re.compile(
@@ -21,10 +23,11 @@ Tokens = tuple[tuple[str | int, int], ...]
 
 
 def string_values(text: str) -> tuple[str, ...]:
-    """`a, 'b, c', d`; what is empty is left out."""
+    """`a, 'b, c', d`; what is empty is left out. Errors: OutOfTime."""
     values: list[str] = []
     at = 0
     while at < len(text) and (match := _VALUE.match(text, at)):
+        check_time()
         values.append(_unquoted(*match.groups()))
         at = match.end()
     return tuple(value for value in values if value)
@@ -37,7 +40,7 @@ def _unquoted(single: str | None, double: str | None, plain: str | None) -> str:
 def weighted_tokens(text: str) -> Tokens:
     """`{a: 1, 'b': 2}`, or `[[11, 1], [37, 2]]`, whose keys are integers if all of them look so.
 
-    Errors: ValueError.
+    Errors: ValueError, OutOfTime.
     """
     text = text.strip()
     if not text.startswith(("{", "[")):
@@ -46,6 +49,7 @@ def weighted_tokens(text: str) -> Tokens:
     found: list[tuple[str, int]] = []
     at = 1
     while match := entry.match(text, at):
+        check_time()
         *key, weight = match.groups()
         found.append((_unquoted(*key), int(weight)))
         at = match.end()
