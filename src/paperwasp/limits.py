@@ -354,6 +354,8 @@ CHECKPOINT_INDEX_BYTES: Final = 64 * 1024 * 1024
 """Memory of the index that is not yet in files, after which a checkpoint is due."""
 CHORE_RETRY_SECONDS: Final = 60.0
 """Pause after a chore of a content cluster that failed."""
+PREPARE_SECONDS: Final = 1.0
+"""How often posting lists of attributes that have grown old are looked for."""
 PRUNE_SECONDS: Final = 60.0
 """How often tombstones are looked for that are old enough to go."""
 PRUNE_PAUSE_SECONDS: Final = 0.05

@@ -270,6 +270,29 @@ def test_posting_lists_that_a_reader_of_an_earlier_view_makes_miss_no_change(dat
     assert lids_of(found) == ([5, 7, 8007] if data_type == STRING else [5])
 
 
+@pytest.mark.parametrize("data_type", [INT, STRING, array_of(INT), WeightedSetType("weightedset<string>", STRING)])
+def test_posting_lists_are_made_ahead_before_they_are_too_old(data_type: DataType) -> None:
+    def rows(first: int, last: int) -> list[Any]:
+        if isinstance(data_type, WeightedSetType):
+            return [{str(number): 1} for number in range(first, last)]
+        if isinstance(data_type, ArrayType):
+            return [[number] for number in range(first, last)]
+        return [str(number) if data_type == STRING else number for number in range(first, last)]
+
+    column = create_column(data_type, fast_search=True)
+    plain = create_column(data_type)
+    column.append(rows(0, 4000))
+    plain.append(rows(0, 4000))
+    assert not column.snapshot().prepare(), "too few rows"
+    assert not plain.snapshot().prepare(), "no posting lists"
+    for first, last, is_due in ((4000, 8000, True), (8000, 8900, False), (8900, 9200, True)):
+        column.append(rows(first, last))
+        assert column.snapshot().prepare() == is_due
+        assert not column.snapshot().prepare()
+    column.set(7, rows(9199, 9200)[0])
+    assert lids_of(column.snapshot().equal_bitmap("9199" if data_type == STRING else 9199)) == [7, 9199]
+
+
 def test_a_view_keeps_its_rows_while_the_column_grows() -> None:
     for data_type, old, new in ((INT, 1, 2), (STRING, "x", "y"), (array_of(INT), [1, 2], [3, 4, 5])):
         column = create_column(data_type)

@@ -10,7 +10,8 @@ import pytest
 from nodes import TestNode, put, remove, started
 
 from paperwasp import limits
-from paperwasp.content.housekeeping import Chore, Housekeeping, prune
+from paperwasp.attribute import posting
+from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune
 from paperwasp.env import Environment
 
 
@@ -107,3 +108,17 @@ def test_old_tombstones_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert prune(node.node, clock.environment) == limits.PRUNE_SECONDS
         assert tombstones(node) == 0
         assert node.node.view().live_count == 1
+
+
+def test_posting_lists_are_made_before_a_query_wants_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "_SMALLEST_COLUMN", 4)
+    with started(tmp_path) as node:
+        assert prepare(node.node) == limits.PREPARE_SECONDS, "there are no rows"
+        for year in range(8):
+            node.apply(put(year, year=year))
+        assert prepare(node.node) == 0, "and perhaps there is more to do"
+        assert prepare(node.node) == limits.PREPARE_SECONDS
+        taken: list[object] = []
+        monkeypatch.setattr(posting.Posting, "_take", lambda *given: taken.append(given))
+        found = node.node.view().columns["music", "year"].equal_bitmap(3)
+        assert (found.tolist(), taken) == ([1 << 3], [])

@@ -117,6 +117,9 @@ class ArrayView(ColumnView):
         wanted.fill_rows(self.values, rows, bitmap)
         return min(self.limit, sum(int(word).bit_count() for word in bitmap) * step)
 
+    def prepare(self) -> bool:
+        return self._posting is not None and self._posting.prepare(self.values, self.rows)
+
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
         offsets, numbers = self.element_numbers(lids, wanted)
         starts, _ = split(self.rows[lids])

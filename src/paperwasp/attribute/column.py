@@ -83,6 +83,10 @@ class ColumnView(ABC):
     def estimate(self, wanted: Wanted) -> int:
         """About how many rows those are: for planning only."""
 
+    def prepare(self) -> bool:
+        """Does ahead what a query would else wait for; says whether there was anything to do."""
+        return False
+
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
         """Which elements of the rows are wanted."""
         raise InternalError(f"{type(self).__name__} is not matched by terms")

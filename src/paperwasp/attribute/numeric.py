@@ -84,6 +84,9 @@ class NumericView(ColumnView):
     def estimate(self, wanted: Wanted) -> int:
         return single_estimate(self.values, wanted, self._posting)
 
+    def prepare(self) -> bool:
+        return self._posting is not None and self._posting.prepare(self.values)
+
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
         return single_elements(self.values[lids], wanted)
 

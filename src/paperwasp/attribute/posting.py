@@ -5,7 +5,8 @@ A column of one value a row has them as `Posting`, one of several as `RowPosting
 A posting is a picture taken at some length: values sorted, with their lids. What came after it is looked at row by row:
 rows appended since (the tail), and rows changed in place since. Whatever it finds is verified against the column, so
 an old picture is slower, never wrong: only a reader of a view that is no longer the last one may miss a row that was
-changed in place since. A picture is made by the first reader that wants one and finds the last one too old.
+changed in place since. A picture is made ahead, by who calls `prepare` now and then; otherwise by the first reader that
+wants one and finds the last one too old.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from paperwasp.attribute.wanted import Wanted
 _SMALLEST_COLUMN = 4096
 """Rows below which reading the whole column is faster than any posting."""
 _TAIL_SHARE = 0.25
+_TAIL_SHARE_AHEAD = 0.125
+"""Where a new picture is made ahead: before a reader finds the last one too old."""
 _SELECTIVE_SHARE = 1 / 32
 """What has more of the values than this is found faster by reading the column."""
 _MOST_CHANGES = 65_536
@@ -81,12 +84,16 @@ class _Pictures:
         self._changes = source.changes
         self._changes_seen = len(source.changes)
 
-    def _last(self, length: int) -> _Picture | None:
+    def _is_due(self, length: int) -> bool:
+        """Whether a new picture of `length` rows is to be made ahead."""
+        return length >= _SMALLEST_COLUMN and self._last(length, _TAIL_SHARE_AHEAD) is None
+
+    def _last(self, length: int, tail_share: float = _TAIL_SHARE) -> _Picture | None:
         """The last picture, if it is not too old for `length` rows."""
         picture = self._source.picture
         if picture is None or picture.changes is not self._source.changes:
             return None
-        return None if length - picture.length > length * _TAIL_SHARE else picture
+        return None if length - picture.length > length * tail_share else picture
 
     def _take(self, values: NDArray[Any], lids: NDArray[np.uint32] | None, length: int) -> _Picture:
         """A picture of values and their rows (None: one each). What changes while it is being sorted is among the
@@ -120,6 +127,12 @@ class Posting(_Pictures):
         picture = self._picture(values)
         return None if picture is None else _estimated(picture, wanted, len(values))
 
+    def prepare(self, values: NDArray[Any]) -> bool:
+        """Makes a new picture if one is due; says whether it was."""
+        if due := self._is_due(len(values)):
+            self._take(values.copy(), None, len(values))
+        return due
+
     def _picture(self, values: NDArray[Any]) -> _Picture | None:
         if len(values) < _SMALLEST_COLUMN:
             return None
@@ -151,6 +164,12 @@ class RowPosting(_Pictures):
     def estimate(self, values: NDArray[Any], rows: Rows, wanted: Wanted) -> int | None:
         picture = self._picture(values, rows)
         return None if picture is None else _estimated(picture, wanted, len(rows))
+
+    def prepare(self, values: NDArray[Any], rows: Rows) -> bool:
+        """Makes a new picture if one is due; says whether it was."""
+        if due := self._is_due(len(rows)):
+            self._take(*self._elements(values, rows), len(rows))
+        return due
 
     def _picture(self, values: NDArray[Any], rows: Rows) -> _Picture | None:
         if len(rows) < _SMALLEST_COLUMN:

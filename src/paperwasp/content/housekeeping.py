@@ -64,6 +64,12 @@ class Housekeeping:
             return limits.CHORE_RETRY_SECONDS
 
 
+def prepare(node: ContentNode) -> float:
+    """The chore that makes the posting lists of one column, if it finds some that have grown old."""
+    is_done = any(column.prepare() for column in node.view().columns.values())
+    return 0.0 if is_done else limits.PREPARE_SECONDS
+
+
 def prune(node: ContentNode, environment: Environment = SYSTEM) -> float:
     """The chore that forgets removals which are too old to be told of."""
     before_us = oldest_tombstone_us(environment.time_ns() // 1000)

@@ -18,7 +18,7 @@ from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.garbage_collection import GarbageCollector, collection_of
-from paperwasp.content.housekeeping import Chore, Housekeeping, prune
+from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.search import Profiles, search
@@ -85,12 +85,13 @@ class RunningCluster:
         node = _node_of(cluster)
         self._gate.configure(limits_of(declared.tuning), node.host, node.distribution_key)
         self._housekeeping = Housekeeping(list(self._chores(cluster)))
-        self._housekeeping.run_due()
+        self._measure()
         self._housekeeping.start()
 
     def _chores(self, cluster: ContentCluster) -> Iterator[Chore]:
         yield self._measure
         yield partial(prune, self._node)
+        yield partial(prepare, self._node)
         if (collection := collection_of(cluster)) is not None:
             yield GarbageCollector(self._node, collection)
 
