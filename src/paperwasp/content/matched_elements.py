@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -44,10 +45,18 @@ class ElementsOfHits:
         """`numbers`: those of the hits among the ranked ones."""
         self._ranked = ranked
         self._numbers = numbers
-        self._lids: list[int] = ranked.lids[numbers].tolist()
-        self._places = {lid: place for place, lid in enumerate(sorted(set(self._lids)))}
         self._found: dict[str, Occurrences] = {}
         self._named: dict[str, Mapping[int, list[int]]] = {}
+
+    @cached_property
+    def _lids(self) -> list[int]:
+        lids: list[int] = self._ranked.lids[self._numbers].tolist()
+        return lids
+
+    @cached_property
+    def _places(self) -> Mapping[int, int]:
+        """Lid → its place among the rising ones."""
+        return {lid: place for place, lid in enumerate(sorted(set(self._lids)))}
 
     def matched(self, field: str, lid: int) -> list[int]:
         """The numbers of a field's elements that the query matched in one of the hits, rising."""

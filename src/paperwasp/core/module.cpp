@@ -10,6 +10,7 @@ void bind_positions(nb::module_& m);
 void bind_segment(nb::module_& m);
 void bind_segment_check(nb::module_& m);
 void bind_top_k(nb::module_& m);
+void bind_bm25(nb::module_& m);
 void bind_attribute(nb::module_& m);
 void bind_value_sets(nb::module_& m);
 void bind_text_scan(nb::module_& m);
@@ -43,6 +44,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_reader(m);
     paperwasp::bind_positions(m);
     paperwasp::bind_top_k(m);
+    paperwasp::bind_bm25(m);
     paperwasp::bind_attribute(m);
     paperwasp::bind_value_sets(m);
     paperwasp::bind_text_scan(m);

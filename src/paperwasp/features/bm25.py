@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paperwasp.core import _core
 from paperwasp.features.base import MatchContext, RankTerm, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.parts import Part, PartsOf, explains
@@ -102,12 +103,11 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
         average_length = parameters.average_field_length
         if average_length is None:
             average_length = context.field_statistics(field).average_length or 1.0
-        lengths = context.field_length(field).astype(np.float64)
+        lengths = context.field_length(field)
         for number, term in _terms(context, field, label):
-            occurrences = context.occurrences(number, field).astype(np.float64)
             weight = term_idf(term, number, field, context)
-            added = parameters.scores(occurrences, lengths, average_length, weight)
-            scores += np.where(occurrences > 0, added, 0.0)
+            occurrences = context.occurrences(number, field)
+            _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, scores)
         return scores
 
     return compute

@@ -35,6 +35,9 @@ from paperwasp.errors import Corruption
 
 GID_BYTES: Final = 12
 _HEADER: Final = struct.Struct("<BQIH")
+_HEADER_BYTES: Final = _HEADER.size
+_unpack_header: Final = _HEADER.unpack_from
+_new_document: Final = tuple.__new__
 _REMOVAL: Final = struct.Struct(">Q12s")
 """A key of the second column family: big-endian, so that keys are in the order of time."""
 _VERSION: Final = 2
@@ -109,7 +112,8 @@ class DocumentStore:
         if not gids:
             return []
         values = self._database.get(list(gids)) or []
-        return [None if value is None else self._document(gid, value) for gid, value in zip(gids, values, strict=True)]
+        document = self._document
+        return [None if value is None else document(gid, value) for gid, value in zip(gids, values, strict=True)]
 
     def scan(
         self, start: bytes = b"", end: bytes | None = None, removes: bool = False
@@ -185,17 +189,17 @@ class DocumentStore:
     def _document(self, gid: bytes, value: bytes) -> StoredDocument | None:
         """None for a tombstone."""
         document = self._decode(gid, value)
-        return None if document.lid == NO_LID else document
+        return None if document[2] == NO_LID else document  # by number: of all hits of all queries
 
     def _decode(self, gid: bytes, value: bytes) -> StoredDocument:
         try:
-            flags, timestamp_us, lid, id_length = _HEADER.unpack_from(value)
+            flags, timestamp_us, lid, id_length = _unpack_header(value)
         except struct.error:
             flags = 0
         if flags & ~_TOMBSTONE != _VERSION:
             raise Corruption(f"{self._directory}: the document with gid {gid.hex()} is damaged")
-        end = _HEADER.size + id_length
-        return StoredDocument(value[_HEADER.size : end].decode(), timestamp_us, lid, value[end:])
+        end = _HEADER_BYTES + id_length
+        return _new_document(StoredDocument, (value[_HEADER_BYTES:end].decode(), timestamp_us, lid, value[end:]))
 
 
 def _close_and_remove(removals: Rdict, database: Rdict, directory: Path) -> None:

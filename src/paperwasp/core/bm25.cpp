@@ -1,0 +1,33 @@
+// What a term adds to the bm25 of a block of documents. The plain twin is in bm25.py.
+//
+// The operations are in Vespa's order, so the result is the same number that the twin and core/top_k.cpp find.
+#include "clones.hpp"
+#include "core.hpp"
+
+namespace paperwasp {
+namespace {
+
+PAPERWASP_CLONES
+void add(const int32_t* occurrences, const int32_t* lengths, size_t n, double numerator, double constant, double slope, double average,
+         double* scores) {
+    for (size_t i = 0; i < n; ++i) {
+        const double f = occurrences[i], saturation = constant + slope * (lengths[i] / average);
+        scores[i] += occurrences[i] > 0 ? f * numerator / (f + saturation) : 0.0;
+    }
+}
+
+void add_bm25(In<int32_t> occurrences, In<int32_t> lengths, double weight, double k1, double b, double average_length, Out<double> scores) {
+    if (lengths.size() != occurrences.size() || scores.size() != occurrences.size()) throw nb::value_error("one length and score for each document");
+    add(occurrences.data(), lengths.data(), occurrences.size(), weight * (k1 + 1), k1 * (1 - b), k1 * b, average_length, scores.data());
+}
+
+}  // namespace
+
+void bind_bm25(nb::module_& m) {
+    m.def("add_bm25", &add_bm25, nb::arg("occurrences"), nb::arg("lengths"), nb::arg("weight"), nb::arg("k1"), nb::arg("b"),
+          nb::arg("average_length"), nb::arg("scores").noconvert(),
+          "Adds to the score of each document what a term of this weight (its idf) adds that occurs so often in a field of this length (in"
+          " tokens): weight · f · (k1 + 1) / (f + k1 · (1 − b + b · length / average)), and nothing where it does not occur.");
+}
+
+}  // namespace paperwasp
