@@ -18,8 +18,10 @@ import numpy as np
 import orjson
 import pytest
 from nodes import TestNode, started
+from numpy.typing import NDArray
 
 from paperwasp.content.diversity import Diversifier
+from paperwasp.content.match_context import BlockContext
 from paperwasp.content.messages import (
     DiversityOverride,
     MatchPhaseOverride,
@@ -29,11 +31,13 @@ from paperwasp.content.messages import (
     SortKey,
 )
 from paperwasp.content.search import Profiles, search
+from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import InvalidQuery, Timeout
+from paperwasp.errors import InvalidQuery, Timeout, TooLarge
 from paperwasp.query import AndItem, Item, NearItem, NotItem, OrItem, RangeItem, RankItem, TrueItem, WordItem
+from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
 
 SHOP = """
@@ -64,6 +68,8 @@ schema shop {
   rank-profile both inherits limited {
     diversity { attribute: domain
       min-groups: 50 } }
+  rank-profile global inherits score {
+    global-phase { expression: 100 + attribute(score) } }
   rank-profile words { first-phase { expression: bm25(title) } }
 }
 """
@@ -247,6 +253,50 @@ def test_soft_timeout_gives_what_was_found(monkeypatch):
             ask(node, env=clock, deadline_ns=clock.monotonic_ns() + 10_000_000, soft_timeout=False)
         with pytest.raises(Timeout, match="no time was left"):
             ask(node, env=clock, deadline_ns=clock.monotonic_ns())
+
+
+def test_what_was_scored_of_a_block_before_the_time_was_over_is_kept(monkeypatch):
+    """The tensors of more than four hits are too large together, so parts are scored; the time is over in the third."""
+    parts = []
+
+    def evaluate(program: Program, context: BlockContext) -> NDArray[np.float64]:
+        if context.hits > 4:
+            raise TooLarge("too many")
+        parts.append(context.hits)
+        if len(parts) > 2:
+            raise OutOfTime
+        return context.lids.astype(np.float64)
+
+    monkeypatch.setattr("paperwasp.content.evaluated.evaluate", evaluate)
+    with node_with([{"score": n} for n in range(16)]) as node:
+        answer = ask(node)
+        assert [hit.relevance for hit in answer.hits] == list(range(7, -1, -1)) and parts == [4, 4, 4]
+        assert (answer.total_count, answer.degraded, answer.coverage) == (8, {"timeout"}, 0.5)
+        parts[:] = [4, 4]
+        assert ask(node).hits == ()
+
+
+def test_a_global_phase_ranks_what_a_soft_timeout_leaves(monkeypatch):
+    """Whenever the time is over, each of the hits that it may rank has what it needs, or there is no answer."""
+    monkeypatch.setattr("paperwasp.content.ranker.BLOCK_LIDS", 10)
+    degraded, lengths = set(), set()
+    with node_with([{"score": n} for n in range(100)]) as node:
+        for milliseconds in range(1, 30):
+            clock = stepping()
+            deadline = clock.monotonic_ns() + milliseconds * 1_000_000
+            try:
+                answer = ask(node, profile="global", env=clock, deadline_ns=deadline, global_hits=5)
+            except Timeout:
+                degraded.add("no answer")
+                continue
+            degraded.update(answer.degraded or {"whole"})
+            lengths.add(len(answer.hits))
+            known = [hit.global_inputs for hit in answer.hits]
+            assert all(found is not None for found in known[:5]) and not any(known[5:])
+            assert [found and found[0] for found in known[:5]] == [hit.relevance for hit in answer.hits[:5]]
+            with pytest.raises(Timeout):
+                ask(node, profile="global", env=stepping(), deadline_ns=3_000_000, soft_timeout=False, global_hits=5)
+    assert degraded == {"no answer", "timeout", "whole"} and {10, 20, 100} <= lengths
 
 
 def test_matching_ends_when_the_time_is_over():

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.content.match_context import BlockContext
+from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import InvalidQuery, TooLarge
 from paperwasp.features.execution import evaluate, evaluate_all
 from paperwasp.ranking import Program, RankValue
@@ -23,6 +24,22 @@ def scores_of(context: BlockContext, program: Program) -> NDArray[np.float64]:
         return evaluate(program, context)
     except TooLarge as error:
         return np.concatenate([scores_of(part, program) for part in halves(context, error)])
+
+
+def scores_in_time(context: BlockContext, program: Program) -> NDArray[np.float64]:
+    """The value of each hit, or of the first ones where the time is over meanwhile. Raises as `scores_of`; OutOfTime
+    where there is none."""
+    try:
+        return evaluate(program, context)
+    except TooLarge as error:
+        first, rest = halves(context, error)
+    found = scores_in_time(first, program)
+    if len(found) < first.hits:
+        return found
+    try:
+        return np.concatenate([found, scores_in_time(rest, program)])
+    except OutOfTime:
+        return found
 
 
 def features_of(context: BlockContext, wanted: Mapping[str, RankValue]) -> list[dict[str, float | Tensor]]:

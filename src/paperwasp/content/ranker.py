@@ -7,6 +7,7 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import bitmap_of
 from paperwasp.content.diversity import Diversifier
-from paperwasp.content.evaluated import features_of, scores_of
+from paperwasp.content.evaluated import features_of, scores_in_time, scores_of
 from paperwasp.content.match_context import BlockContext, FirstPhase, QuerySetting
 from paperwasp.content.match_phase import Limiter
 from paperwasp.content.messages import SearchAfter
 from paperwasp.content.moving import NOT_MOVED, Moving
 from paperwasp.content.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SECOND_PHASE, Touched
 from paperwasp.content.paging import ranked_behind, sorted_behind
+from paperwasp.content.profiling import EXPRESSION, FIRST_PHASE, SECOND_PHASE, Profilers
 from paperwasp.content.pruning import pruned_hits
 from paperwasp.content.sorting import RELEVANCE, Level, ScoresOf, first_hits
 from paperwasp.content.trace import QueryTrace
@@ -40,7 +42,9 @@ _SHALLOW_HITS: Final = 1000
 
 Lids = NDArray[np.uint32]
 Scores = NDArray[np.float64]
+_NOTHING: Final = nullcontext()
 _NO_LIDS: Final = np.zeros(0, np.uint32)
+_NO_SCORES: Final = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +103,7 @@ class Ranker:
     """Only hits behind this one are wanted."""
     touched: Touched | None = None
     """Takes which documents reached which phase, where the profile changes them."""
+    profilers: Profilers | None = None
 
     def best(self, wanted: int) -> RankedHits:
         """The best `wanted` by relevance; ties: the lower lid first. With `after`, the best of those behind it."""
@@ -157,7 +162,8 @@ class Ranker:
             return None
         if self.touched is not None and self.touched.wants(ON_MATCH, ON_FIRST_PHASE):
             return None
-        pruned = pruned_hits(self.operator, self.profile, self.setting, kept)
+        with self._task(FIRST_PHASE, "top_k"):
+            pruned = pruned_hits(self.operator, self.profile, self.setting, kept)
         if pruned is None:
             return None
         lids, scores = pruned.lids, pruned.scores
@@ -202,7 +208,13 @@ class Ranker:
         return rising[order], scores[order]
 
     def _first_phase(self, lids: Lids) -> Scores:
-        return _finite(scores_of(BlockContext(self.setting, lids), self.profile.first_phase))
+        with self._task(FIRST_PHASE, EXPRESSION, len(lids)):
+            return _finite(scores_of(BlockContext(self.setting, lids), self.profile.first_phase))
+
+    def _task(self, phase: str, name: str, count: int = 1) -> AbstractContextManager[None]:
+        """Within it something is done that a profile of the phase tells of."""
+        profiler = None if self.profilers is None else self.profilers.of(phase)
+        return _NOTHING if profiler is None else profiler.task(name, count)
 
     def matches(self) -> Matches:
         """All documents that match; with a match-phase, those of them that it leaves."""
@@ -237,13 +249,10 @@ class Ranker:
         for start in range(0, len(lids), size):
             block = lids[start : start + size]
             found = self._scored_in_time(block, is_first=start == 0)
-            if found is None:
-                counted = replace(matches, count=scored - dropped)
-                return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
-            scored += len(block)
-            highest = max(highest, float(found.max()))
-            near, scores = self._above_drop_limit(block, found)
-            dropped += len(block) - len(near)
+            scored += len(found)
+            highest = max(highest, float(found.max(initial=-np.inf)))
+            near, scores = self._above_drop_limit(block[: len(found)], found)
+            dropped += len(found) - len(near)
             if self.touched is not None:
                 passed.append(near)
             if moving is not None:
@@ -253,6 +262,9 @@ class Ranker:
             best_lids, best_scores = _best_of(
                 np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
             )
+            if len(found) < len(block):
+                counted = replace(matches, count=scored - dropped)
+                return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
         self._tell("first_phase", scored=scored, kept=len(best_lids))
         if self.touched is not None:
             self.touched.note(ON_FIRST_PHASE, np.concatenate([_NO_LIDS, *passed]))
@@ -270,16 +282,17 @@ class Ranker:
         """Fewer where terms are so many that what is known of each in a block would fill the memory."""
         return max(BLOCK_LIDS * MANY_TERMS // max(MANY_TERMS, len(self.setting.terms.operators)), 1)
 
-    def _scored_in_time(self, block: Lids, *, is_first: bool) -> Scores | None:
-        """The first phase's scores; None where the time is over. Of the first block that is an error: OutOfTime."""
+    def _scored_in_time(self, block: Lids, *, is_first: bool) -> Scores:
+        """The first phase's scores of as many as there was time for. None of the first block is an error: OutOfTime."""
         if not is_first and self.out_of_time():
-            return None
+            return _NO_SCORES
         try:
-            return self._first_phase(block)
+            with self._task(FIRST_PHASE, EXPRESSION, len(block)):
+                return _finite(scores_in_time(BlockContext(self.setting, block), self.profile.first_phase))
         except OutOfTime:
             if is_first:
                 raise
-            return None
+            return _NO_SCORES
 
     def _above_drop_limit(self, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
         limit = self.profile.rank_score_drop_limit
@@ -310,7 +323,8 @@ class Ranker:
         highest = -np.inf if ranked.first_phase_end is None else ranked.first_phase_end.highest
         end = FirstPhase(highest, ranked.lids[:count])
         context = BlockContext(self.setting, lids, {"firstPhase": first}, end)
-        scores = _finite(scores_of(context, self.profile.second_phase))
+        with self._task(SECOND_PHASE, EXPRESSION, count):
+            scores = _finite(scores_of(context, self.profile.second_phase))
         moving = Moving.below(first, scores)
         if self.diversifier is not None and count > 0:
             moving = replace(moving, most=float(scores.min()))
