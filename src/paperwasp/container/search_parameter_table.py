@@ -96,18 +96,13 @@ SEARCH_CHAINS: Final = ("default", "vespa", "native", "service")
 """All of them do the same: there are no components between which they could choose."""
 
 
-def _profile(parameters: SearchParameters, value: str) -> None:
-    """Asks for the time that operators take, which the trace tells with the plan."""
-    if values.integer(value):
-        parameters.trace.explain_level = max(parameters.trace.explain_level, TIMES_LEVEL)
+def _profile(phase: str) -> Setter:
+    """The depth of one profile."""
 
+    def put(parameters: SearchParameters, value: str) -> None:
+        parameters.trace.profiling[phase] = values.integer(value)
 
-def _explain(parameters: SearchParameters, value: str) -> None:
-    parameters.trace.explain_level = max(parameters.trace.explain_level, values.explain_level(value))
-
-
-TIMES_LEVEL: Final = 2
-"""The explain level from which on the plan is told with times."""
+    return put
 
 
 def _or_default(text: str) -> str:
@@ -223,11 +218,11 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("presentation.format.tensors", "format.tensors"), _to("presentation.tensor_form", values.tensor_form)),
     (("dynteaser",), _FLAG),
     (("trace.level", "tracelevel"), _to("trace.level", values.level)),
-    (("trace.explainLevel", "explainlevel"), _explain),
-    (("trace.profileDepth",), _profile),
-    (("trace.profiling.matching.depth",), _profile),
-    (("trace.profiling.firstPhaseRanking.depth",), _profile),
-    (("trace.profiling.secondPhaseRanking.depth",), _profile),
+    (("trace.explainLevel", "explainlevel"), _to("trace.explain_level", values.explain_level)),
+    (("trace.profileDepth",), _to("trace.profile_depth", values.integer)),
+    (("trace.profiling.matching.depth",), _profile("matching")),
+    (("trace.profiling.firstPhaseRanking.depth",), _profile("first_phase")),
+    (("trace.profiling.secondPhaseRanking.depth",), _profile("second_phase")),
     (("trace.timestamps",), _to("trace.timestamps", values.boolean)),
     (("trace.timingDetails",), _FLAG),
     (("trace.query",), _to("trace.query", values.boolean)),

@@ -180,6 +180,7 @@ def _asked(
         "deadline_ns": now_ns + int(plan.timeout_ms * 1e6),
         "trace_level": trace.level,
         "explain_level": trace.explain_level,
+        "profiling": trace.profiled(),
         "soft_timeout": parameters.soft_timeout,
         "match_phase": parameters.match_phase_override(),
         "ranking": parameters.ranking_override(),

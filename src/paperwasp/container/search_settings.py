@@ -6,13 +6,20 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.container.search_values import PRESENT, Now
-from paperwasp.content.messages import DiversityOverride, MatchPhaseOverride, RankingOverride, Streaming
+from paperwasp.content.messages import (
+    NO_PROFILING,
+    DiversityOverride,
+    MatchPhaseOverride,
+    Profiling,
+    RankingOverride,
+    Streaming,
+)
 from paperwasp.tensor.types import TensorType
 
 
@@ -54,8 +61,17 @@ class Tracing:
 
     level: int = 0
     explain_level: int = 0
+    profile_depth: int = 0
+    """Of the profiles whose own depth is not given."""
+    profiling: dict[str, int] = field(default_factory=dict)
+    """Set fields of Profiling."""
     timestamps: bool = False
     query: bool = True
+
+    def profiled(self) -> Profiling:
+        if not self.profiling and not self.profile_depth:
+            return NO_PROFILING
+        return Profiling(**{each.name: self.profile_depth for each in fields(Profiling)} | self.profiling)
 
 
 @dataclass(slots=True)

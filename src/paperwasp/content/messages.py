@@ -172,6 +172,19 @@ class RankingOverride:
     second_phase_rank_score_drop_limit: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Profiling:
+    """How deep profiles are, or (below 0) how long: see `content.profiling`. 0: there is none."""
+
+    matching: int = 0
+    first_phase: int = 0
+    second_phase: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.matching or self.first_phase or self.second_phase)
+
+
+NO_PROFILING: Final = Profiling()
 BEFORE_ALL: Final = -1
 AFTER_ALL: Final = 1 << 128
 """Below and above what decides between hits that are equal in all else."""
@@ -222,6 +235,7 @@ class SearchRequest:
     explain_level: int = 0
     """From 1 the plan is told at every trace level above 0, and why hits score what they do; from 2 with the time that
     each operator took."""
+    profiling: Profiling = NO_PROFILING
     gram_match: str = "all"
     """How the grams of a text belong together: a composite of `operators.grams`."""
     soft_timeout: bool = True

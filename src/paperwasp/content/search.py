@@ -21,6 +21,7 @@ from paperwasp.content.match_phase import limiter_of
 from paperwasp.content.messages import Hit, RankingOverride, SearchRequest, SearchResponse
 from paperwasp.content.mutations import Touched
 from paperwasp.content.paging import streamed_lid, within_batch
+from paperwasp.content.profiling import Profilers
 from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.records import Mutate
@@ -326,9 +327,10 @@ def _ranked(
     """Raises OutOfTime where there was no time for any hit."""
     space, operator = setting.space, setting.terms.root
     declared = space.schema.rank_profiles[profile.name]
+    profilers = None if trace is None or not request.profiling else Profilers(trace.env, request.profiling)
     ranker = Ranker(
         operator,
-        profile,
+        profile if profilers is None else profilers.profile(profile),
         setting,
         clock.is_over,
         limiter_of(declared, request.match_phase, request.tree, space),
@@ -336,6 +338,7 @@ def _ranked(
         trace,
         request.search_after,
         Touched(declared.mutations) if declared.mutations and not space.streamed else None,
+        profilers,
     )
     if trace is not None:
         document_type = space.schema.document.name
@@ -343,7 +346,11 @@ def _ranked(
         if trace.tells_plan:
             trace.tag("query_execution_plan", optimized=trace.explain(operator, space))
     levels = levels_of(request.order_by, space, request.language)
-    return ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
+    ranked = ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
+    if trace is not None and profilers is not None:
+        profilers.matching(operator, space)
+        trace.tag("query_execution", document_type=space.schema.name, threads=[{"traces": profilers.report()}])
+    return ranked
 
 
 def _numbers(inputs: Mapping[str, object]) -> dict[str, float]:

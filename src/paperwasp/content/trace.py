@@ -19,7 +19,7 @@ from paperwasp.operators import Operator, SearchSpace, TermOperator
 
 PLAN_LEVEL: Final = 6
 """Of the trace: from here on the plan is told, without an explain level too."""
-_MOST_OPERATORS: Final = 500
+MOST_OPERATORS: Final = 500
 """Told of in a plan."""
 
 
@@ -27,7 +27,7 @@ class QueryTrace:
     """Collects what one query did, on one thread."""
 
     def __init__(self, env: Environment, level: int, explain_level: int) -> None:
-        self._env = env
+        self.env = env
         self.level = level
         self.explain_level = explain_level
         self._start_ns = env.monotonic_ns()
@@ -60,19 +60,19 @@ class QueryTrace:
         ]
 
     def _elapsed_ms(self) -> float:
-        return round((self._env.monotonic_ns() - self._start_ns) / 1e6, 3)
+        return round((self.env.monotonic_ns() - self._start_ns) / 1e6, 3)
 
     def explain(self, operator: Operator, space: SearchSpace) -> dict[str, Any]:
         """The plan. From explain level 2 on each operator is run once more, alone, and told how long that took."""
-        left = [_MOST_OPERATORS]
+        left = [MOST_OPERATORS]
 
         def told(operator: Operator) -> dict[str, Any]:
             left[0] -= 1
-            shown: dict[str, Any] = {"operator": _name(operator), **_said(operator), "estimate": operator.estimate()}
-            started = self._env.monotonic_ns()
+            shown: dict[str, Any] = {"operator": name_of(operator), **_said(operator), "estimate": operator.estimate()}
+            started = self.env.monotonic_ns()
             shown["hits"] = _core.bitmap_count(operator.bitmap(space.accept), space.accept)
             if self.explain_level > 1:
-                shown["time_us"] = (self._env.monotonic_ns() - started) // 1000
+                shown["time_us"] = (self.env.monotonic_ns() - started) // 1000
             below = operator.children_of()
             order = {id(child): place for place, child in enumerate(operator.order())}
             children = [_placed(told(child), order.get(id(child))) for child in below if left[0] > 0]
@@ -86,7 +86,8 @@ def _placed(shown: dict[str, Any], place: int | None) -> dict[str, Any]:
     return shown if place is None else {"order": place, **shown}
 
 
-def _name(operator: Operator) -> str:
+def name_of(operator: Operator) -> str:
+    """What an operator is called in YQL, as far as it has a name there."""
     return _NAMES.get(type(operator).__name__, type(operator).__name__.removesuffix("Operator").lower())
 
 
