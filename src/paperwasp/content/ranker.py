@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import bitmap_of
 from paperwasp.content.diversity import Diversifier
-from paperwasp.content.evaluated import features_of, scores_of
+from paperwasp.content.evaluated import features_of, scores_in_time, scores_of
 from paperwasp.content.match_context import BlockContext, FirstPhase, QuerySetting
 from paperwasp.content.match_phase import Limiter
 from paperwasp.content.messages import SearchAfter
@@ -44,6 +44,7 @@ Lids = NDArray[np.uint32]
 Scores = NDArray[np.float64]
 _NOTHING: Final = nullcontext()
 _NO_LIDS: Final = np.zeros(0, np.uint32)
+_NO_SCORES: Final = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,13 +249,10 @@ class Ranker:
         for start in range(0, len(lids), size):
             block = lids[start : start + size]
             found = self._scored_in_time(block, is_first=start == 0)
-            if found is None:
-                counted = replace(matches, count=scored - dropped)
-                return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
-            scored += len(block)
-            highest = max(highest, float(found.max()))
-            near, scores = self._above_drop_limit(block, found)
-            dropped += len(block) - len(near)
+            scored += len(found)
+            highest = max(highest, float(found.max(initial=-np.inf)))
+            near, scores = self._above_drop_limit(block[: len(found)], found)
+            dropped += len(found) - len(near)
             if self.touched is not None:
                 passed.append(near)
             if moving is not None:
@@ -264,6 +262,9 @@ class Ranker:
             best_lids, best_scores = _best_of(
                 np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
             )
+            if len(found) < len(block):
+                counted = replace(matches, count=scored - dropped)
+                return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
         self._tell("first_phase", scored=scored, kept=len(best_lids))
         if self.touched is not None:
             self.touched.note(ON_FIRST_PHASE, np.concatenate([_NO_LIDS, *passed]))
@@ -281,16 +282,17 @@ class Ranker:
         """Fewer where terms are so many that what is known of each in a block would fill the memory."""
         return max(BLOCK_LIDS * MANY_TERMS // max(MANY_TERMS, len(self.setting.terms.operators)), 1)
 
-    def _scored_in_time(self, block: Lids, *, is_first: bool) -> Scores | None:
-        """The first phase's scores; None where the time is over. Of the first block that is an error: OutOfTime."""
+    def _scored_in_time(self, block: Lids, *, is_first: bool) -> Scores:
+        """The first phase's scores of as many as there was time for. None of the first block is an error: OutOfTime."""
         if not is_first and self.out_of_time():
-            return None
+            return _NO_SCORES
         try:
-            return self._first_phase(block)
+            with self._task(FIRST_PHASE, EXPRESSION, len(block)):
+                return _finite(scores_in_time(BlockContext(self.setting, block), self.profile.first_phase))
         except OutOfTime:
             if is_first:
                 raise
-            return None
+            return _NO_SCORES
 
     def _above_drop_limit(self, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
         limit = self.profile.rank_score_drop_limit
