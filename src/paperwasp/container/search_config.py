@@ -42,10 +42,6 @@ class Target:
     cluster: ClusterConfig
     schemas: tuple[Schema, ...]
 
-    @property
-    def is_whole_cluster(self) -> bool:
-        return len(self.schemas) == len(self.cluster.schemas)
-
     @cached_property
     def indexes(self) -> Indexes:
         return indexes_of(self.schemas, _PSEUDO_FIELDS)

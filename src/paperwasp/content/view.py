@@ -66,19 +66,10 @@ class View:
     """Of documents that are read for one query: the lids that they have in the node."""
     stamp: int = field(default_factory=_STAMPS.__next__)
     """No other view has it."""
-    _columns_by_type: dict[str, Mapping[str, ColumnView]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def generation(self) -> int:
         return self.layout.generation
-
-    def columns_of(self, document_type: str) -> Mapping[str, ColumnView]:
-        """The columns of a document type by field name."""
-        found = self._columns_by_type.get(document_type)
-        if found is None:
-            found = {name: column for (kind, name), column in self.columns.items() if kind == document_type}
-            self._columns_by_type[document_type] = found
-        return found
 
     @property
     def type_numbers(self) -> Mapping[str, int]:

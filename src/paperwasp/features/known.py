@@ -9,21 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.features.family import Check, Family, RankSetup, register_known
+from paperwasp.features.family import Family, register_known
 
 _WAITING: Final = ("debugAttributeWait", "debugWait")
 
 
-def _named(name: str) -> Check:
-    def pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
-        return f"rank feature {name}"
-
-    return pending
-
-
-register_known(
-    *(
-        Family(name, ("name",), ("out",), None, repeated=True, pending=_named(name), any_output=True)
-        for name in _WAITING
-    )
-)
+register_known(*(Family(name, ("name",), ("out",), None, repeated=True, any_output=True) for name in _WAITING))

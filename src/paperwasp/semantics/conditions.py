@@ -236,6 +236,9 @@ class _Composite(Condition):
     def inside(self) -> tuple[Condition, ...]:
         return self.parts
 
+    def inner(self) -> str:
+        return f"({self})"
+
 
 @dataclass(frozen=True, eq=False)
 class Sequence(_Composite):
@@ -254,9 +257,6 @@ class Sequence(_Composite):
 
     def begins(self, conditions: Mapping[str, Condition]) -> Forms:
         return self.parts[0].begins(conditions)
-
-    def inner(self) -> str:
-        return f"({self})"
 
     def __str__(self) -> str:
         return " ".join(part.inner() for part in self.parts)
@@ -298,9 +298,6 @@ class Choice(_Composite):
             found |= forms
         return frozenset(found)
 
-    def inner(self) -> str:
-        return f"({self})"
-
     def __str__(self) -> str:
         return ", ".join(str(part) if isinstance(part, Sequence) else part.inner() for part in self.parts)
 
@@ -310,19 +307,16 @@ class And(_Composite):
     """All of the conditions from the same place on; it ends where the last of them does."""
 
     def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
-        places = [here]
+        matches = here.matches
         for part in self.parts[:-1]:
-            found = next(part.ends(here._replace(matches=places[0].matches), scene), None)
+            found = next(part.ends(here._replace(matches=matches), scene), None)
             if found is None:
                 return
-            places = [found]
-        yield from self.parts[-1].ends(here._replace(matches=places[0].matches), scene)
+            matches = found.matches
+        yield from self.parts[-1].ends(here._replace(matches=matches), scene)
 
     def begins(self, conditions: Mapping[str, Condition]) -> Forms:
         return self.parts[0].begins(conditions)
-
-    def inner(self) -> str:
-        return f"({self})"
 
     def __str__(self) -> str:
         return " & ".join(part.inner() for part in self.parts)
@@ -341,6 +335,9 @@ class Not(_Composite):
             yield scene.passed(here, leaf, leaf.written)
         else:
             yield here._replace(value=None)
+
+    def inner(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return f"!{self.parts[0].inner()}"
