@@ -100,6 +100,9 @@ class FakeMatchContext:
     def occurrences(self, term: int, field: str) -> NDArray[np.int32]:
         return np.array([len(positions) for positions in self._found(term, field)], np.int32)
 
+    def only_filters(self, term: int, field: str) -> bool:
+        return False
+
     def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         found = self._found(term, field)
         offsets = np.cumsum([0, *(len(positions) for positions in found)]).astype(np.uint32)

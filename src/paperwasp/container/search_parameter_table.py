@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from paperwasp.container import search_values as values
 from paperwasp.container.search_settings import SearchParameters
-from paperwasp.content.messages import ELEMENT_GAP
+from paperwasp.content.messages import ADJUST_TARGET, ALLOW_DROP_ALL, ELEMENT_GAP, FILTER_THRESHOLD, STOPWORD_LIMIT
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.features.catalog import feature_named
 from paperwasp.yql import query_type
@@ -117,6 +117,24 @@ _INTEGER: Final = _checked(values.integer)
 _TEXT: Final = _checked(str)
 
 
+def _property(name: str, convert: Callable[[str], str]) -> Setter:
+    """A parameter that content nodes know as a rank property; an empty one says nothing."""
+
+    def put(parameters: SearchParameters, value: str) -> None:
+        if value:
+            parameters.rank_properties[name] = convert(value)
+
+    return put
+
+
+def _share(text: str) -> str:
+    return str(abs(values.fraction(text)))
+
+
+def _true_or_false(text: str) -> str:
+    return "true" if values.boolean(text) else "false"
+
+
 def _gram_match(text: str) -> str:
     return values.one_of("all", "any", "weakAnd", "phrase", "near", "onear")(text) or "all"
 
@@ -190,10 +208,10 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("ranking.matching.filterFirstExploration",), _FRACTION),
     (("ranking.matching.explorationSlack",), _FRACTION),
     (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checked(values.at_least_one)),
-    (("ranking.matching.filterThreshold",), _FRACTION),
-    (("ranking.matching.weakand.stopwordLimit",), _only("", "1", "1.0")),
-    (("ranking.matching.weakand.adjustTarget",), _FRACTION),
-    (("ranking.matching.weakand.allowDropAll",), _FLAG),
+    (("ranking.matching.filterThreshold",), _property(FILTER_THRESHOLD, _share)),
+    (("ranking.matching.weakand.stopwordLimit",), _property(STOPWORD_LIMIT, _share)),
+    (("ranking.matching.weakand.adjustTarget",), _property(ADJUST_TARGET, _share)),
+    (("ranking.matching.weakand.allowDropAll",), _property(ALLOW_DROP_ALL, _true_or_false)),
     (("ranking.matchPhase.attribute", "ranking.matchPhase", "matchPhase"), _into("match_phase", "attribute", str)),
     (("ranking.matchPhase.maxHits",), _into("match_phase", "max_hits", values.long_count)),
     (("ranking.matchPhase.totalMaxHits",), _into("match_phase", "max_hits", values.long_count)),

@@ -320,6 +320,9 @@ class BlockContext:
             result += match.occurrences(self.lids)
         return result
 
+    def only_filters(self, term: int, field: str) -> bool:
+        return any(match.only_filters for match in self._matches(term, field))
+
     def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         for match in self._matches(term, field):
             return match.positions(self.lids)

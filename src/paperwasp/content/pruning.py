@@ -22,13 +22,18 @@ from paperwasp.features.family import RankSetup
 from paperwasp.operators import IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, SearchSpace
+from paperwasp.operators.composed import WithoutPositions
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
+from paperwasp.operators.term import FieldMatch
+from paperwasp.operators.weak_and import WeakAndOperator
 from paperwasp.query import Annotations
 from paperwasp.ranking import CompiledProfile
 
 LEAST_WEIGHT: Final = 1e-20
 """The kernel bounds scores in single precision: weights of bm25 must be between this and its inverse."""
+AS_ONE_OCCURRENCE: Final = Bm25Parameters(k1=0.0, b=0.0)
+"""Of a word that only filters: whatever stands where, it adds its weight."""
 SPARE_HITS: Final = 4
 """Found beyond those wanted, since the kernel sums in another order than the rank program when fields have weights."""
 
@@ -67,6 +72,9 @@ def shape_of(operator: Operator, weights: Mapping[str, float]) -> Shape | None:
     """How to run a query whose score is the sum of `weights` (field → weight) times bm25; None if only in full."""
     if isinstance(operator, TermOperator):
         return _any_of((operator,), weights)
+    if isinstance(operator, WeakAndOperator):
+        inner = _any_of(operator.children, weights)
+        return inner and replace(inner, filters=(operator,))
     if isinstance(operator, OrOperator):
         return _any_of(operator.children, weights)
     if isinstance(operator, NotOperator):
@@ -104,12 +112,18 @@ def _any_of(children: Sequence[Operator], weights: Mapping[str, float]) -> Shape
 
 
 def _is_prunable(term: TermOperator, weights: Mapping[str, float]) -> bool:
-    return term.annotations.ranked and all(isinstance(m, IndexMatch) for m in term.matches if m.field in weights)
+    return term.annotations.ranked and all(_posting(m) is not None for m in term.matches if m.field in weights)
 
 
 def _is_one_word(term: TermOperator, weights: Mapping[str, float]) -> bool:
     ranked = term.annotations.ranked and len(term.matches) == 1
-    return ranked and isinstance(term.matches[0], IndexMatch) and term.matches[0].field in weights
+    return ranked and _posting(term.matches[0]) is not None and term.matches[0].field in weights
+
+
+def _posting(match: FieldMatch) -> IndexMatch | None:
+    """The word whose postings a match is; a word that only filters has them too."""
+    inner = match.match if isinstance(match, WithoutPositions) else match
+    return inner if isinstance(inner, IndexMatch) else None
 
 
 @dataclass(eq=False)
@@ -121,6 +135,8 @@ class _Lists:
     weights: list[float] = field(default_factory=list)
     parameters: list[Bm25Parameters] = field(default_factory=list)
     average_lengths: list[float] = field(default_factory=list)
+    only_filter: bool = False
+    """Whether there are words that only filter."""
 
 
 def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySetting, wanted: int) -> PrunedHits | None:
@@ -160,7 +176,7 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
     if len(lids) < min(wanted, found):  # documents that match but score nothing are hits too
         return None
     # Two summands give the same sum in any order; more might not.
-    exact = len(weights) <= 2 and set(weights.values()) == {1.0}
+    exact = len(weights) <= 2 and set(weights.values()) == {1.0} and not lists.only_filter
     rest_count = 0 if rest is None else _core.bitmap_count(rest, space.accept)
     done = searched / limit if limit else 1.0
     return PrunedHits(lids, scores, len(lists.terms), exact, found + rest_count, done, rest, rest_count)
@@ -176,7 +192,7 @@ def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
 
 def _count_any(shape: Shape, space: SearchSpace, accept: Bitmap) -> int:
     matches = [match for term in shape.terms for match in term.matches]
-    words = [match for match in matches if isinstance(match, IndexMatch)]
+    words = [word for match in matches if (word := _posting(match)) is not None]
     if len(words) == len(matches) == 1 and accept is space.accept and not space.dead:
         return words[0].frequency()
     if len(words) < len(matches):  # attributes, in fields that do not count for the score
@@ -204,21 +220,22 @@ def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
         parameters = bm25_parameters(setup, name)
         statistics = setting.field_statistics(name)
         average_length = parameters.average_field_length or statistics.average_length or 1.0
-        for notes, match in _matches_in(name, shape, setting):
+        for notes, match, only_filters in _matches_in(name, shape, setting):
             idf = term_weight(notes.significance, notes.document_frequency, statistics.documents, match.frequency())
             lists.fields.append(match.number)
             lists.terms.append(match.term)
             lists.weights.append(idf * weight)
-            lists.parameters.append(parameters)
+            lists.parameters.append(AS_ONE_OCCURRENCE if only_filters else parameters)
+            lists.only_filter |= only_filters
             lists.average_lengths.append(average_length)
     return lists
 
 
-def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[Annotations, IndexMatch]]:
-    """The words of the query that search a field, with what is said of their terms."""
+def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[Annotations, IndexMatch, bool]]:
+    """The words of the query that search a field, with what is said of their terms, and whether they only filter."""
     searched = set(shape.terms)
     for term in setting.terms.operators:
         if term in searched:
             for match in term.matches:
-                if match.field == field and isinstance(match, IndexMatch):
-                    yield term.annotations, match
+                if match.field == field and (word := _posting(match)) is not None:
+                    yield term.annotations, word, match.only_filters

@@ -188,6 +188,9 @@ class MatchContext(Protocol):
     def occurrences(self, term: int, field: str) -> NDArray[np.int32]:
         """How often term number `term` occurs in the indexed `field`; 0 where it does not match."""
 
+    def only_filters(self, term: int, field: str) -> bool:
+        """Whether only that term number `term` matches in `field` is known, and not where or how often."""
+
     def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """(offsets[n + 1], positions) in the indexed `field`: hit i has positions[offsets[i]:offsets[i + 1]]."""
 

@@ -42,6 +42,10 @@ class Bm25Parameters:
             added: Floats = occurrences * (weight * (self.k1 + 1.0)) / (occurrences + saturation)
         return added
 
+    def degraded(self, weight: float) -> Floats:
+        """The same of a term that is known only to occur: it counts as once, in a field of average length."""
+        return self.scores(one(1.0), one(1.0), 1.0, weight)
+
 
 def bm25_parameters(setup: RankSetup, field: str) -> Bm25Parameters:
     """The rank properties `bm25(field).k1`, `.b` and `.averageFieldLength` of a profile."""
@@ -106,6 +110,9 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
         lengths = context.field_length(field)
         for number, term in _terms(context, field, label):
             weight = term_idf(term, number, field, context)
+            if context.only_filters(number, field):
+                scores += context.matched(number, field) * parameters.degraded(weight)
+                continue
             occurrences = context.occurrences(number, field)
             _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, scores)
         return scores
@@ -119,7 +126,7 @@ def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
     def compute(context: MatchContext, label: str | None) -> Floats:
         scores = np.zeros(len(context.lids))
         for number, term in _terms(context, field, label):
-            added = parameters.scores(one(1.0), one(1.0), 1.0, term_idf(term, number, field, context))
+            added = parameters.degraded(term_idf(term, number, field, context))
             scores += context.matched(number, field) * added
         return scores
 
@@ -136,7 +143,9 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
 
     def parts(context: MatchContext) -> list[Part]:
         return [
-            (_full_part if is_full else _degraded_part)(context, field, number, term, parameters)
+            (_full_part if is_full and not context.only_filters(number, field) else _degraded_part)(
+                context, field, number, term, parameters
+            )
             for number, term in _terms(context, field, label)
         ]
 

@@ -36,7 +36,9 @@ class FieldParameters:
     least_length: int
 
     def boosts(self, context: MatchContext, term: int, field: str) -> Floats:
-        """What the occurrences of a term in the field are worth, hit by hit; 0 without any."""
+        """What the occurrences of a term in the field are worth, hit by hit; 0 without any, or if it only filters."""
+        if context.only_filters(term, field):
+            return np.zeros(len(context.lids))
         occurrences = context.occurrences(term, field).astype(np.int64)
         first = end_positions(*context.positions(term, field)).astype(np.int64)
         lengths = np.maximum(self.lengths(context, field), self.least_length)

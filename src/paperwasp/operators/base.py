@@ -22,6 +22,7 @@ from paperwasp.attribute import ColumnView
 from paperwasp.document.types import PREDICATE
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
+from paperwasp.operators.tuning import NO_TUNING, Tuning
 from paperwasp.query import Item
 from paperwasp.schema.model import Field, Schema
 
@@ -58,6 +59,8 @@ class SearchSpace:
     """Of the query's text, as a tag; empty: English."""
     element_gaps: Mapping[str, float] = field(default_factory=dict)
     """By field: how far apart the rank profile says that its elements are."""
+    tuning: Tuning = NO_TUNING
+    """What the rank profile and the query say of words that are in many documents."""
     streamed: bool = False
     """Whether these are documents of streaming search, whose words are few enough to look through."""
     check_time: Callable[[], None] = no_clock

@@ -153,6 +153,10 @@ class WithoutPositions(FieldMatch):
         self.field = match.field
         self.match = match
 
+    @property
+    def only_filters(self) -> bool:
+        return True
+
     def add_to(self, bitmap: Bitmap) -> None:
         self.match.add_to(bitmap)
 

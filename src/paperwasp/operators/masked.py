@@ -48,6 +48,10 @@ class MaskedMatch(FieldMatch):
     def is_positional(self) -> bool:
         return self._match.is_positional
 
+    @property
+    def only_filters(self) -> bool:
+        return self._match.only_filters
+
     def add_to(self, bitmap: Bitmap) -> None:
         own = np.zeros_like(bitmap)
         self._match.add_to(own)

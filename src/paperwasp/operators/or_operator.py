@@ -1,8 +1,4 @@
-"""or, and weakAnd: documents that some child matches.
-
-weakAnd may leave out documents that cannot be among the best `targetHits`; ours leaves
-out none, so its hits are those of an exhaustive search.
-"""
+"""or: documents that some child matches."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planne
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.masked import terms_where_matched
 from paperwasp.operators.term import TermOperator
-from paperwasp.query import Item, OrItem, WeakAndItem
+from paperwasp.query import OrItem
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,16 +39,11 @@ class OrOperator(Operator):
 
 @planner(OrItem)
 def plan_or(item: OrItem, space: SearchSpace) -> Operator:
-    return _any_of(item.children, space)
+    return any_of(tuple(plan(child, space) for child in item.children), space)
 
 
-@planner(WeakAndItem)
-def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
-    return _any_of(item.children, space)
-
-
-def _any_of(children: tuple[Item, ...], space: SearchSpace) -> Operator:
-    planned = tuple(plan(child, space) for child in children)
+def any_of(planned: tuple[Operator, ...], space: SearchSpace) -> Operator:
+    """What any of these matches."""
     if not planned:
         return FalseOperator(space)
     return planned[0] if len(planned) == 1 else OrOperator(space, planned)

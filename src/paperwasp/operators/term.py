@@ -44,6 +44,11 @@ class FieldMatch(ABC):
         """Whether it stands somewhere: in an index."""
         return False
 
+    @property
+    def only_filters(self) -> bool:
+        """Whether ranking sees only that it matches, and neither where nor how often."""
+        return False
+
     @abstractmethod
     def add_to(self, bitmap: Bitmap) -> None:
         """Sets the bits of the documents that match."""

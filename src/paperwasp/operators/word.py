@@ -12,12 +12,13 @@ from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.attribute_terms import word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
-from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.composed import UnionMatch, WithoutPositions
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.grams import ALL, grams_together
 from paperwasp.operators.or_operator import OrOperator
-from paperwasp.operators.term import FieldMatch, TermOperator
+from paperwasp.operators.term import FieldMatch, IndexMatch, TermOperator
 from paperwasp.operators.text import text_matcher, token_match, tokens_in, tokens_match
+from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.query import Annotations, WordItem
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
@@ -44,6 +45,7 @@ def plan_word(item: WordItem, space: SearchSpace) -> Operator:
                 length = max(length, len(tokens))
         elif (match := match_word(item, field, space)) is not None:
             matches.append(match)
+    matches = [seen_match(match, space) for match in matches]
     operators = [*apart, *(_all_of(found, item.annotations, space) for found in split.values())]
     if matches or not operators:
         operators.insert(0, term_operator(space, matches, item.annotations, length))
@@ -54,7 +56,7 @@ def _all_of(found: list[tuple[Field, list[QueryToken]]], notes: Annotations, spa
     """An and of tokens, each in all of some fields, which have as many of them."""
     terms = []
     for place in range(len(found[0][1])):
-        matches = [token_match(tokens[place], field, space) for field, tokens in found]
+        matches = [seen_match(token_match(tokens[place], field, space), space) for field, tokens in found]
         terms.append(term_operator(space, matches, notes))
     return AndOperator(space, tuple(terms))
 
@@ -66,6 +68,14 @@ def match_word(item: WordItem, field: Field, space: SearchSpace) -> FieldMatch |
         return tokens_match(tokens_in(item.word, item.annotations, field, space), field, space)
     column = space.column(field)
     return None if column is None else word_match(space, field, column, item.word)
+
+
+def seen_match(match: FieldMatch, space: SearchSpace) -> FieldMatch:
+    """A word as ranking sees it: one that is in too many documents only filters."""
+    if space.tuning is NO_TUNING or not isinstance(match, IndexMatch | UnionMatch):
+        return match
+    only_filters = space.tuning.only_filters(match.field, match.frequency(), space.documents)
+    return WithoutPositions(match) if only_filters and match.is_positional else match
 
 
 def term_operator(space: SearchSpace, matches: list[FieldMatch], notes: Annotations, length: int = 1) -> TermOperator:

@@ -30,7 +30,6 @@ from paperwasp.errors import Finding, Position
 from paperwasp.schema.indexing_tree import OUTPUTS
 from paperwasp.schema.model import (
     Field,
-    FieldRank,
     FieldSet,
     IndexSettings,
     RankProfile,
@@ -282,13 +281,9 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
     parents = [schema.rank_profiles[name] for name in profile.inherits if name in schema.rank_profiles]
     said = f"rank-profile {profile.name}"
     for keyword, value in profile.tuning.items():
-        if not any(parent.tuning.get(keyword) == value for parent in parents):
-            if why := _TUNING_NO_EFFECT.get(keyword):
-                yield _no_effect(f"{said}: {keyword}", profile.position, why)
-            else:
-                yield _later(f"{said}: {keyword}", profile.position)
-    for name, rank in profile.field_ranks.items():
-        yield from _field_rank(said, name, rank, profile, parents)
+        is_own = not any(parent.tuning.get(keyword) == value for parent in parents)
+        if is_own and (why := _TUNING_NO_EFFECT.get(keyword)):
+            yield _no_effect(f"{said}: {keyword}", profile.position, why)
     for name, constant in profile.constants.items():
         if name not in schema.constants and constant.uri:
             yield _later(f"constant {name} at a uri", constant.position)
@@ -297,19 +292,6 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
             yield _later(f"onnx-model {name} by its uri", model.position)
 
 
-def _field_rank(
-    said: str, name: str, rank: FieldRank, profile: RankProfile, parents: list[RankProfile]
-) -> Iterator[Finding]:
-    for setting, what in _RANK_LATER.items():
-        value = getattr(rank, setting)
-        known = [getattr(parent.field_ranks.get(name), setting, None) for parent in parents]
-        if value not in (None, "", "about") and value not in known:
-            yield _later(f"{said}: {what} of field {name}", profile.position)
-
-
-_RANK_LATER: Final[Mapping[str, str]] = {
-    "filter_threshold": "filter-threshold",
-}
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
 _EXACT: Final = "nearest neighbours are exact"
 _TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
