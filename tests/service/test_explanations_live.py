@@ -12,15 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 from in_process import Deployed, deployed_service
 from query_scripts import deploy_and_feed, run
+from rich.console import Console
+
+from paperwasp.client.explained import explanation_tree
+from paperwasp.client.query import show_answer
 
 SCRIPTS = Path(__file__).parent / "explain_scripts"
+PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
 EXPLAIN = {"trace.level": "1", "trace.explainLevel": "1"}
 
 
@@ -130,3 +137,36 @@ def test_answers_in_cbor_have_explanations_too(service: Deployed) -> None:
     asked = {"yql": "select * from music where true", "ranking": "plain", "format": "cbor", **EXPLAIN}
     answer = httpx.post(f"{service.url}/search/", json={**asked, **streaming(service)}, timeout=30)
     assert cbor2.loads(answer.content)["root"]["children"][0]["explanation"]["phases"][0]["phase"] == "first-phase"
+
+
+def _blocks() -> list[str]:
+    """What stands between fences in the page."""
+    return [block.partition("\n")[2].strip() for block in PAGE.read_text().split("```")[1::2]]
+
+
+def test_the_example_of_the_page(service: Deployed) -> None:
+    profile, command, tree, phase = _blocks()
+    schema = (SCRIPTS / "application" / "schemas" / "music.sd").read_text()
+    assert " ".join(profile.split()) in " ".join(schema.split())
+    asked = {"yql": command.split('"')[1], "ranking": "words", "hits": 1}
+    [hit] = ask(service, **asked, **EXPLAIN)
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(explanation_tree(1, hit))
+    assert [line.rstrip() for line in console.export_text().strip().splitlines()] == tree.splitlines()
+    assert hit["explanation"]["phases"][1] == orjson.loads(phase)
+
+
+def test_what_a_person_is_shown(service: Deployed) -> None:
+    console = Console(width=200, record=True, file=StringIO())
+    body = {"yql": "select * from music where true", **EXPLAIN, **streaming(service)}
+    for more in ({"ranking": "twice"}, {"ranking": "choices"}, {"ranking": "together"}, {"sorting": "+year"}):
+        show_answer(console, httpx.post(f"{service.url}/search/", json=body | more, timeout=30).json())
+    shown = console.export_text()
+    for told in (
+        "score (shown above)",
+        "not taken: 0 - attribute(plays)",
+        "-Infinity  first-phase",
+        "not among the hits that the global phase ranks",
+        "sorted, without a relevance: the hit was not ranked",
+    ):
+        assert told in shown
