@@ -283,6 +283,7 @@ TENSOR_FILE_BYTES: Final = 1 << 28
 TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
 
 # Ranking
+FOREST_FEATURE_CHARACTERS: Final = 1000
 FOREST_FEATURES: Final = 10_000
 """Expressions that the splits of one xgboost or lightgbm model ask for."""
 FOREST_FILE_BYTES: Final = 1 << 29

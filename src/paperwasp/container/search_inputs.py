@@ -82,7 +82,7 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
     except (TooLarge, ValueError) as error:
         problem = str(error)
     if type_ is not None and str(type_) not in problem:
-        problem += f" (it is to be a {type_})"
+        problem += f" (it is to be a {'number' if type_.is_number else type_})"
     shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
     raise IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
 

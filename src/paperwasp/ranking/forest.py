@@ -106,6 +106,9 @@ class ForestBuilder:
         return len(self._nodes) - 1
 
     def _column(self, split: Split) -> int:
+        if len(split.feature) > limits.FOREST_FEATURE_CHARACTERS:
+            told = f"{len(split.feature)} characters, and has {limits.FOREST_FEATURE_CHARACTERS} at most"
+            raise ValueError(f"the feature of a split, {split.feature[:40]!r}…, has {told}")
         feature = self._features.setdefault(split.feature, len(self._features))
         if len(self._features) > limits.FOREST_FEATURES:
             raise ValueError(f"it asks for more than {limits.FOREST_FEATURES} features")
