@@ -87,6 +87,12 @@ def subspace_labels(column: ColumnView, lids: Lids, subspaces: NDArray[np.uint32
     return [tuple(inner.dictionary.decode(row)) for row in codes.tolist()]
 
 
+def numbers_within(counts: Counts) -> NDArray[np.int64]:
+    """The number, from 0, of each value among those of its lid."""
+    numbers: NDArray[np.int64] = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return numbers
+
+
 def sums_of(counts: Counts, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sum of the values of each lid."""
     owners = np.repeat(np.arange(len(counts)), counts)

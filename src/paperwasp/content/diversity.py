@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
+from paperwasp.attribute.elements import numbers_within
 from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.content.messages import DiversityOverride
 from paperwasp.errors import InvalidQuery
@@ -63,9 +64,8 @@ def _occurrence(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
     """For each number how often it came before."""
     order = np.argsort(numbers, kind="stable")
     counts = np.bincount(numbers)
-    starts = np.repeat(np.cumsum(counts) - counts, counts)
     result = np.empty(len(numbers), np.intp)
-    result[order] = np.arange(len(numbers)) - starts
+    result[order] = numbers_within(counts)
     return result
 
 

@@ -101,6 +101,11 @@ def field_table(setup: RankSetup, feature: str, table: str, field: str) -> Boost
     return boost_table(_ABOUT[table] if text is None else text)
 
 
+def importance_of(setup: RankSetup, feature: str, key: str, field: str) -> float:
+    """The share of the first of the two tables of a field, by its own rank property or the feature's."""
+    return setup.number(0.5, f"{feature}.{key}.{field}", f"{feature}({field}).{key}", f"{feature}.{key}")
+
+
 def uses_normalization(setup: RankSetup) -> bool:
     """Whether boosts are divided by the highest value that their tables allow."""
     return setup.text("nativeRank.useTableNormalization") != "false"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from paperwasp.attribute.elements import sums_of
+from paperwasp.attribute.elements import numbers_within, sums_of
 from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, NumericType, WeightedSetType
 from paperwasp.errors import InvalidQuery
 from paperwasp.features.base import MatchContext
@@ -65,7 +65,7 @@ def _of_array(field: str, vector: str, whole: bool) -> Compute:
         if found is None or not len(found.indexes):
             return one(0.0)
         counts, values = context.attribute_numbers(field)
-        within = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+        within = numbers_within(counts)
         # What stands beyond the vector does not count, not even where it is no number.
         factors = found.at(within)
         with np.errstate(invalid="ignore"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.attribute.elements import sums_of
+from paperwasp.attribute.elements import numbers_within, sums_of
 from paperwasp.document.types import ArrayType, NumericType
 from paperwasp.features.base import MatchContext
 from paperwasp.features.dot_product import INTEGERS
@@ -35,7 +35,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
             return one(0.0)
         found = array_vector(name, text, whole)
         counts, values = context.attribute_numbers(field)
-        within = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+        within = numbers_within(counts)
         apart = np.where(within < found.length, values - found.at(within), 0.0)
         return np.sqrt(sums_of(counts, apart * apart))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.features.base import MatchContext, RankTerm
-from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
+from paperwasp.features.boost_table import BoostTable, field_table, importance_of, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.field_term_match import end_positions
 from paperwasp.features.parts import Part, PartsOf, explains
@@ -58,8 +58,7 @@ def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of a field: its rank properties over the defaults of Vespa."""
     first = field_table(setup, NAME, "firstOccurrenceTable", field)
     count = field_table(setup, NAME, "occurrenceCountTable", field)
-    key = "firstOccurrenceImportance"
-    importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
+    importance = importance_of(setup, NAME, "firstOccurrenceImportance", field)
     highest = first.max * importance + count.max * (1.0 - importance) if uses_normalization(setup) else 1.0
     keys = (f"{NAME}({field}).averageFieldLength", f"{NAME}.averageFieldLength.{field}")
     length = setup.whole(-1, limits.FIELD_LENGTH, *keys)

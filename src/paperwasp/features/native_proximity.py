@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext, RankTerm, terms_of
-from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
+from paperwasp.features.boost_table import BoostTable, field_table, importance_of, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, register
 from paperwasp.features.native_field_match import searched_index_fields
 from paperwasp.features.term_distance import Distances, element_distances, term_distances
@@ -61,8 +61,7 @@ def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of a field: its rank properties over the defaults of Vespa."""
     forward = field_table(setup, NAME, "proximityTable", field)
     reverse = field_table(setup, NAME, "reverseProximityTable", field)
-    key = "proximityImportance"
-    importance = setup.number(0.5, f"{NAME}.{key}.{field}", f"{NAME}({field}).{key}", f"{NAME}.{key}")
+    importance = importance_of(setup, NAME, "proximityImportance", field)
     highest = forward.max * importance + reverse.max * (1.0 - importance) if uses_normalization(setup) else 1.0
     has_elements = is_multiple(setup.schema.fields[field])
     return FieldParameters(

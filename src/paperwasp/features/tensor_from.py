@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.elements import numbers_within
 from paperwasp.document.types import ArrayType, MapType, NumericType, StructType, TensorFieldType, WeightedSetType
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
@@ -119,8 +120,8 @@ def bind_with_offset(setup: RankSetup, arguments: tuple[str, ...], output: str) 
 
     def compute(context: MatchContext) -> TensorBatch:
         counts, labels, weights = context.attribute_labels(name)
-        places = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return _distinct(type_, counts, np.stack([labels, places], axis=1)[:, order], np.ones(len(weights)))
+        places = np.stack([labels, numbers_within(counts)], axis=1)[:, order]
+        return _distinct(type_, counts, places, np.ones(len(weights)))
 
     return compute
 
@@ -166,8 +167,7 @@ def bind_structs(setup: RankSetup, arguments: tuple[str, ...], output: str) -> T
 
 def _first(values: NDArray[Any], counts: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[Any]:
     """Of each hit so many of its values."""
-    places = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
-    taken: NDArray[Any] = values[places < np.repeat(kept, counts)]
+    taken: NDArray[Any] = values[numbers_within(counts) < np.repeat(kept, counts)]
     return taken
 
 
