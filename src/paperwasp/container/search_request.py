@@ -94,7 +94,10 @@ def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iter
         elif isinstance(value, dict) and not (full.startswith("input.") or full in _RAW_GROUPS):
             yield from flatten(value, full + ".", depth + 1)
         else:
-            yield full, _text(value)
+            try:
+                yield full, _text(value)
+            except TypeError as error:  # orjson writes neither all that it reads, nor all that is read leniently
+                raise IllegalQuery(f"The JSON of '{full}' cannot be read: {error}") from None
 
 
 def _text(value: Any) -> str:
