@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery, PaperwaspError
 from paperwasp.query.items import (
     AndItem,
@@ -186,3 +187,12 @@ def test_bad_names_are_told() -> None:
         bases.named("x")
     assert bases.named("") is None
     assert bases.named("main.sr") is bases.by_name["main"]
+
+
+def test_rules_end_when_the_time_is_over() -> None:
+    end_work_at(1)
+    try:
+        with pytest.raises(OutOfTime):
+            rewritten("[a] :- a, b; [a] [a] -> c;", words(*("a" for _ in range(5000))))
+    finally:
+        end_work_at(0)

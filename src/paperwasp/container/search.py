@@ -24,6 +24,7 @@ from paperwasp.container.search_parameters import read_parameters
 from paperwasp.container.search_plan import SearchPlan, plan_search
 from paperwasp.container.search_rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.search_request import parameter_pairs
+from paperwasp.container.search_rules import rule_base_of
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_trace import rule_steps, trace_of
 from paperwasp.content.messages import SearchRequest, SearchResponse, StampRequest
@@ -92,10 +93,14 @@ class SearchHandler:
             format_ = parameters.presentation.format or format_
             callback = parameters.presentation.callback
             now_seconds = self._environment.now_seconds()
-            make_plan = plan_search
+            asked = (config, parameters, started_ns, now_seconds)
+            in_time = self._in_time(plan_search, started_ns + int(_longest_ms(parameters) * 1e6))
             if large:
-                make_plan = self._in_time(plan_search, started_ns + int(_longest_ms(parameters) * 1e6))
-            plan = await self._done(large, make_plan, config, parameters, started_ns, now_seconds)
+                plan = await self._done(large, in_time, *asked)
+            elif rule_base_of(config, parameters) is not None:  # a few words may keep rules busy for a second
+                plan = await asyncio.to_thread(in_time, *asked)
+            else:
+                plan = plan_search(*asked)
             result, answers = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
             return respond(SearchResult(errors=[SearchError.of(error)]), format_, callback)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from paperwasp import limits
+from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.semantics.speech import Speech
 from paperwasp.semantics.tree import DEFAULT_INDEX, Branch, Leaf
@@ -47,12 +48,13 @@ class Place(NamedTuple):
 
 
 class Steps:
-    """Counts the steps that a query takes. Errors: InvalidQuery when they are too many."""
+    """Counts the steps that a query takes. Errors: InvalidQuery when they are too many; OutOfTime."""
 
     def __init__(self) -> None:
         self.left = limits.RULE_STEPS
 
     def take(self, count: int = 1) -> None:
+        check_time()
         self.left -= count
         if self.left < 0:
             raise InvalidQuery(f"Evaluating semantic rules over this query takes more than {limits.RULE_STEPS} steps")
