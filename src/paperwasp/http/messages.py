@@ -8,6 +8,7 @@ Vespa: container HTTP behaviour; paths and query strings are decoded by the rule
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,9 @@ from paperwasp.errors import InvalidInput
 JSON: Final = "application/json"
 TEXT: Final = "text/plain;charset=utf-8"
 HTML: Final = "text/html;charset=utf-8"
+_BROKEN_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
+_SHOWN: Final = 1000
+"""Characters of a text with a problem that are told."""
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -129,18 +133,9 @@ def decode(text: str) -> str:
     """Undoes the encoding of forms: `+` is a space, `%XX` is a byte of UTF-8. Errors: InvalidInput."""
     if "%" not in text:
         return text.replace("+", " ") if "+" in text else text
-    _check_escapes(text)
+    if broken := _BROKEN_ESCAPE.search(text):
+        raise InvalidInput(f"Illegal percent escape '{text[broken.start() : broken.start() + 3]}' in '{text[:_SHOWN]}'")
     try:
         return unquote_plus(text, errors="strict")
     except UnicodeDecodeError:
-        raise InvalidInput(f"'{text}' is not UTF-8 when its percent signs are decoded") from None
-
-
-def _check_escapes(text: str) -> None:
-    for part in text.split("%")[1:]:
-        if len(part) < 2 or not _is_hex(part[0]) or not _is_hex(part[1]):
-            raise InvalidInput(f"Illegal percent escape '%{part[:2]}' in '{text}'")
-
-
-def _is_hex(character: str) -> bool:
-    return character in "0123456789abcdefABCDEF"
+        raise InvalidInput(f"'{text[:_SHOWN]}' is not UTF-8 when its percent signs are decoded") from None
