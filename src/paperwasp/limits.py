@@ -74,6 +74,10 @@ TOKEN_CHARACTERS: Final = 1000
 """Of a word; longer ones are not indexed, where `match: max-token-length` says nothing else."""
 QUERY_PATTERN_BYTES: Final = 1024 * 1024
 """Memory of one compiled regular expression of a query: what it may take for each byte of a string grows with it."""
+QUERY_PATTERN_CHARACTERS: Final = 64 * 1024
+"""Of a regular expression of a query: compiling it cannot be interrupted."""
+QUERY_TERM_CHARACTERS: Final = 100_000
+"""Of a text that is searched for in an index: cutting it into tokens cannot be interrupted."""
 FUZZY_CHARACTERS: Final = 1024
 """Of a fuzzy term."""
 HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024

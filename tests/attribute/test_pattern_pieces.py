@@ -11,6 +11,7 @@ import pytest
 from paperwasp.attribute import patterns
 from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, no_clock
 from paperwasp.attribute.scanned_text import TextKeeper
+from paperwasp.errors import InvalidQuery
 
 PATTERNS: tuple[TextPattern, ...] = (
     PartPattern("prefix", "ab"),
@@ -32,6 +33,12 @@ def test_groups_of_a_pattern_cost_nothing() -> None:
     started = process_time()
     assert RegexPattern("(" * 900 + "()" * 4000 + "value" + ")" * 900).fitting(text).all()
     assert process_time() - started < 5
+
+
+def test_an_expression_of_too_many_characters_is_refused() -> None:
+    text = TextKeeper(cased=False).text(["a"])
+    with pytest.raises(InvalidQuery, match="at most 65536 characters, not 65537"):
+        RegexPattern("[" + "a" * 65535 + "]").fitting(text)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=repr)

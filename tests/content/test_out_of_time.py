@@ -76,6 +76,13 @@ def test_a_text_of_too_many_tokens_is_refused(node):
         search(node.node.view(), SearchRequest(tree), Profiles())
 
 
+def test_a_text_of_too_many_characters_is_refused(node):
+    """Some become eighteen each, and cutting them holds the interpreter for seconds."""
+    tree = WordItem("title", "\ufdfa" * (limits.QUERY_TERM_CHARACTERS + 1))
+    with pytest.raises(InvalidQuery, match=r"'title' has 100001 characters; at most 100000"):
+        search(node.node.view(), SearchRequest(tree), Profiles())
+
+
 def test_an_order_goes_on_where_time_was_over():
     """Keys that were made are kept, and the order is that of making them at once."""
     count = 3 * BETWEEN_CLOCKS + 5

@@ -141,6 +141,10 @@ _ALONE: Final = re.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
 
 def compiled(expression: str, cased: bool) -> Any:
     """The expression, ready to search bytes. Errors: InvalidQuery."""
+    if len(expression) > limits.QUERY_PATTERN_CHARACTERS:
+        raise InvalidQuery(
+            f"A regular expression has at most {limits.QUERY_PATTERN_CHARACTERS} characters, not {len(expression)}"
+        )
     options = re2.Options()
     options.max_mem = limits.QUERY_PATTERN_BYTES
     options.log_errors = False

@@ -59,9 +59,14 @@ def tokens_in(
 ) -> list[QueryToken]:
     """The tokens of a text in an indexed field, less what annotations say is not to be done to it.
 
-    Errors: InvalidQuery for a text of too many tokens; OutOfTime.
+    Errors: InvalidQuery for a text of too many characters or tokens; OutOfTime.
     """
     check_time()
+    if len(text) > limits.QUERY_TERM_CHARACTERS:
+        raise InvalidQuery(
+            f"A text that is searched for in '{field.name}' has {len(text)} characters; at most"
+            f" {limits.QUERY_TERM_CHARACTERS}: search for fewer words"
+        )
     tokens = query_terms(
         text_profile(field),
         text,
