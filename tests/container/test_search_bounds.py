@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import threading
 from pathlib import Path
@@ -27,9 +28,16 @@ YQL = "select * from sources * where true"
 
 
 def root_of(body: dict[str, Any]) -> Any:
-    request = Request("POST", "/search/", "", body=orjson.dumps(body))
+    request = Request("POST", "/search/", "", body=json.dumps(body).encode())
     response = asyncio.run(SearchHandler(FakeClusters(), config()).handle(request))
     return orjson.loads(response.body)["root"]
+
+
+def deep_list(depth: int) -> Any:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -39,12 +47,20 @@ def root_of(body: dict[str, Any]) -> Any:
         ({"yql": f"{YQL} order by {', '.join(['year'] * 101)}"}, "'order by' has 101 keys; at most 100"),
         ({"yql": YQL, "collapsefield": ",".join(["year"] * 101)}, "collapse by 101 fields: at most 100"),
         ({"query": "a " * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
+        ({"yql": YQL, "input": {"query(q)": deep_list(300)}}, "The JSON of 'input.query(q)' cannot be read: Recursion"),
+        ({"select": {"where": {"and": deep_list(300)}}}, "The JSON of 'select.where' cannot be read: Recursion"),
         ({"query": '"a b" ' * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
     ],
 )
 def test_too_many(body: dict[str, Any], message: str) -> None:
     (error,) = root_of(body)["errors"]
     assert message in error["message"]
+
+
+def test_a_number_that_is_larger_than_any_field_holds() -> None:
+    body = b'{"select": {"where": {"range": ["n", {">": 1%s}]}}}' % (b"0" * 400)
+    response = asyncio.run(SearchHandler(FakeClusters(), config()).handle(Request("POST", "/search/", "", body=body)))
+    assert response.status == 400 and b"The JSON of 'select.where' cannot be read" in response.body
 
 
 def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,6 +75,21 @@ def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPat
     for size in (1, limits.QUERY_INLINE_BYTES):
         root_of({"query": "two", "sources": "media", "unknown": "x" * size})
     assert [thread is threading.main_thread() for thread in threads] == [True, False]
+
+
+def test_requests_with_semantic_rules_are_planned_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few words may keep rules busy for a second."""
+    threads: list[threading.Thread] = []
+    plan = search.plan_search
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return plan(*given)
+
+    monkeypatch.setattr(search, "plan_search", noted)
+    monkeypatch.setattr(search, "rule_base_of", lambda *_: "some")
+    assert "errors" not in root_of({"query": "two", "sources": "media"})
+    assert threads != [threading.main_thread()]
 
 
 def test_a_sort_specification_is_bounded() -> None:
@@ -85,8 +116,9 @@ def test_large_requests_whose_turn_comes_too_late_are_not_read(monkeypatch: pyte
         {"yql": "select * from sources * where year in (@years)", "years": "1," * 2_000_000},
         {"yql": "select * from sources * where wand(tags, @tags)", "tags": "{" + "a: 1, " * 700_000 + "}"},
         {"yql": f"select * from sources * where year in ({'1,' * 400_000} 1)"},
+        {"query": "(" * 900_000},
     ],
-    ids=["in", "wand", "yql"],
+    ids=["in", "wand", "yql", "simple"],
 )
 def test_a_large_request_is_read_no_longer_than_its_time(body: dict[str, Any]) -> None:
     """It would be read for seconds."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.tensor import Tensor, TensorType, parse_tensor
 from paperwasp.tensor.json_format import tensor_of
@@ -140,3 +141,12 @@ def test_any_text_is_read_or_refused_with_its_place(text: str, type_: str | None
         pass
     else:
         assert parse_tensor(str(value)) == value
+
+
+def test_a_literal_is_read_no_longer_than_there_is_time() -> None:
+    end_work_at(1)
+    try:
+        with pytest.raises(OutOfTime):
+            parse_tensor(f"[{','.join(['1'] * 100_000)}]", TensorType.parse("tensor(x[100000])"))
+    finally:
+        end_work_at(0)

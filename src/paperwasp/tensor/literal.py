@@ -11,6 +11,7 @@ import re
 from typing import Final, NoReturn
 
 from paperwasp import limits
+from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import Dimension, TensorType
@@ -24,7 +25,8 @@ _HEX: Final = re.compile(r"([\"']?)([0-9A-Fa-f]+)\1(?![\w.])")  # in quotes, as 
 
 
 def parse_tensor(text: str, type_: TensorType | None = None, source: str = "") -> Tensor:
-    """The value that `text` writes; `type_`: what it must be, if known. Errors: LanguageError with the place in it."""
+    """The value that `text` writes; `type_`: what it must be, if known. Errors: LanguageError with the place in it;
+    TooLarge; OutOfTime."""
     if len(text) > limits.LANGUAGE_TEXT_BYTES:
         raise TooLarge(f"a tensor literal has {len(text)} characters; at most {limits.LANGUAGE_TEXT_BYTES}")
     return _Reader(text, source).tensor(type_)
@@ -184,6 +186,7 @@ class _Reader:
     # Tokens
 
     def number(self) -> float:
+        check_time()
         self.skip()
         match = _NUMBER.match(self.text, self.at)
         if match is None:

@@ -16,6 +16,7 @@ from unicodedata import category
 import regex
 
 from paperwasp import limits
+from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery
 from paperwasp.query.items import (
     Annotations,
@@ -77,7 +78,8 @@ class Reader:
         self._terms = 0
 
     def skip_spaces(self) -> bool:
-        """Moves to the next character that is not white space; False at the end."""
+        """Moves to the next character that is not white space; False at the end. Errors: OutOfTime."""
+        check_time()
         self.at = _SPACES.match(self.text, self.at).end()  # type: ignore[union-attr]
         return self.at < len(self.text)
 
