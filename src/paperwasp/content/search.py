@@ -102,8 +102,9 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
     clock = QueryClock(request, env)
     try:
         with clock:
-            found = [_indexed(view, request, profiles, clock, trace)]
-            found += [_streamed(view, name, request, profiles, clock, trace) for name in streaming_types(view, request)]
+            streamed = streaming_types(view, request)
+            found = [_indexed(view, request, profiles, clock, trace, alone=not streamed)]
+            found += [_streamed(view, name, request, profiles, clock, trace) for name in streamed]
     except OutOfTime:
         raise Timeout("the time was over before the hits were written") from None
     degraded = frozenset[str]().union(*(part.degraded for part in found))
@@ -160,15 +161,16 @@ def _falling(relevance: float) -> float:
 
 
 def _indexed(
-    view: View, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None
+    view: View, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None, alone: bool
 ) -> _Found:
-    """The hits among documents that are indexed. Those before the offset are only written to be merged with others."""
+    """The hits among documents that are indexed. Unless they are `alone`, those before the offset are written too, to
+    be merged with others."""
     wanted = request.offset + request.hits
     spaces = [space_of(view, name, request, clock) for name in indexed_types(view, request)]
     ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces]
     clock.begin_writing()
     begun_ns = clock.now_ns()
-    skipped = 0 if any(streaming_types(view, request)) else request.offset
+    skipped = request.offset if alone else 0
     documents = sum(kind.setting.space.documents for kind in ranked)
     covered = sum(kind.coverage * kind.setting.space.documents for kind in ranked)
     hits = _page(view, request, ranked, (skipped, wanted), profiles.summaries)
@@ -268,7 +270,7 @@ def space_of(
         documents,
         view.live_count < view.limit,
         view.index,
-        {field: column for (kind, field), column in view.columns.items() if kind == name},
+        view.columns_of(name),
         request.inputs,
         (0.0 if clock is None else clock.now_seconds) if now is None else now,
         request.language,
@@ -305,17 +307,34 @@ def _rank(
 
 
 def _setting(operator: Operator, profile: CompiledProfile, request: SearchRequest, space: SearchSpace) -> QuerySetting:
+    numbers, texts, tensors = _sorted_inputs(request.inputs)
     return QuerySetting(
         space,
         QueryTerms.of(operator, space),
-        {**profile.inputs, **_numbers(request.inputs)},
+        {**profile.inputs, **numbers},
         {**profile.properties, **request.rank_properties},
         space.now_seconds,
         labels=Labels(profile.labels),
-        texts={name: value for name, value in request.inputs.items() if isinstance(value, str)},
-        tensors={**profile.tensor_inputs, **_tensors(request.inputs)},
+        texts=texts,
+        tensors={**profile.tensor_inputs, **tensors},
         features={name: np.array([value]) for name, value in request.features.items()},
     )
+
+
+def _sorted_inputs(inputs: Mapping[str, object]) -> tuple[dict[str, float], dict[str, str], dict[str, Tensor]]:
+    """The inputs that expressions see as numbers, where texts are their hashes; the texts; and the tensors."""
+    numbers: dict[str, float] = {}
+    texts: dict[str, str] = {}
+    tensors: dict[str, Tensor] = {}
+    for name, value in inputs.items():
+        if isinstance(value, str):
+            texts[name] = value
+            numbers[name] = text_number(value)
+        elif isinstance(value, Tensor):
+            tensors[name] = value
+        elif isinstance(value, int | float):
+            numbers[name] = float(value)
+    return numbers, texts, tensors
 
 
 def _ranked(
@@ -353,16 +372,6 @@ def _ranked(
         profilers.matching(operator, space)
         trace.tag("query_execution", document_type=space.schema.name, threads=[{"traces": profilers.report()}])
     return ranked
-
-
-def _numbers(inputs: Mapping[str, object]) -> dict[str, float]:
-    """The inputs that expressions see as numbers: texts are their hashes."""
-    texts = {name: text_number(value) for name, value in inputs.items() if isinstance(value, str)}
-    return texts | {name: float(value) for name, value in inputs.items() if isinstance(value, int | float)}
-
-
-def _tensors(inputs: Mapping[str, object]) -> dict[str, Tensor]:
-    return {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
 
 
 def _keys(hits: RankedHits, request: SearchRequest, numbers: Sequence[int]) -> Iterable[SortKeys]:

@@ -139,17 +139,16 @@ class IndexMatch(PositionalMatch):
     def __init__(self, space: SearchSpace, field: str, term: int) -> None:
         super().__init__(space, field)
         self.term = term
+        self._frequency = -1
 
     def add_to(self, bitmap: Bitmap) -> None:
         _core.match(self._space.index.reader, self.number, self.term, bitmap)
 
     def frequency(self) -> int:
+        if self._frequency < 0:  # not a cached_property, whose lock takes as long as asking
+            space = self._space
+            self._frequency = space.index.live_frequency(self.number, self.term, space.accept, space.dead)
         return self._frequency
-
-    @cached_property
-    def _frequency(self) -> int:
-        space = self._space
-        return space.index.live_frequency(self.number, self.term, space.accept, space.dead)
 
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
         return self._space.index.occurrences(self.number, self.term, lids)
