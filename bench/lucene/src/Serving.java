@@ -15,6 +15,8 @@ import org.apache.lucene.document.Document;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexableField;
 import org.apache.lucene.index.StoredFields;
+import org.apache.lucene.search.BooleanClause.Occur;
+import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.ScoreDoc;
@@ -73,9 +75,9 @@ final class Serving {
     private String answer(String path) throws IOException {
         String encoded = path.substring(path.indexOf(PARAMETER) + PARAMETER.length());
         String words = URLDecoder.decode(encoded, StandardCharsets.UTF_8);
-        Query query = new QueryBuilder(analyzer).createBooleanQuery("body", words);
+        BooleanQuery query = any(words);
         StringBuilder json = new StringBuilder(1 << 14).append("{\"hits\":[");
-        if (query != null) {
+        if (!query.clauses().isEmpty()) {
             StoredFields stored = searcher.storedFields();
             String between = "";
             for (ScoreDoc hit : Answering.best(searcher, query).scoreDocs) {
@@ -86,6 +88,19 @@ final class Serving {
             }
         }
         return json.append("]}").toString();
+    }
+
+    /** Any of the words; of one that the analyzer splits, such as "two-dimensional", all parts: as ours reads them. */
+    private BooleanQuery any(String words) {
+        QueryBuilder builder = new QueryBuilder(analyzer);
+        BooleanQuery.Builder any = new BooleanQuery.Builder();
+        for (String word : words.split("\\s+")) {
+            Query parts = builder.createBooleanQuery("body", word, Occur.MUST);
+            if (parts != null) {
+                any.add(parts, Occur.SHOULD);
+            }
+        }
+        return any.build();
     }
 
     private static void fields(StringBuilder json, Document document) {
