@@ -219,7 +219,8 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
 
 class AnyOf {
   public:
-    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window, Clock& clock)
+    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window, Clock& clock,
+          uint32_t& searched)
         : part_(part),
           lists_(std::move(lists)),
           order_(lists_.size()),
@@ -228,12 +229,12 @@ class AnyOf {
           rare_{is_rare ? accept : nullptr, part.base},
           best_(best),
           window_(window),
-          clock_(clock) {
+          clock_(clock),
+          searched_(searched) {
         std::iota(order_.begin(), order_.end(), 0u);
     }
 
-    // `searched` rises with the documents that are done.
-    void run(uint32_t& searched) {
+    void run() {
         uint64_t postings = 0;
         for (const List& list : lists_) postings += list.walk.frequency();
         const uint32_t size = postings * 32 < part_.documents ? SPARSE_WINDOW : DENSE_WINDOW;
@@ -241,7 +242,7 @@ class AnyOf {
             const uint32_t high = low + std::min(size, part_.documents - low);
             run_window(low, high);
             low = high;
-            searched = part_.base + high;
+            searched_ = part_.base + high;
         }
     }
 
@@ -282,6 +283,7 @@ class AnyOf {
             if (at != NO_INDEX) score += list.contribution(list.probe.frequencies()[at], document);
         }
         if (score <= best_.threshold()) return;
+        if (searched_ > 0) searched_ = part_.base + document;  // before the end of the first window there is no answer
         clock_.spend(static_cast<int64_t>(16 * lists_.size()));
         Sum exact;
         for (List& list : lists_) {
@@ -301,10 +303,11 @@ class AnyOf {
     Best& best_;
     Accumulators& window_;
     Clock& clock_;
+    uint32_t& searched_;  // documents below this lid are done; it is right whenever the time is over
 };
 
 // Intersects; adds to `found` how many documents are accepted. With `count`, all are looked at; otherwise only those that may enter.
-// `searched` rises with the documents that are done.
+// Documents below `searched` are done.
 void all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, bool count, Best& best, Clock& clock, uint64_t& found,
             uint32_t& searched) {
     std::vector<uint32_t> order(lists.size());
@@ -316,7 +319,6 @@ void all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, 
     for (size_t j = order.size(); j-- > 1;) rest[j] = rest[j + 1] + lists[order[j]].bound_of_term();
     const float others = rest[1];
     for (; !lead.walk.exhausted(); lead.walk.next_block()) {
-        if (lead.walk.block() > 0) searched = part.base + lead.walk.last_of(lead.walk.block() - 1) + 1;
         size_t finds = BLOCK;
         const bool hopeless = lead.bound_of(lead.walk.block()) + others <= best.threshold();
         if (hopeless && !count) continue;
@@ -351,6 +353,7 @@ void all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, 
                 exact.add(*lists[t].query, lists[t].query->score(lists[t].walk.frequencies()[places[t]], lists[t].lengths[document]));
             best.add(exact.total(), part.base + document);
         }
+        searched = part.base + lead.walk.last_of(lead.walk.block()) + 1;
         clock.spend(static_cast<int64_t>(8 * finds));
     }
 }
@@ -416,7 +419,7 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
             for (const Part& part : reader.parts) {
                 std::vector<List> lists = lists_of(part, terms);
                 if (!lists.empty() && !all)
-                    AnyOf(part, std::move(lists), bitmap, is_rare, best, window, clock).run(searched);
+                    AnyOf(part, std::move(lists), bitmap, is_rare, best, window, clock, searched).run();
                 else if (lists.size() == n && n > 0)
                     all_of(part, lists, bitmap, count, best, clock, found, searched);
                 searched = part.base + part.documents;
