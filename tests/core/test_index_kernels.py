@@ -53,7 +53,7 @@ class Corpus:
         return _core.Reader(parts, 1)
 
 
-corpora = st.builds(Corpus.random, st.integers(0, 2**32), st.integers(1, 700), st.sampled_from([0, 100, 3000]))
+corpora = st.builds(Corpus.random, st.integers(0, 2**32), st.integers(1, 700), st.sampled_from([0, 100, 3000, 20_000]))
 cut_points = st.lists(st.integers(0, 10_000), max_size=4)
 averages = st.lists(st.floats(1, 60), min_size=1, max_size=3)
 bitmaps = st.tuples(st.integers(0, 2**32), st.sampled_from([0.0, 0.01, 0.3, 0.9, 1.0]))

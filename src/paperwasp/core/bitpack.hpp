@@ -134,6 +134,32 @@ inline uint32_t run_value(const uint8_t* from, uint32_t width, uint64_t index) {
     return static_cast<uint32_t>((word >> (bit % 8)) & ((uint64_t{1} << width) - 1));
 }
 
+constexpr uint32_t RUN_GROUP = 8;  // values of a run that begin with a byte
+
+template <uint32_t WIDTH>
+inline void unpack_run_of(const uint8_t* from, uint64_t count, uint32_t* values) {
+    for (uint64_t i = 0; i < count; i += RUN_GROUP, from += WIDTH)
+#pragma GCC unroll 8
+        for (uint32_t k = 0; k < RUN_GROUP; ++k) {
+            uint32_t word;
+            std::memcpy(&word, from + k * WIDTH / 8, 4);
+            values[i + k] = (word >> (k * WIDTH % 8)) & ((1u << WIDTH) - 1);
+        }
+}
+
+// Unpacks the first `count` values of a run packed with `width` bits; `values` has room for RUN_GROUP more.
+inline void unpack_run(const uint8_t* from, uint32_t width, uint64_t count, uint32_t* values) {
+    switch (width) {
+#define PAPERWASP_CASE(W) \
+    case W: return unpack_run_of<W>(from, count, values);
+        PAPERWASP_CASE(4) PAPERWASP_CASE(5) PAPERWASP_CASE(6) PAPERWASP_CASE(7) PAPERWASP_CASE(8) PAPERWASP_CASE(9)
+        PAPERWASP_CASE(10) PAPERWASP_CASE(11) PAPERWASP_CASE(12) PAPERWASP_CASE(13)
+#undef PAPERWASP_CASE
+    default:
+        for (uint64_t i = 0; i < count; ++i) values[i] = run_value(from, width, i);
+    }
+}
+
 // Packs a run of values; `to` must be zeroed for run_bytes(count, width) + 8 bytes.
 inline void pack_run(const uint32_t* values, uint64_t count, uint32_t width, uint8_t* to) {
     for (uint64_t i = 0; i < count; ++i) {

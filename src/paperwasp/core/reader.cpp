@@ -12,6 +12,7 @@
 #include "arrays.hpp"
 #include "clock.hpp"
 #include "clones.hpp"
+#include "phrase.hpp"
 
 namespace paperwasp {
 
@@ -285,106 +286,6 @@ nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uin
     return nb::make_tuple(own(std::move(elements)), own(std::move(starts)), own(std::move(ends)), own(std::move(weights)));
 }
 
-constexpr uint32_t MARKS = 4096;  // positions below this are compared by a table; a power of two
-
-// One phrase in one segment. The rarest word leads; the others are looked up in the documents it has.
-class PhraseInSegment {
-  public:
-    PhraseInSegment(const Segment& segment, const std::vector<uint32_t>& places, Clock& clock)
-        : clock_(clock), order_(places.size()), at_(places.size()) {
-        for (uint32_t place : places) cursors_.emplace_back(segment, place);
-        for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
-        std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return cursors_[a].frequency() < cursors_[b].frequency(); });
-    }
-
-    // Calls visit(document) for every document that accepted(document) allows and that has all words.
-    template <typename Accepted, typename Visit>
-    void run(Accepted accepted, Visit visit) {
-        Cursor& lead = cursors_[order_[0]];
-        for (; !lead.exhausted(); lead.next_block()) {
-            const uint32_t* documents = lead.documents();
-            size_t finds = BLOCK;
-            for (uint32_t i = 0, n = lead.count(); i < n; ++i) {
-                if (!accepted(documents[i])) continue;
-                at_[order_[0]] = i;
-                size_t j = 1;
-                for (; j < order_.size(); ++j) {
-                    at_[order_[j]] = cursors_[order_[j]].find(documents[i]);
-                    if (at_[order_[j]] == NO_INDEX) break;
-                }
-                finds += j;
-                if (j == order_.size()) visit(documents[i]);
-                else if (cursors_[order_[j]].exhausted()) return;
-            }
-            clock_.spend(static_cast<int64_t>(8 * finds));
-        }
-    }
-
-    // Where the phrase starts in the document just visited: (first, past the last).
-    std::pair<const uint32_t*, const uint32_t*> starts() {
-        const uint32_t lead = order_[0];
-        size_t count = read_positions(lead, starts_);
-        const uint32_t* const first = starts_.data();
-        const size_t before = static_cast<size_t>(std::lower_bound(first, first + count, lead) - first);
-        count -= before;
-        for (size_t i = 0; i < count; ++i) starts_[i] = starts_[before + i] - lead;
-        for (size_t j = 1; j < order_.size() && count > 0; ++j) count = keep_followed_by(order_[j], count);
-        return {first, first + count};
-    }
-
-  private:
-    size_t read_positions(uint32_t word, std::vector<uint32_t>& to) {
-        const uint32_t count = cursors_[word].frequencies()[at_[word]];
-        if (to.size() < count) to.resize(count);
-        cursors_[word].positions(at_[word], to.data());
-        return count;
-    }
-
-    // Keeps those of the first `count` starts that have this word in its place; returns how many. Both lists rise. Which of them is behind
-    // cannot be predicted, so neither way has branches for it.
-    size_t keep_followed_by(uint32_t word, size_t count) {
-        const size_t size = read_positions(word, positions_);
-        clock_.spend(static_cast<int64_t>(4 * (size + count)));
-        if (size == 0) return 0;
-        const uint64_t most = std::max(uint64_t{starts_[count - 1]} + word, uint64_t{positions_[size - 1]});
-        return most < MARKS ? keep_marked(word, count, size) : keep_merged(word, count, size);
-    }
-
-    // Damaged positions, which may not rise, stay inside the table too.
-    uint8_t& mark(uint32_t position) { return marks_[position % MARKS]; }
-
-    size_t keep_marked(uint32_t word, size_t count, size_t size) {
-        for (size_t i = 0; i < size; ++i) mark(positions_[i]) = 1;
-        size_t kept = 0;
-        for (size_t i = 0; i < count; ++i) {
-            const uint32_t start = starts_[i];
-            starts_[kept] = start;
-            kept += mark(start + word);
-        }
-        for (size_t i = 0; i < size; ++i) mark(positions_[i]) = 0;
-        return kept;
-    }
-
-    size_t keep_merged(uint32_t word, size_t count, size_t size) {
-        size_t kept = 0;
-        for (size_t i = 0, at = 0; i < count && at < size;) {
-            const uint32_t start = starts_[i], position = positions_[at];
-            const uint64_t wanted = uint64_t{start} + word;
-            starts_[kept] = start;
-            kept += wanted == position;
-            i += wanted <= position;
-            at += position <= wanted;
-        }
-        return kept;
-    }
-
-    Clock& clock_;
-    std::vector<Cursor> cursors_;
-    std::vector<uint32_t> order_, at_;
-    std::vector<uint32_t> starts_, positions_;  // as long as was ever needed
-    uint8_t marks_[MARKS] = {};                 // 1: the word stands there
-};
-
 // Documents with the words next to each other, in order: (lids, offsets[lids + 1], positions of the first word).
 nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const std::optional<In<uint64_t>>& accept) {
     check_field(reader, field);
@@ -396,6 +297,7 @@ nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const
     auto values = std::make_unique<std::vector<uint32_t>>();
     {
         nb::gil_scoped_release unlocked;
+        PhraseFinds finds{*lids, *offsets, *values};
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
         for (const Part& part : reader.parts) {
             const Segment& segment = part.segments[field];
@@ -407,14 +309,7 @@ nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const
             }
             if (places.size() < terms.size()) continue;
             PhraseInSegment in_segment(segment, places, clock);
-            in_segment.run([&](uint32_t document) { return accepts(bitmap, part.base + document); },
-                           [&](uint32_t document) {
-                               const auto [first, last] = in_segment.starts();
-                               if (first == last) return;
-                               lids->push_back(part.base + document);
-                               values->insert(values->end(), first, last);
-                               offsets->push_back(static_cast<uint32_t>(values->size()));
-                           });
+            in_segment.run([&](uint32_t document) { return accepts(bitmap, part.base + document); }, part.base, finds);
         }
     }
     return nb::make_tuple(own(std::move(lids)), own(std::move(offsets)), own(std::move(values)));

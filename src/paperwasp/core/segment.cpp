@@ -289,17 +289,24 @@ uint32_t Cursor::find(uint32_t document) {
     return at < BLOCK && documents[at] == document ? at : NO_INDEX;
 }
 
+void Cursor::count_occurrences() {
+    const uint32_t* frequencies = this->frequencies();
+    const uint32_t n = count();
+    occurrence_starts_[0] = 0;
+    for (uint32_t i = 0; i < n; ++i) occurrence_starts_[i + 1] = occurrence_starts_[i] + frequencies[i];
+    counted_block_ = block_;
+}
+
 void Cursor::positions(uint32_t index, uint32_t* to) {
-    if (counted_block_ != block_) {
-        const uint32_t* frequencies = this->frequencies();
-        const uint32_t n = count();
-        occurrence_starts_[0] = 0;
-        for (uint32_t i = 0; i < n; ++i) occurrence_starts_[i + 1] = occurrence_starts_[i] + frequencies[i];
-        counted_block_ = block_;
-    }
+    const uint32_t* starts = occurrence_starts();
     const uint8_t* at = position_bytes_ + (position_offsets_ != nullptr ? position_offsets_[block_] : 0);
-    const uint32_t width = at[0], from = occurrence_starts_[index], count = occurrence_starts_[index + 1] - from;
+    const uint32_t width = at[0], from = starts[index], count = starts[index + 1] - from;
     for (uint32_t i = 0; i < count; ++i) to[i] = run_value(at + 1, width, uint64_t{from} + i);
+}
+
+void Cursor::block_positions(uint32_t* to) {
+    const uint8_t* at = position_bytes_ + (position_offsets_ != nullptr ? position_offsets_[block_] : 0);
+    unpack_run(at + 1, at[0], occurrence_starts()[count()], to);
 }
 
 }  // namespace paperwasp

@@ -163,16 +163,30 @@ class Cursor {
     const uint32_t* frequencies();
 
     void next_block() { ++block_; }
+    void return_to(uint32_t block) { block_ = block; }
 
     // The place of `document` in the current block after seeking there, or NO_INDEX. Documents must be asked for in rising order.
     uint32_t find(uint32_t document);
 
+    // Where in the positions of the current block those of each document begin, and where the last ends.
+    const uint32_t* occurrence_starts() {
+        if (counted_block_ != block_) count_occurrences();
+        return occurrence_starts_;
+    }
+
     // Writes the positions of occurrence list `index` of the current block to `to` (frequencies()[index] of them).
     void positions(uint32_t index, uint32_t* to);
+
+    // Bits of a position in the current block.
+    uint32_t position_width() const { return position_bytes_[position_offsets_ != nullptr ? position_offsets_[block_] : 0]; }
+
+    // Writes the positions of all documents of the current block to `to`, which has room for RUN_GROUP more.
+    void block_positions(uint32_t* to);
 
   private:
     void decode_documents();
     void decode_frequencies();
+    void count_occurrences();
 
     const Segment* segment_ = nullptr;
     const uint8_t *bytes_ = nullptr, *position_bytes_ = nullptr;
