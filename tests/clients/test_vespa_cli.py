@@ -96,6 +96,22 @@ def test_feeding(service: RunningService, home: Path, tmp_path: Path) -> None:
     assert '"http.response.code.counts": {\n    "400": 1' in told
 
 
+def test_profiles_are_read_and_explanations_passed_on(service: RunningService, home: Path, tmp_path: Path) -> None:
+    application = write_package(tmp_path / "music")
+    vespa(home, service.config_url, "deploy", "--wait", "60", str(application))
+    (tmp_path / "put.json").write_text(json.dumps({"put": "id:ns:music::why", "fields": {"title": "why", "year": 1}}))
+    vespa(home, service.url, "document", "put", str(tmp_path / "put.json"))
+    file = str(tmp_path / "profile.json")
+    yql = "select * from music where title contains 'why' and year < 2"
+    vespa(home, service.url, "query", "--profile", "--profile-file", file, yql)
+    told = vespa(home, service.url, "inspect", "profile", "-f", file)
+    assert "first phase rank profiling for thread #0" in told
+    assert "top_k" in told
+    explained = vespa(home, service.url, "query", yql, "trace.level=1", "trace.explainLevel=1")
+    [hit] = json.loads(explained)["root"]["children"]
+    assert hit["explanation"]["phases"][0]["score"] == hit["relevance"]
+
+
 def test_a_broken_package_is_explained(service: RunningService, home: Path, tmp_path: Path) -> None:
     application = write_package(tmp_path / "music")
     (application / "schemas" / "music.sd").write_text(

@@ -340,7 +340,7 @@ def test_a_trace_tells_the_plan(thousand):
     trace = ask(thousand, tree, trace_level=1, explain_level=2).trace
     assert trace == orjson.loads(orjson.dumps(trace))
     (told,) = trace
-    assert set(told) == {"start_time", "distribution-key", "duration_ms", "traces"}
+    assert set(told) == {"start_time", "distribution-key", "document-type", "duration_ms", "traces"}
     tags = {each["tag"]: each for each in told["traces"] if "tag" in each}
     assert tags["query_setup"]["document_type"] == "shop" and tags["query_setup"]["documents"] == 1000
     plan = tags["query_execution_plan"]["optimized"]

@@ -363,6 +363,7 @@ def _ranked(
     )
     if trace is not None:
         document_type = space.schema.document.name
+        trace.begin(document_type)
         trace.tag("query_setup", document_type=document_type, documents=space.documents, profile=profile.name)
         if trace.tells_plan:
             trace.tag("query_execution_plan", optimized=trace.explain(operator, space))
@@ -370,7 +371,7 @@ def _ranked(
     ranked = ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
     if trace is not None and profilers is not None:
         profilers.matching(operator, space)
-        trace.tag("query_execution", document_type=space.schema.name, threads=[{"traces": profilers.report()}])
+        trace.tag("query_execution", threads=[{"traces": profilers.report()}])
     return ranked
 
 

@@ -1,8 +1,8 @@
 """What a content node tells of one query: when its phases ended, and the plan with what each operator found.
 
-It has the shape of the traces of Vespa's content nodes: `[{start_time, distribution-key, duration_ms, traces: […]}]`,
-each of `traces` with a `timestamp_ms` and an `event`, or with a `tag` and more below it. A query that asks for no trace
-has no `QueryTrace` at all.
+It has the shape of the traces of Vespa's content nodes: for each document type `{start_time, distribution-key,
+document-type, duration_ms, traces: […]}`, each of `traces` with a `timestamp_ms` and an `event`, or with a `tag` and
+more below it. A query that asks for no trace has no `QueryTrace` at all.
 
 Vespa: https://docs.vespa.ai/en/querying/query-api.html#query-tracing
 """
@@ -33,10 +33,15 @@ class QueryTrace:
         self._start_ns = env.monotonic_ns()
         self._start_seconds = env.now_seconds()
         self._traces: list[Any] = []
+        self._by_type: dict[str, list[Any]] = {}
 
     @property
     def tells_plan(self) -> bool:
         return self.explain_level > 0 or self.level >= PLAN_LEVEL
+
+    def begin(self, document_type: str) -> None:
+        """What comes now is about documents of this type."""
+        self._traces = self._by_type.setdefault(document_type, self._traces if not self._by_type else [])
 
     def event(self, text: str) -> None:
         """Notes that something is done."""
@@ -50,13 +55,12 @@ class QueryTrace:
         start = (
             datetime.fromtimestamp(self._start_seconds, UTC).isoformat(" ", "milliseconds").replace("+00:00", " UTC")
         )
+        told: dict[str, Any] = {"start_time": start, "distribution-key": 0}
+        if not self._by_type:
+            return [told | {"duration_ms": self._elapsed_ms(), "traces": self._traces}]
         return [
-            {
-                "start_time": start,
-                "distribution-key": 0,
-                "duration_ms": self._elapsed_ms(),
-                "traces": self._traces,
-            }
+            told | {"document-type": name, "duration_ms": self._elapsed_ms(), "traces": traces}
+            for name, traces in self._by_type.items()
         ]
 
     def _elapsed_ms(self) -> float:
