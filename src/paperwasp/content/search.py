@@ -270,7 +270,7 @@ def space_of(
         documents,
         view.live_count < view.limit,
         view.index,
-        view.columns_of(name),
+        {field: column for (kind, field), column in view.columns.items() if kind == name},
         request.inputs,
         (0.0 if clock is None else clock.now_seconds) if now is None else now,
         request.language,
