@@ -125,13 +125,14 @@ def feature_of(draw: random.Random, family: Family) -> str:
 
 
 def compiled(name: str) -> RankValue | None:
-    """What computes a feature; None where a profile may not ask for it."""
+    """What computes a feature; None where a profile may not ask for it, or it is not executed."""
     try:
         schema = schema_with([f"rank-profile p inherits base {{ match-features {{ {name} }} }}"])
         profile = compile_profile(schema, schema.rank_profiles["p"])
     except (PaperwaspError, KeyError):
         return None
-    assert isinstance(profile, CompiledProfile)
+    if not isinstance(profile, CompiledProfile):
+        return None
     [value] = profile.match_features.values()
     return value
 
