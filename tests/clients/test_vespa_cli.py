@@ -103,11 +103,11 @@ def test_profiles_are_read_and_explanations_passed_on(service: RunningService, h
     vespa(home, service.url, "document", "put", str(tmp_path / "put.json"))
     file = str(tmp_path / "profile.json")
     yql = "select * from music where title contains 'why' and year < 2"
-    vespa(home, service.url, "query", "--profile", "--profile-file", file, yql)
+    vespa(home, service.url, "query", "--profile", "--profile-file", file, yql, "timeout=20s")
     told = vespa(home, service.url, "inspect", "profile", "-f", file)
     assert "first phase rank profiling for thread #0" in told
     assert "top_k" in told
-    explained = vespa(home, service.url, "query", yql, "trace.level=1", "trace.explainLevel=1")
+    explained = vespa(home, service.url, "query", yql, "timeout=20s", "trace.level=1", "trace.explainLevel=1")
     [hit] = json.loads(explained)["root"]["children"]
     assert hit["explanation"]["phases"][0]["score"] == hit["relevance"]
 
