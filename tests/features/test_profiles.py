@@ -155,6 +155,16 @@ def test_settings_that_cannot_be(settings, problem: str) -> None:
     assert problem in str(raised.value)
 
 
+def test_a_rank_property_that_cannot_be_is_told_once() -> None:
+    wrong = "rank-properties { bm25(title).k1: high }"
+    told = "rank property bm25(title).k1 is no number: 'high'"
+    [used] = problems_of(f"rank-profile p {{ {wrong} first-phase {{ expression: bm25(title) }} }}")
+    assert used.endswith(f"first-phase: {told}")
+    [unused] = problems_of(f"rank-profile p {{ {wrong} first-phase {{ expression: 1 }} }}")
+    assert unused.startswith("schemas/music.sd, line ")
+    assert unused.endswith(told)
+
+
 def test_default_rank_features_have_values() -> None:
     profile = profiles_of("")["default"]
     terms = [("a", RankTerm(("title", "artist")))]

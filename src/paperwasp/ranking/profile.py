@@ -421,7 +421,11 @@ class _ProfileCompiler:
             self.problems.append(LanguageError(error.bare_message, self.profile.position))
             return
         for name in features:
-            self.runnable(compiler, Source(name, name, None, self.around))
+            try:
+                compiler.runnable(Source(name, name))
+            except LanguageError as error:
+                if not any(told.bare_message.endswith(error.bare_message) for told in self.problems):
+                    self.problems.append(LanguageError(error.bare_message, self.profile.position))
 
 
 class LazyPrograms(Mapping[str, RankValue]):
