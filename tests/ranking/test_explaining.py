@@ -245,3 +245,16 @@ def test_what_is_nested_deeply_is_explained_as_far_as_it_can_be(text):
         assert "nested too deeply" in str(error)  # whoever asks is told
     else:
         assert told["kind"] in ("operation", "feature", "function")
+
+
+def test_nodes_are_told_without_what_they_are_made_of():
+    compiler = ExpressionCompiler(AnyFeature(), {}, {"shift": lambda: parse_tensor("tensor(x[2]):[1, 2]")})
+    node = compiler.runnable(Source("shift * a + a"))
+    assert repr(node) == f"<{node.name}: tensor(x[2])>"
+    nested = "a"
+    for _ in range(50):
+        nested = f"({nested} + 1)"
+    again = ExplainingCompiler(AnyFeature(), {}, {})
+    root = again.explained(Source(nested)).root
+    assert repr(root).startswith("<operation a + 1")
+    assert len(repr(root)) < 2 * limits.EXPLAINED_TEXT_CHARACTERS

@@ -22,7 +22,7 @@ from paperwasp.tensor.value import Tensor
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Explained:
     """One node of an expression."""
 
@@ -42,13 +42,17 @@ class Explained:
     is_cut: bool = False
     """Whether there would be more children."""
 
+    def __repr__(self) -> str:
+        """Without the children, which nodes share."""
+        return f"<{self.kind} {self.text}>"
+
     @property
     def outcomes(self) -> frozenset[int]:
         """The places of the children of which one is taken."""
         return frozenset(place for _, place in self.choices)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Explanation:
     """An expression of a rank profile. `nodes`: all there are, each once, by their numbers; the root is the last."""
 

@@ -38,7 +38,7 @@ class Hangs(IntEnum):
     HIT = 2
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class TensorNode:
     """One tensor for each hit of a block: of a type, worked by `work`."""
 
@@ -54,6 +54,10 @@ class TensorNode:
     """The levels of the functions whose names it hangs on."""
     folded: TensorBatch | None = None
     """Its tensor, where that is known before any query."""
+
+    def __repr__(self) -> str:
+        """Without what it is made of: a graph may be too large to be told."""
+        return f"<{self.name}: {self.type}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
