@@ -56,15 +56,18 @@ def _declared(given: Iterable[str], schemas: Iterable[Schema], rank_profile: str
             first, other = found.setdefault(name, (schema, own))
             if other.type != own.type:
                 raise InvalidQuery(
-                    f"Conflicting input type declarations for 'query({name})': Declared as {_shown_type(other)} in "
-                    f"rank profile '{rank_profile}' of schema '{first.name}', and as {_shown_type(own)} in that of "
+                    f"Conflicting input type declarations for 'query({name})': Declared as {_shown(other.type)} in "
+                    f"rank profile '{rank_profile}' of schema '{first.name}', and as {_shown(own.type)} in that of "
                     f"schema '{schema.name}'"
                 )
     return {name: own for name, (_, own) in found.items()}
 
 
-def _shown_type(own: Input) -> str:
-    return "string" if own.type is None else str(own.type)
+def _shown(type_: TensorType | None) -> str:
+    """The type of an input, for people."""
+    if type_ is None:
+        return "string"
+    return "number" if type_.is_number else str(type_)
 
 
 def _value(name: str, text: str, declared: Input | None, by_profile: TensorType | None) -> object:
@@ -82,7 +85,7 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
     except (TooLarge, ValueError) as error:
         problem = str(error)
     if type_ is not None and str(type_) not in problem:
-        problem += f" (it is to be a {'number' if type_.is_number else type_})"
+        problem += f" (it is to be a {_shown(type_)})"
     shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
     raise IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
 
