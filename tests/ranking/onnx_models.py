@@ -77,3 +77,30 @@ def external() -> bytes:
         graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
     ).SerializeToString()
     return content
+
+
+def repeated() -> bytes:
+    """y = x, after as many turns of a loop as the numbers of x are together."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("Identity", ["value"], ["next"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", INT64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("value", FLOAT, [1, 4]),
+        ],
+        [
+            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", FLOAT, [1, 4]),
+        ],
+    )
+    return model(
+        [
+            helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+            helper.make_node("Cast", ["sum"], ["count"], to=INT64),
+            helper.make_node("Loop", ["count", "yes", "x"], ["y"], body=body),
+        ],
+        {"x": (FLOAT, [1, 4])},
+        {"y": (FLOAT, [1, 4])},
+        {"yes": np.array(True)},
+    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from onnx_models import DOUBLE, embedding, external, product, share
+from onnx_models import DOUBLE, embedding, external, product, repeated, share
 
 from paperwasp import limits
+from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InternalError, LanguageError
 from paperwasp.ranking import onnx_probe
 from paperwasp.ranking.onnx_file import read_onnx
@@ -153,3 +156,35 @@ def test_a_model_that_ends_its_process_ends_no_other(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(onnx_probe, "_CHILD", child)
     with pytest.raises(LanguageError, match=r"m\.onnx: loading it or one run ended the process by signal 9"):
         onnx_probe.probe("m.onnx", b"other", {})
+
+
+@pytest.fixture
+def bounded() -> Iterator[None]:
+    """Takes the bound of this thread away again."""
+    yield
+    end_work_at(0)
+
+
+def test_a_run_ends_when_the_time_of_its_thread_is_over(bounded: None) -> None:
+    """The model turns as often as the sum of its input says. Threads have times of their own."""
+    session = session_of("m.onnx", repeated(), SessionSettings())
+    few, many = np.full((1, 4), 5.0), np.full((1, 4), 1e17)
+
+    def run(milliseconds: int) -> float:
+        begun = time.monotonic_ns()
+        end_work_at(begun + milliseconds * 1_000_000)
+        try:
+            session.run({"x": many})
+        except OutOfTime:
+            return (time.monotonic_ns() - begun) / 1_000_000
+        finally:
+            end_work_at(0)
+        raise AssertionError("the run came to an end by itself")
+
+    with ThreadPoolExecutor(3) as pool:
+        for asked, taken in zip((50, 300, 100), pool.map(run, (50, 300, 100)), strict=True):
+            assert asked <= taken < asked + 20_000
+    end_work_at(time.monotonic_ns() + 60_000_000_000)
+    assert session.run({"x": few})["y"].tolist() == [[5.0] * 4]
+    end_work_at(0)
+    assert session.run({"x": few})["y"].tolist() == [[5.0] * 4]

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 from paperwasp import limits
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ranking"))
-from onnx_models import FLOAT, INT64, embedding, external, model, product
+from onnx_models import FLOAT, INT64, embedding, external, model, product, repeated
 from test_models_live import deploy
 from ubjson_writer import ubjson
 
@@ -195,3 +195,23 @@ def test_networks_cut_anywhere(service: Deployed) -> None:
     for end in range(0, len(whole), max(1, len(whole) // 12)):
         files: dict[str, str | bytes] = {"schemas/t.sd": SCHEMA % NETWORK, "models/m.onnx": whole[:end]}
         assert "schemas/t.sd, line " in refused(service, files)
+
+
+def test_a_network_that_is_endless_for_one_document(service: Deployed) -> None:
+    """As often as the numbers of the document say, it turns: the trial at the deployment sees zeros."""
+    files: dict[str, str | bytes] = {"schemas/t.sd": SCHEMA % NETWORK, "models/m.onnx": repeated()}
+    active(deploy(service, files))
+    for number, cells in enumerate(([1, 2, 3, 4], [1e17, 0, 0, 0])):
+        path = f"{service.url}/document/v1/t/t/docid/{number}"
+        answer = httpx.post(path, json={"fields": {"a": number, "v": {"values": cells}}}, timeout=30)
+        assert answer.status_code == 200
+    asked = {"yql": "select * from t where true", "ranking": "network", "timeout": "1s"}
+    begun = time.monotonic()
+    answer = httpx.post(f"{service.url}/search/", json=asked, timeout=60)
+    assert time.monotonic() - begun < 30
+    assert answer.status_code == 504 or answer.json()["root"]["coverage"]["degraded"]["timeout"], answer.text
+    for text, relevance in (("a < 1", 10.0), ("a > 0", None)):
+        asked["yql"] = f"select * from t where {text}"
+        root = httpx.post(f"{service.url}/search/", json=asked, timeout=60).json()["root"]
+        assert [hit["relevance"] for hit in root.get("children", [])] == ([] if relevance is None else [relevance])
+    active(deploy(service, {"schemas/t.sd": SCHEMA % ""}))

@@ -18,7 +18,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core.clock import OutOfTime, work_ends_at
 from paperwasp.errors import InternalError
+from paperwasp.ranking.onnx_watch import WATCH
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -37,6 +39,8 @@ DTYPES: Final[Mapping[str, type[np.generic]]] = {
     "tensor(bool)": np.bool_,
 }
 """Element types of the runtime that inputs may have."""
+_SILENT: Final = 4
+"""What is wrong is told by exceptions."""
 _NEAR: Final = 1e-4
 """How far the values of two rows may be apart whether they are worked together or each alone."""
 
@@ -71,19 +75,25 @@ class OnnxSession:
         options.inter_op_num_threads = max(1, settings.interop_threads)
         mode = onnxruntime.ExecutionMode
         options.execution_mode = mode.ORT_PARALLEL if settings.parallel else mode.ORT_SEQUENTIAL
-        options.log_severity_level = 4  # what is wrong is told by exceptions
+        options.log_severity_level = _SILENT
+        self._run_options = onnxruntime.RunOptions
         self._session = onnxruntime.InferenceSession(content, options, providers=_providers(settings))
         self._dtypes = {each.name: DTYPES[each.type] for each in self._session.get_inputs()}
         self.outputs: Final = [each.name for each in self._session.get_outputs()]
         self._batches: dict[tuple[Any, ...], bool] = {}
 
     def run(self, inputs: Arrays) -> Arrays:
-        """The outputs by name. Errors: RunFailed."""
+        """The outputs by name. Errors: RunFailed; OutOfTime when the time of the thread is over."""
         with np.errstate(all="ignore"):
             fed = {name: np.asarray(values, self._dtypes[name], order="C") for name, values in inputs.items()}
+        options = self._run_options()
+        options.log_severity_level = _SILENT
         try:
-            found = self._session.run(None, fed)
+            with WATCH.ending(options, work_ends_at()):
+                found = self._session.run(None, fed, options)
         except Exception as error:  # the runtime has no class for all of its own
+            if options.terminate:
+                raise OutOfTime from None
             raise RunFailed(
                 f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
             ) from None
