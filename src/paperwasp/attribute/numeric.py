@@ -33,6 +33,7 @@ from paperwasp.attribute.column import (
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.posting import Posting, PostingSource
 from paperwasp.attribute.wanted import NOTHING, InRange, Tokens, Wanted, wanted_numbers
+from paperwasp.core import _core
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, FLOAT16, NumericType
 
@@ -102,12 +103,11 @@ class NumericView(ColumnView):
         return found
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
-        values = self.values[lids]
-        numbers = values.astype(np.float64)
         if self._type == BOOL:
-            return np.maximum(numbers, 0.0)
-        if self._type.low is not None:
-            numbers[values == self._type.low] = np.nan
+            truths: NDArray[np.float64] = np.maximum(self.values[lids], 0).astype(np.float64)
+            return truths
+        numbers = np.empty(len(lids))
+        _core.column_numbers(self.values, np.ascontiguousarray(lids, np.uint32), unset_of(self._type), numbers)
         return numbers
 
     def counts(self, lids: Lids) -> NDArray[np.float64]:

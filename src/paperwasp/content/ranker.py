@@ -259,9 +259,7 @@ class Ranker:
                 scores = moving(scores)
                 on_page = self._on_page(near, scores, without)
                 near, scores = near[on_page], scores[on_page]
-            best_lids, best_scores = _best_of(
-                np.concatenate([best_lids, near]), np.concatenate([best_scores, scores]), kept
-            )
+            best_lids, best_scores = _best_with(best_lids, best_scores, near, scores, kept)
             if len(found) < len(block):
                 counted = replace(matches, count=scored - dropped)
                 return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
@@ -421,11 +419,23 @@ class Matches:
 
 def _finite(scores: Scores) -> Scores:
     """What is no finite number is -inf, as in Vespa: below all others, and rendered as "-Infinity"."""
-    return np.where(np.isfinite(scores), scores, -np.inf)
+    is_finite = np.isfinite(scores)
+    return scores if is_finite.all() else np.where(is_finite, scores, -np.inf)
 
 
 def _no_scores(lids: Lids) -> Scores:
     return np.zeros(len(lids))
+
+
+def _best_with(best: Lids, best_scores: Scores, lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
+    """The best `kept` with more hits, whose lids are above theirs: of these only higher scores than the last one's
+    matter, once there are so many."""
+    if len(best) == kept:
+        better = np.flatnonzero(scores > best_scores[-1])
+        if not len(better):
+            return best, best_scores
+        lids, scores = lids[better], scores[better]
+    return _best_of(np.concatenate([best, lids]), np.concatenate([best_scores, scores]), kept)
 
 
 def _best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:

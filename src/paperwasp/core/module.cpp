@@ -16,6 +16,7 @@ void bind_value_sets(nb::module_& m);
 void bind_text_scan(nb::module_& m);
 void bind_products(nb::module_& m);
 void bind_distances(nb::module_& m);
+void bind_column_numbers(nb::module_& m);
 void bind_dots(nb::module_& m);
 void bind_places(nb::module_& m);
 void bind_gid_map(nb::module_& m);
@@ -29,6 +30,7 @@ void bind_predicate(nb::module_& m);
 void bind_sorting(nb::module_& m);
 void bind_siphash(nb::module_& m);
 void bind_elements(nb::module_& m);
+void bind_max_similarity(nb::module_& m);
 void bind_members(nb::module_& m);
 }  // namespace paperwasp
 
@@ -50,6 +52,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_text_scan(m);
     paperwasp::bind_products(m);
     paperwasp::bind_distances(m);
+    paperwasp::bind_column_numbers(m);
     paperwasp::bind_dots(m);
     paperwasp::bind_places(m);
     paperwasp::bind_gid_map(m);
@@ -63,5 +66,6 @@ NB_MODULE(_core, m) {
     paperwasp::bind_sorting(m);
     paperwasp::bind_siphash(m);
     paperwasp::bind_elements(m);
+    paperwasp::bind_max_similarity(m);
     paperwasp::bind_members(m);
 }
