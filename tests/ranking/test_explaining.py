@@ -64,7 +64,7 @@ def explained(text, functions=FUNCTIONS, constants=None):
     source = Source(text, "first-phase")
     program = compiler.runnable(source)
     again = ExplainingCompiler(AnyFeature(), declared, given, graph=compiler.graph)
-    explanation = LazyExplanations({"first-phase": source}, lambda: again)["first-phase"]
+    explanation = LazyExplanations({"first-phase": source}, lambda: lambda: again)["first-phase"]
     block = Block(compiler.graph.labels)
     columns = Columns(explanation.builder, lambda feature: feature.compute(block))
 

@@ -1,7 +1,7 @@
 """Compiles an expression once more, and notes for each node of its text what it is compiled to.
 
-Values of the same graph are the same numbers and nodes as those of the programs that rank: what they are for a hit is
-what the hit was ranked by.
+Its values are those of the programs that rank: the same operations on the same features and nodes. What they are for a
+hit is what the hit was ranked by.
 """
 
 from __future__ import annotations
@@ -195,20 +195,26 @@ def _text(node: Node, source: Source) -> str:
 
 
 class LazyExplanations(Mapping[str, Explanation]):
-    """The explanations of the expressions of a profile, by phase: each is made when it is first asked for."""
+    """The explanations of the expressions of a profile, by phase: each is made when it is first asked for. Until then
+    nothing is kept for them.
 
-    def __init__(self, sources: Mapping[str, Source], compiler: Callable[[], ExplainingCompiler]) -> None:
+    `begin` compiles the profile once more, and answers what makes a compiler for one phase.
+    """
+
+    def __init__(self, sources: Mapping[str, Source], begin: Callable[[], Callable[[], ExplainingCompiler]]) -> None:
         self._sources = sources
-        self._compiler = compiler
+        self._begin = begin
+        self._compiler: Callable[[], ExplainingCompiler] | None = None
         self._made: dict[str, Explanation] = {}
         self._lock = Lock()
 
     def __getitem__(self, phase: str) -> Explanation:
+        """Raises LanguageError for an expression that is too deep."""
         with self._lock:
-            found = self._made.get(phase)
-            if found is None:
-                found = self._made[phase] = self._compiler().explained(self._sources[phase])
-            return found
+            if phase not in self._made:
+                self._compiler = self._compiler or self._begin()
+                self._made[phase] = self._compiler().explained(self._sources[phase])
+            return self._made[phase]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)

@@ -348,7 +348,7 @@ class _ProfileCompiler:
         if self.problems:
             raise ProfileError(self.problems)
         first_phase = phases["first-phase"]
-        explanations = self.explanations(roots, compiler.graph)
+        explanations = self.explanations(roots)
         return CompiledProfile(
             name=profile.name,
             first_phase=first_phase,
@@ -370,9 +370,14 @@ class _ProfileCompiler:
             explanations=explanations,
         )
 
-    def explanations(self, roots: Sequence[_Root], graph: TensorGraph) -> LazyExplanations:
-        sources = {root.kind: root.source for root in roots if root.kind.endswith("-phase")}
-        return LazyExplanations(sources, lambda: ExplainingCompiler(*self.given(), graph, self))
+    def explanations(self, roots: Sequence[_Root]) -> LazyExplanations:
+        def begin() -> Callable[[], ExplainingCompiler]:
+            again = self.compiler()
+            for root in roots:  # all, in their order: so the labels of constants have the same numbers
+                again.runnable(root.source)
+            return lambda: ExplainingCompiler(*self.given(), again.graph, self)
+
+        return LazyExplanations({root.kind: root.source for root in roots if root.kind.endswith("-phase")}, begin)
 
     def global_phase(self, program: Program | None, explanations: LazyExplanations) -> GlobalPhase | None:
         said = self.profile.global_phase
