@@ -10,7 +10,8 @@ import pytest
 
 from paperwasp.attribute import patterns
 from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, no_clock
-from paperwasp.attribute.scanned_text import TextKeeper
+from paperwasp.attribute.scanned_text import BETWEEN_CLOCKS, TextKeeper
+from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery
 
 PATTERNS: tuple[TextPattern, ...] = (
@@ -33,6 +34,19 @@ def test_groups_of_a_pattern_cost_nothing() -> None:
     started = process_time()
     assert RegexPattern("(" * 900 + "()" * 4000 + "value" + ")" * 900).fitting(text).all()
     assert process_time() - started < 5
+
+
+def test_a_text_goes_on_where_time_was_over() -> None:
+    strings = [f"Word {number}" for number in range(2 * BETWEEN_CLOCKS + 5)]
+    keeper = TextKeeper(cased=False)
+    for _ in range(3):
+        end_work_at(1)
+        with pytest.raises(OutOfTime):
+            keeper.text(strings)
+        end_work_at(0)
+    made, whole = keeper.text(strings), TextKeeper(cased=False).text(strings)
+    assert (made.content.tobytes(), made.ends.tolist()) == (whole.content.tobytes(), whole.ends.tolist())
+    assert made.one(2 * BETWEEN_CLOCKS + 4) == b"word 20004"
 
 
 def test_an_expression_of_too_many_characters_is_refused() -> None:

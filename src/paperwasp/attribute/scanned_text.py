@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.growable import GrowableArray
+from paperwasp.core.clock import check_time
 
 SEPARATOR: Final = b"\n\xff\n"
+BETWEEN_CLOCKS: Final = 10_000
+"""Strings that are added before one looks at the clock."""
 
 
 class ScannedText(NamedTuple):
@@ -59,11 +62,14 @@ class TextKeeper:
         self._lock = Lock()
 
     def text(self, strings: Sequence[str]) -> ScannedText:
-        """Of these strings, the first of which are those of the last call."""
-        with self._lock:
-            if len(strings) > self._ends.length:
-                self._add(strings[self._ends.length :])
-            return ScannedText(self._content.view(), self._ends.view(), self._has_lines.view(), self._cased)
+        """Of these strings, the first of which are those of the last call. Errors: OutOfTime; what was made until then
+        is there for the next call."""
+        while True:
+            with self._lock:
+                if len(strings) <= self._ends.length:
+                    return ScannedText(self._content.view(), self._ends.view(), self._has_lines.view(), self._cased)
+                self._add(strings[self._ends.length : self._ends.length + BETWEEN_CLOCKS])
+            check_time()
 
     def _add(self, strings: Sequence[str]) -> None:
         texts = [(text if self._cased else fold(text)).encode("utf-8", "surrogatepass") for text in strings]
