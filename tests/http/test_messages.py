@@ -108,3 +108,11 @@ def test_what_is_allowed_is_told() -> None:
     response = asyncio.run(router.handle(Request("DELETE", "/a")))
     assert response.status == 405
     assert response.headers["Allow"] == "GET, PUT"
+
+
+def test_too_many_escapes_are_refused_before_they_are_decoded() -> None:
+    with pytest.raises(InvalidInput, match="500001 percent escapes; at most 500000"):
+        decode("%25" * 500_001)
+    with pytest.raises(InvalidInput) as raised:
+        decode("%zz" * 100_000)
+    assert len(raised.value.message) < 2000

@@ -18,6 +18,7 @@ from urllib.parse import unquote_plus
 
 import orjson
 
+from paperwasp import limits
 from paperwasp.errors import InvalidInput
 
 JSON: Final = "application/json"
@@ -133,6 +134,8 @@ def decode(text: str) -> str:
     """Undoes the encoding of forms: `+` is a space, `%XX` is a byte of UTF-8. Errors: InvalidInput."""
     if "%" not in text:
         return text.replace("+", " ") if "+" in text else text
+    if (count := text.count("%")) > limits.HTTP_ESCAPES:
+        raise InvalidInput(f"{count} percent escapes; at most {limits.HTTP_ESCAPES}")
     if broken := _BROKEN_ESCAPE.search(text):
         raise InvalidInput(f"Illegal percent escape '{text[broken.start() : broken.start() + 3]}' in '{text[:_SHOWN]}'")
     try:
