@@ -61,7 +61,8 @@ INPUTS = {
 
 def schema(name: str, *profiles: str) -> Schema:
     """title, body (index), year, artist (sorted as in Norway), alive, tags, vector, place (attributes), note (summary
-    only), person; fieldset default. A rank profile `typed` has INPUTS, `timely` asks for the time."""
+    only), person; fieldset default. A rank profile `typed` has INPUTS, `timely` asks for the time; `profiles` have a
+    sort-feature."""
     found = [
         *(Field(field, STRING, index=IndexSettings(), summary=True) for field in ("title", "body")),
         Field("year", INT, attribute=AttributeSettings(), summary=True),
@@ -79,7 +80,8 @@ def schema(name: str, *profiles: str) -> Schema:
         DocumentType(name, {field.name: field.type for field in found}),
         by_name,
         MappingProxyType({"default": FieldSet("default", ("title", "body"))}),
-        {profile: RankProfile(profile) for profile in ("default", "unranked", *profiles)}
+        {profile: RankProfile(profile) for profile in ("default", "unranked")}
+        | {profile: RankProfile(profile, sort_features=("nativeRank",)) for profile in profiles}
         | {"typed": RankProfile("typed", inputs=INPUTS), "timely": RankProfile("timely", first_phase="now - 1")},
         {
             "default": DocumentSummary("default", {}),

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from nodes import TestNode, started
 
-from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey
+from paperwasp.content.messages import SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
@@ -51,6 +51,11 @@ schema thing {
   }
   rank-profile number { first-phase { expression: attribute(number) } }
   rank-profile features inherits number { match-features: firstPhase }
+  rank-profile computed inherits number {
+    function rest() { expression: fmod(attribute(number), 7) }
+    function odd() { expression: if (fmod(attribute(number), 5) == 0, 0 / 0, attribute(number)) }
+    sort-features: rest odd
+  }
   rank-profile dropping inherits number { first-phase { expression: attribute(number)
     rank-score-drop-limit: 5 } }
 }
@@ -207,6 +212,44 @@ def test_what_is_built_in():
         unranked = ask(node, SortKey("number", DOWN), rank_profile="features")
         assert [hit.relevance for hit in unranked.hits] == [0, 0, 0, 0]
         assert [hit.match_features for hit in unranked.hits] == [{"firstPhase": n} for n in (9, 5, 2, 2)]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_features_of_the_rank_profile(descending: bool) -> None:
+    numbers = random.Random(5).sample(range(1000), 300)
+    expected = sorted(numbers, key=lambda number: (-(number % 7) if descending else number % 7, number))
+    keys = SortKey("rest", descending, function="feature"), SortKey("number", UP)
+    with node_with(*(thing(number, number=number) for number in numbers)) as node:
+        found = ask(node, *keys, rank_profile="computed", hits=300)
+        assert [int(hit.document_id.rsplit(":", 1)[1]) for hit in found.hits] == expected
+        assert {hit.relevance for hit in found.hits} == {0}
+        few = ask(node, *keys, rank_profile="computed", hits=40, offset=100)
+        assert [hit.document_id for hit in few.hits] == [hit.document_id for hit in found.hits[100:140]]
+        last = found.hits[99]
+        after = SearchAfter(last.relevance, last.sort_keys or (), last.lid)
+        behind = ask(node, *keys, rank_profile="computed", hits=40, search_after=after)
+        assert [hit.document_id for hit in behind.hits] == [hit.document_id for hit in found.hits[100:140]]
+        ranked = ask(node, keys[0], SortKey("[relevance]"), rank_profile="computed", hits=300)
+        assert [hit.relevance for hit in ranked.hits] == sorted(
+            numbers, key=lambda number: (-(number % 7) if descending else number % 7, -number)
+        )
+
+
+def test_what_is_no_number_is_below_all() -> None:
+    with node_with(thing("a", number=10), thing("b", number=3), thing("c", number=12)) as node:
+        assert names(ask(node, SortKey("odd", function="feature"), rank_profile="computed")) == "abc"
+        assert names(ask(node, SortKey("odd", DOWN, function="feature"), rank_profile="computed")) == "cba"
+        with pytest.raises(InvalidQuery, match="sort-features of rank profile 'number' in schema 'thing'"):
+            ask(node, SortKey("odd", function="feature"), rank_profile="number")
+
+
+def test_streaming_search_does_not_sort_by_features(tmp_path: Path) -> None:
+    with started(tmp_path, None) as node:
+        node.node.configure(1, dict(SCHEMAS), {"thing": "streaming"}, 0)
+        node.apply(Put(DocumentId.parse("id:n:thing:g=a:1"), {"number": 1}))
+        with pytest.raises(InvalidQuery, match="streaming search does not sort by features"):
+            key = SortKey("rest", function="feature")
+            ask(node, key, rank_profile="computed", streaming=Streaming(group="a"))
 
 
 @pytest.mark.parametrize("field", ["place", "vector"])

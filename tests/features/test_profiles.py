@@ -11,7 +11,7 @@ from paperwasp.features import compile_profile, compile_profiles, evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import parse_schemas
-from paperwasp.schema.model import RankProfile
+from paperwasp.schema.model import Function, RankProfile
 
 SCHEMA = """schema music {
     document music {
@@ -143,6 +143,14 @@ def test_all_problems_are_shown_at_once() -> None:
     ("settings", "problem"),
     [
         ({"rank_properties": {"bm25(title).k1": ("high",)}}, "rank property bm25(title).k1 is no number: 'high'"),
+        ({"sort_features": ("bm25(title)",)}, "sort-features are names of functions and of features without arguments"),
+        ({"sort_features": ("now.out",)}, "sort-features are names of functions and of features without arguments"),
+        ({"sort_features": ("nowhere",)}, "'nowhere'"),
+        ({"sort_features": ("firstPhase",)}, "sort-features: firstPhase is not known in this phase"),
+        (
+            {"sort_features": ("t",), "functions": {"t": Function("t", (), "tensor(x[2])(x)")}},
+            "The sort-features expression must produce a double (a tensor with no dimensions), but produces",
+        ),
         ({"match_features": ("now.seconds",)}, "rank feature 'now' has no output 'seconds'; it has out"),
     ],
 )

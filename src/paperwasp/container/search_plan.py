@@ -19,7 +19,7 @@ from paperwasp.container.search_inputs import typed_inputs
 from paperwasp.container.search_rules import RuledTree, rule_base_of, ruled
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_significance import uses_model, with_model
-from paperwasp.container.search_sorting import completed, keys_of_yql, read_sorting, sorts
+from paperwasp.container.search_sorting import check_features, completed, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search_tree import language_of, query_tree, read_statement, whole_tree
 from paperwasp.content.messages import SearchRequest, SortKey
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
@@ -270,6 +270,7 @@ def _order_by(
         keys = read_sorting(parameters.sorting)
     else:
         return ()
+    check_features(keys, targets, parameters.rank_profile)
     return completed(keys, targets, parameters.text.locale)
 
 

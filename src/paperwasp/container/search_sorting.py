@@ -22,6 +22,7 @@ from paperwasp.content.messages import SortKey
 from paperwasp.document.types import STRING, URI, ArrayType, DataType, NumericType, WeightedSetType
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.linguistics.collation import LOCALE, Collation
+from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.model import Field, Schema
 from paperwasp.yql import OrderBy
 
@@ -187,6 +188,18 @@ def _completed(key: SortKey, targets: tuple[Target, ...], locale: str) -> SortKe
     if locale and not key.locale and key.function in ("", "uca") and not any(map(_has_locale, fields)):
         return replace(key, locale=locale.replace("-", "_"))
     return key
+
+
+def check_features(keys: Iterable[SortKey], targets: tuple[Target, ...], rank_profile: str) -> None:
+    """That every schema that is searched can be sorted by the features among the keys. Errors: InvalidQuery."""
+    for key in keys:
+        for schema in (schema for target in targets for schema in target.schemas) if key.function == "feature" else ():
+            profile = schema.rank_profiles.get(rank_profile)
+            if profile is not None and key.field not in profile.sort_features:
+                raise InvalidQuery(
+                    f"Could not sort by feature({key.field}): it is not among the sort-features of rank profile"
+                    f" '{rank_profile}' in schema '{schema.name}'{did_you_mean(key.field, profile.sort_features)}"
+                )
 
 
 def _has_locale(field: Field) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, repeat
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +26,8 @@ from paperwasp.content.profiling import Profilers
 from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.records import Mutate
-from paperwasp.content.sorting import levels_of
+from paperwasp.content.sort_features import sort_feature
+from paperwasp.content.sorting import Level, levels_of
 from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of
 from paperwasp.content.summary import SummaryForms
 from paperwasp.content.trace import QueryTrace
@@ -367,7 +369,7 @@ def _ranked(
         trace.tag("query_setup", document_type=document_type, documents=space.documents, profile=profile.name)
         if trace.tells_plan:
             trace.tag("query_execution_plan", optimized=trace.explain(operator, space))
-    levels = levels_of(request.order_by, space, request.language)
+    levels = _levels(setting, profile, request)
     ranked = ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
     if trace is not None and profilers is not None:
         profilers.matching(operator, space)
@@ -375,12 +377,16 @@ def _ranked(
     return ranked
 
 
+def _levels(setting: QuerySetting, profile: CompiledProfile, request: SearchRequest) -> tuple[Level, ...]:
+    return levels_of(request.order_by, setting.space, request.language, partial(sort_feature, setting, profile))
+
+
 def _keys(hits: RankedHits, request: SearchRequest, numbers: Sequence[int]) -> Iterable[SortKeys]:
     """What sorts the hits with these numbers among others; None where the query does not sort."""
     if not request.order_by:
         return repeat(None, len(numbers))
     lids, scores = hits.lids[numbers], hits.scores[numbers]
-    levels = levels_of(request.order_by, hits.setting.space, request.language)
+    levels = _levels(hits.setting, hits.profile, request)
     return zip(*(level.portable_keys(lids, scores) for level in levels), strict=True)
 
 

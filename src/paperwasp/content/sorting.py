@@ -44,6 +44,8 @@ Lids = NDArray[np.uint32]
 Scores = NDArray[np.float64]
 ScoresOf = Callable[[Lids], Scores]
 """The relevance of rising lids."""
+FeatureOf = Callable[[str], ScoresOf]
+"""From the name of a sort-feature to its values. Raises InvalidQuery where there is none."""
 
 _EVERYWHERE_EQUAL: Final[PortableKey] = (1, 0, 0)
 
@@ -55,6 +57,8 @@ class Level:
     field: str
     order: SortOrder
     view: ColumnView | None = None
+    values_of: ScoresOf | None = None
+    """Of lids in any order, where it is a feature that sorts."""
 
     def keys(self, lids: Lids, scores_of: ScoresOf) -> OrderKeys | None:
         """One number for each of these rising lids, lower for what comes first; None: all are equal."""
@@ -62,6 +66,8 @@ class Level:
             keys = rising(scores_of(lids))
         elif self.field == DOCUMENT_ID:
             keys = lids.astype(np.int64)
+        elif self.values_of is not None:
+            keys = rising(self.values_of(lids))
         else:
             return None if self.view is None else order_keys(self.view, lids, self.order)
         return ~keys if self.order.descending else keys
@@ -75,6 +81,8 @@ class Level:
             return [(1, 0, sign * lid) for lid in lids.tolist()]
         if self.field == SOURCE:
             return [_EVERYWHERE_EQUAL] * len(lids)
+        if self.values_of is not None:
+            return [(1, 0, sign * value) for value in self.values_of(lids).tolist()]
         values = [None] * len(lids) if self.view is None else self.view.gather(lids)
         return [portable_key(self.view, value, self.order) for value in values]
 
@@ -86,21 +94,28 @@ class Level:
         return None
 
 
-def levels_of(keys: Sequence[SortKey], space: SearchSpace, language: str = "") -> tuple[Level, ...]:
+def no_features(name: str) -> ScoresOf:
+    """Of a document type without any that sort."""
+    raise InvalidQuery(f"Could not sort by feature({name}): there are no sort-features")
+
+
+def levels_of(
+    keys: Sequence[SortKey], space: SearchSpace, language: str = "", features: FeatureOf = no_features
+) -> tuple[Level, ...]:
     """The levels of a query in one document type. `language`: of the query, for collations that name no locale.
 
     Errors: InvalidQuery for what cannot be sorted by, unknown functions and policies.
     """
-    return tuple(_level(key, space, language) for key in keys)
+    return tuple(_level(key, space, language, features) for key in keys)
 
 
-def _level(key: SortKey, space: SearchSpace, language: str) -> Level:
+def _level(key: SortKey, space: SearchSpace, language: str, features: FeatureOf) -> Level:
     if key.missing and key.missing not in MISSING_POLICIES:
         raise InvalidQuery(f"Unknown missing policy '{key.missing}': known are {', '.join(MISSING_POLICIES)}")
     if key.field.startswith("["):
         return _built_in(key)
     if key.function == "feature":
-        raise InvalidQuery(f"Could not sort by feature({key.field}): sort-features are not supported yet")
+        return Level(f"feature({key.field})", SortOrder(bool(key.descending)), values_of=features(key.field))
     field = space.schema.field_named(key.field)
     if field is None or field.attribute is None:  # of another type, or another moment: the container has checked it
         return Level(key.field, _order(key, Sorting(), is_text=False, language=language))

@@ -44,6 +44,8 @@ from paperwasp.tensor.value import Tensor
 DEFAULT_FIRST_PHASE: Final = "nativeRank"
 _LATER_THAN_SECOND: Final = NORMALIZERS | {"secondPhase", "relevanceScore"}
 _LATER_THAN_FIRST: Final = _LATER_THAN_SECOND | {"firstPhase"}
+_SORT_FEATURES: Final = "sort-features"
+_SORT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class GlobalPhaseSource(Protocol):
@@ -93,6 +95,8 @@ class ProfileSource(Protocol):
     @property
     def rank_features(self) -> Sequence[str]: ...
     @property
+    def sort_features(self) -> Sequence[str]: ...
+    @property
     def rank_properties(self) -> Mapping[str, Sequence[str]]: ...
     @property
     def ignore_default_rank_features(self) -> bool: ...
@@ -121,6 +125,8 @@ class CompiledProfile:
     summary_features: Mapping[str, RankValue]
     rank_features: Mapping[str, RankValue]
     """What ranking.listFeatures shows: the default ones, unless the profile ignores them, and its rank-features."""
+    sort_features: Mapping[str, Program]
+    """What queries may sort by."""
     rerank_count: int
     keep_rank_count: int
     rank_score_drop_limit: float | None
@@ -205,6 +211,11 @@ class _Root(NamedTuple):
     unseen: frozenset[str]
     """Features that it cannot ask for."""
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it has to be a number, and no tensor."""
+        return self.kind.endswith("-phase") or self.kind == _SORT_FEATURES
+
 
 class _ProfileCompiler:
     """Works one profile, and collects what is wrong, so that one deploy shows everything."""
@@ -256,6 +267,10 @@ class _ProfileCompiler:
             for name in names:
                 start = profile.expression_positions.get(kind)
                 yield _Root(kind, Source(name, f"{kind} {name!r}", start, self.around, is_exact=False), NORMALIZERS)
+        for name in profile.sort_features:
+            start = profile.expression_positions.get(_SORT_FEATURES)
+            source = Source(name, f"{_SORT_FEATURES} {name!r}", start, self.around, is_exact=False)
+            yield _Root(_SORT_FEATURES, source, _LATER_THAN_FIRST)
 
     def root(self, kind: str, text: str, unseen: frozenset[str]) -> _Root:
         start = self.profile.expression_positions.get(kind)
@@ -276,9 +291,12 @@ class _ProfileCompiler:
             type_, uses = inference.infer(root.source)
             for name in uses.features.keys() & root.unseen:
                 inference.add(LanguageError(f"{root.kind}: {name} is not known in this phase", root.source.position(0)))
-            if root.kind.endswith("-phase") and type_ is not None and not type_.is_number:
+            if root.is_number and type_ is not None and not type_.is_number:
                 told = f"The {root.kind} expression must produce a double (a tensor with no dimensions)"
                 inference.add(LanguageError(f"{told}, but produces {type_}", root.source.position(0)))
+            if root.kind == _SORT_FEATURES and not _SORT_NAME.fullmatch(root.source.text):
+                told = f"{_SORT_FEATURES} are names of functions and of features without arguments"
+                inference.add(LanguageError(f"{told}, not {root.source.text!r}", root.source.position(0)))
             total.add(uses)
         for name in self.profile.functions:
             inference.check_function(name)
@@ -334,11 +352,12 @@ class _ProfileCompiler:
         profile = self.profile
         compiler = self.compiler()
         phases: dict[str, Program] = {}
+        sorting: dict[str, Program] = {}
         features: dict[str, dict[str, RankValue]] = {}
         for root in roots:
             value = self.runnable(compiler, root.source)
-            if isinstance(value, Program) and root.kind.endswith("-phase"):
-                phases[root.kind] = value
+            if isinstance(value, Program) and root.is_number:
+                (sorting if root.kind == _SORT_FEATURES else phases)[_shown(root)] = value
             elif value is not None:
                 features.setdefault(root.kind, {})[_shown(root)] = value
         listed = LazyPrograms(features.get("rank-features", {}))
@@ -357,6 +376,7 @@ class _ProfileCompiler:
             match_features=features.get("match-features", {}),
             summary_features=features.get("summary-features", {}),
             rank_features=listed,
+            sort_features=sorting,
             rerank_count=profile.rerank_count,
             keep_rank_count=profile.keep_rank_count,
             rank_score_drop_limit=profile.rank_score_drop_limit,

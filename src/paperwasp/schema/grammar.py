@@ -334,6 +334,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "match-features": _FEATURES,
             "summary-features": _FEATURES,
             "rank-features": _FEATURES,
+            "sort-features": _FEATURES,
             "ignore-default-rank-features": _flag(),
             "rank": _properties("field rank", Part.NAME),
             "rank-type": Element((Part.NAME,), value=Value.WORD),

@@ -337,6 +337,8 @@ class RankProfile:
     match_features: tuple[str, ...] = ()
     summary_features: tuple[str, ...] = ()
     rank_features: tuple[str, ...] = ()
+    sort_features: tuple[str, ...] = ()
+    """What `feature(name)` in a sort specification may name."""
     rank_properties: Mapping[str, tuple[str, ...]] = field(default_factory=_empty)
     """Key → values, in the order in which they are written."""
     field_weights: Mapping[str, int] = field(default_factory=_empty)
@@ -356,7 +358,7 @@ class RankProfile:
     tuning: Mapping[str, float] = field(default_factory=_empty)
     """Keyword → value for what tunes execution: num-threads-per-search, approximate-threshold, weakand …, …"""
     expression_positions: Mapping[str, Position] = field(default_factory=_empty)
-    """Where the text of `first-phase`, `second-phase`, `match-features`, `summary-features`, `rank-features` starts."""
+    """Where the text of `first-phase`, `second-phase` and each list of features starts."""
 
 
 @dataclass(frozen=True, slots=True)

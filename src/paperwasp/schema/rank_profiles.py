@@ -127,7 +127,7 @@ def rank_profile(
 ) -> RankProfile:
     """The profile as the rest of the code sees it, with what the schema and its fields say in it."""
     single = _values(settings)
-    match, summary, rank = (tuple(settings.features.get(keyword, ())) for keyword in FEATURE_LISTS)
+    match, summary, rank, sort = (tuple(settings.features.get(keyword, ())) for keyword in FEATURE_LISTS)
     return RankProfile(
         name=settings.name,
         functions=MappingProxyType(settings.functions),
@@ -137,6 +137,7 @@ def rank_profile(
         match_features=match,
         summary_features=summary,
         rank_features=rank,
+        sort_features=sort,
         rank_properties=MappingProxyType({key: tuple(values) for key, values in settings.properties.items()}),
         field_weights=ranking.weights_of(settings),
         filter_fields=ranking.filters_of(settings),

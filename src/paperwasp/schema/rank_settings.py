@@ -20,7 +20,7 @@ from paperwasp.schema.tree import Node
 from paperwasp.schema.values import boolean, integer, number
 
 EXPRESSION_SUFFIX: Final = ".expression"
-FEATURE_LISTS: Final = ("match-features", "summary-features", "rank-features")
+FEATURE_LISTS: Final = ("match-features", "summary-features", "rank-features", "sort-features")
 _MUTATION: Final = re.compile(r"\s*(\w+)\s*(\+=|-=|=)\s*(-?\d+(?:\.\d+)?)\s*;?\s*")
 
 
