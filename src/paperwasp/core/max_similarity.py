@@ -1,4 +1,4 @@
-"""The plain NumPy twin of max_similarity.cpp: its oracle and documentation. Same arguments; sums in double precision."""
+"""The plain NumPy twin of max_similarity.cpp: its oracle and documentation. Same arguments; sums in double."""
 
 from __future__ import annotations
 
