@@ -220,7 +220,7 @@ def _part(draw: random.Random) -> str:
             f"names contains ({weight}'{one}')",
             f"tags contains '{draw.choice('abcd')}'",
             "dotProduct(tags, {'a': 2, 'b': 3})",
-            "({targetHits: 10}wand(tags, {'a': 2, 'c': 3}))",
+            "({targetHits: 100}wand(tags, {'a': 2, 'c': 3}))",
             "weightedSet(names, {'alpha': 1, 'red': 5})",
             "({targetHits: 7, label: 'near'}nearestNeighbor(dense, q))",
             f"({{label: 'near'}}geoLocation(place, {draw.uniform(-60, 60):.3f}, 10.5, '5000 km'))",
