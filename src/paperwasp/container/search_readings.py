@@ -6,8 +6,10 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match and #query-
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from paperwasp.document.types import STRING, TAG, ArrayType, DataType, WeightedSetType
+from paperwasp.schema.literals import LITERAL_SUFFIX, has_literal
 from paperwasp.schema.model import Field, FieldSet, Schema
 from paperwasp.schema.query_commands import query_commands
 from paperwasp.yql.indexes import TEXT, Indexes, Reading
@@ -27,7 +29,9 @@ def _reading(schema: Schema, name: str) -> Reading:
     if fieldset is not None:
         return _of_fieldset(fieldset, schema.fields_named(name))
     field = schema.field_named(name)
-    return TEXT if field is None else _of_field(field)
+    if field is None:
+        return TEXT
+    return replace(_of_field(field), literal=f"{field.name}{LITERAL_SUFFIX}" if has_literal(field) else "")
 
 
 def _of_fieldset(fieldset: FieldSet, fields: Iterable[Field]) -> Reading:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from paperwasp.container.search_config import Target
+from paperwasp.container.search_literals import with_literals
 from paperwasp.container.search_location import located
 from paperwasp.container.search_settings import SearchParameters, TextParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
@@ -110,7 +111,12 @@ def _type_of(text: TextParameters) -> str | QueryType:
 
 
 def whole_tree(tree: Item, text: TextParameters, targets: tuple[Target, ...], indexes: Indexes) -> Item:
-    """The tree with what parameters make of it as a whole: recall terms, places. Errors: IllegalQuery, InvalidQuery."""
+    """The tree with what parameters and schemas make of it as a whole: recall terms, places, literals.
+
+    Errors: IllegalQuery, InvalidQuery.
+    """
+    if indexes.has_literals:
+        tree = with_literals(tree, indexes)
     if not (text.weak_and_replaces_or or text.location or text.recall):
         return tree
     if text.weak_and_replaces_or:

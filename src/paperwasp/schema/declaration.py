@@ -13,6 +13,7 @@ from paperwasp.schema.data_types import TypeScope, is_position, is_single
 from paperwasp.schema.field_draft import Draft
 from paperwasp.schema.fields import resolve_field, stemming_of
 from paperwasp.schema.imports import Connected
+from paperwasp.schema.literals import LITERAL_SUFFIX, has_literal, literal_field
 from paperwasp.schema.model import AttributeSettings, Field, IndexingScript, Stemming
 from paperwasp.schema.pending import Z_CURVE_SUFFIX
 from paperwasp.schema.problems import Problems, nearest
@@ -130,7 +131,9 @@ class _Declaration:
             fields = self.parents[name].fields
             for inherited in fields.values():
                 made_of = fields.get(inherited.name.removesuffix(Z_CURVE_SUFFIX))
-                if inherited.in_document or (made_of and is_position(made_of.type)):
+                literal_of = fields.get(inherited.name.removesuffix(LITERAL_SUFFIX))
+                is_made = (made_of and is_position(made_of.type)) or (literal_of and has_literal(literal_of))
+                if inherited.in_document or is_made:
                     self.add(inherited, f"inherited from {name}", position)
         for name in self.source.inherited_schemas:
             for inherited in self.parents[name].fields.values():
@@ -158,6 +161,9 @@ class _Declaration:
         self.declared.drafts.append(draft)
         if added.attribute and is_position(added.type):
             self.add(_z_curve(added), f"made of {added.name}", node.position, is_own=True)
+        literal = literal_field(added, scope, self.problems) if has_literal(added) else None
+        if literal is not None:
+            self.add(literal, f"made of {added.name}", node.position, is_own=True)
 
     def indexes(self) -> Mapping[str, list[Node]]:
         """The `index` elements outside of fields, by the names of their fields."""

@@ -220,9 +220,14 @@ def _has_part_of_parts(field: Field) -> bool:
     return any(sub.attribute and not part_of_element(field.type, path) for path, sub in field.sub_fields.items())
 
 
+def _has_no_literal(field: Field) -> bool:
+    """Whether the words of a field should be ranked by as they are, and cannot be: see `schema.literals`."""
+    return field.rank_literal and not (field.in_document and field.type == STRING)
+
+
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
-    ("rank: literal", lambda field: field.rank_literal),
+    ("rank: literal of anything but a string of the document", _has_no_literal),
     ("set_language of anything but a text field of the document, for its tokens", _makes_language),
 )
 _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = (

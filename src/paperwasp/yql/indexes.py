@@ -20,6 +20,8 @@ class Reading:
     """What ends such a word; empty: white space, or what stands for the end by its looks."""
     phrases: bool = False
     """Whether words without white space between them are a phrase: `query-command: phrase-segmenting`."""
+    literal: str = ""
+    """The index of the same words as they are, which queries also rank by; empty: there is none."""
 
 
 TEXT: Final = Reading()
@@ -36,6 +38,11 @@ class Indexes(frozenset[str]):
         made._readings = {name: each for name, each in (readings or {}).items() if each != TEXT}
         made._hashed = hash((frozenset(made), frozenset(made._readings.items())))
         return made
+
+    @property
+    def has_literals(self) -> bool:
+        """Whether there are indexes with others of the same words as they are."""
+        return any(reading.literal for reading in self._readings.values())
 
     def reading(self, name: str) -> Reading:
         """How words of this index are read."""

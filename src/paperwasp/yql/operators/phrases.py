@@ -11,7 +11,7 @@ from paperwasp.yql.operators.registry import leaf
 if TYPE_CHECKING:
     from paperwasp.yql.conditions import ConditionParser
 
-_IN_PHRASE: Final = ("phrase", "alternatives", "equiv")
+_IN_PHRASE: Final = ("phrase", "alternatives")
 _IN_EQUIV: Final = ("phrase", "alternatives")
 _IN_NEAR: Final = ("equiv", "phrase", "alternatives")
 
