@@ -12,3 +12,4 @@
 
 // For what such a function calls in its loop.
 #define PAPERWASP_INLINE inline __attribute__((always_inline))
+#define PAPERWASP_INLINED __attribute__((always_inline))  // of a lambda, behind its parameters

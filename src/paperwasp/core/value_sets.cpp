@@ -107,17 +107,17 @@ HashSet<W> hash_set(const std::vector<W>& keys, std::vector<uint32_t>& bits) {
 
 // The bits of 64 rows at a time: `at` says which bit a row asks for.
 template <typename T, typename At>
-PAPERWASP_INLINE void fill_tested(const T* values, uint64_t* words, size_t rows, const uint32_t* bits, TestBits test, At at) {
-    uint32_t places[64];
-    size_t row = 0;
-    for (; row + 64 <= rows; row += 64) {
+PAPERWASP_INLINE void fill_tested(const T* values, uint64_t* words, size_t rows, const uint32_t* bits, BitTest test, At at) {
+    fill_words(words, rows, test.held ? RUNS : 1, [=](size_t row) PAPERWASP_INLINED {
+        uint32_t places[64];
         fetch_ahead(values, row);
         for (size_t i = 0; i < 64; ++i) places[i] = at(row + i);
-        *words++ = test(places, bits);
-    }
-    if (row < rows) {
+        return test.word_of(places, bits);
+    });
+    if (const size_t row = rows / 64 * 64; row < rows) {
+        uint32_t places[64];
         for (size_t i = 0; i < 64; ++i) places[i] = row + i < rows ? at(row + i) : 0;
-        *words = test(places, bits) & ((uint64_t{1} << (rows - row)) - 1);
+        words[row / 64] = test.word_of(places, bits) & ((uint64_t{1} << (rows - row)) - 1);
     }
 }
 
@@ -129,14 +129,14 @@ PAPERWASP_INLINE void fill_tested(const T* values, uint64_t* words, size_t rows,
             return (v == a) | (v == b) | (v == c) | (v == d) | (v == e) | (v == f);                                          \
         }, values);                                                                                                          \
     }                                                                                                                        \
-    PAPERWASP_CLONES void fill_close(const T* values, size_t rows, CloseSet<Word<T>> set, TestBits test, uint64_t* words) {  \
+    PAPERWASP_CLONES void fill_close(const T* values, size_t rows, CloseSet<Word<T>> set, BitTest test, uint64_t* words) {  \
         const Word<T> low = set.low, beyond = set.beyond;                                                                    \
         fill_tested(values, words, rows, set.bits, test, [=](size_t i) {                                                             \
             const Word<T> at = static_cast<Word<T>>(key_of(values[i]) - low);                                                \
             return static_cast<uint32_t>(at < beyond ? at : beyond);                                                         \
         });                                                                                                                  \
     }                                                                                                                        \
-    PAPERWASP_CLONES void fill_hashed(const T* values, size_t rows, const HashSet<Word<T>>& set, TestBits test, uint64_t* words) { \
+    PAPERWASP_CLONES void fill_hashed(const T* values, size_t rows, const HashSet<Word<T>>& set, BitTest test, uint64_t* words) { \
         const unsigned shift = set.filter_shift;                                                                             \
         fill_tested(values, words, rows, set.bits, test, [=](size_t i) { return static_cast<uint32_t>(hash_of(key_of(values[i]), shift)); }); \
     }
@@ -177,7 +177,7 @@ struct Numbers {
                 is_close = true;
                 close.low = keys.empty() ? 0 : keys.front();
                 close.beyond = static_cast<Word<T>>(between + 1);
-                bits.assign((between + 2 + 31) / 32, 0);
+                bits.assign(words_of_bits(between + 2), 0);
                 for (const Word<T> key : keys) {
                     const Word<T> at = static_cast<Word<T>>(key - close.low);
                     if (at > between) throw std::invalid_argument("the numbers of a set rise");
@@ -212,9 +212,9 @@ void set_bitmap(In<T> values, In<T> numbers, Out<uint64_t> bitmap) {
     }
     const Numbers<T> set(n, count);
     if (set.is_close) {
-        fill_close(v, rows, set.close, test_bits(), words);
+        fill_close(v, rows, set.close, test_bits(set.bits.size()), words);
     } else {
-        fill_hashed(v, rows, set.hashed, test_bits(), words);
+        fill_hashed(v, rows, set.hashed, test_bits(set.bits.size()), words);
         verify(v, rows, set.hashed, words);
     }
 }
@@ -236,7 +236,7 @@ void array_set_bitmap(In<T> values, In<uint64_t> rows, In<T> numbers, Out<uint64
 CloseSet<uint32_t> set_of_table(In<uint8_t> table, std::vector<uint32_t>& bits) {
     const size_t size = table.shape(0);
     if (size >= INT32_MAX) throw std::invalid_argument("a table of too many codes");
-    bits.assign((size + 1 + 31) / 32, 0);
+    bits.assign(words_of_bits(size + 1), 0);
     for (size_t code = 0; code < size; ++code) bits[code >> 5] |= static_cast<uint32_t>(table.data()[code] != 0) << (code & 31);
     return {0, static_cast<uint32_t>(size), bits.data()};
 }
@@ -250,7 +250,8 @@ void member_bitmap(In<uint32_t> codes, In<uint8_t> table, Out<uint64_t> bitmap) 
     Clock().spend(static_cast<int64_t>(rows));
     nb::gil_scoped_release release;
     std::vector<uint32_t> bits;
-    fill_close(code, rows, set_of_table(table, bits), test_bits(), words);
+    const CloseSet<uint32_t> set = set_of_table(table, bits);
+    fill_close(code, rows, set, test_bits(bits.size()), words);
 }
 
 void array_member_bitmap(In<uint32_t> codes, In<uint64_t> rows, In<uint8_t> table, Out<uint64_t> bitmap) {
