@@ -24,6 +24,8 @@ from paperwasp.core import _core
 HITS = 10
 K1, B = 1.2, 0.75
 BATCH_DOCUMENTS = 50_000
+MOST_WORDS = 64
+"""Of a query."""
 
 Hits = list[tuple[float, int]]
 Search = Callable[[], Hits]
@@ -48,6 +50,9 @@ class Paperwasp:
         self._segment = _segment_of(corpus)
         self._reader = _core.Reader([(0, self._count, [self._segment])], 1)
         self._column = percentile_column(self._count)
+        self._field = np.zeros(MOST_WORDS, np.uint32)
+        self._k1, self._b = np.full(MOST_WORDS, K1), np.full(MOST_WORDS, B)
+        self._average_lengths = np.full(MOST_WORDS, self._average_length)
 
     @property
     def size_mb(self) -> float:
@@ -79,8 +84,8 @@ class Paperwasp:
         weights = np.log1p((self._count - frequencies + 0.5) / (frequencies + 0.5)) if idf is None else idf(frequencies)
         n = len(ids)
         lids, scores, *_ = _core.top_k(
-            self._reader, np.zeros(n, np.uint32), np.array(ids, np.uint32), weights, np.full(n, K1), np.full(n, B),
-            np.full(n, self._average_length), HITS, all_words, False, accept,
+            self._reader, self._field[:n], np.array(ids, np.uint32), weights, self._k1[:n], self._b[:n],
+            self._average_lengths[:n], HITS, all_words, False, accept,
         )  # fmt: skip
         return list(zip(scores.tolist(), lids.tolist(), strict=True))
 

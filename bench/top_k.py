@@ -1,8 +1,9 @@
-"""Top-10 by BM25 in process: CPU time a query, engines interleaved query by query on one thread.
+"""Top-10 by BM25 in process: CPU time a query, engines interleaved pass by pass on one thread.
 
-Each query is run by every engine in turn, `passes` times in all; its time is the least of them, which is what a shared
-machine disturbs least. PISA answers all queries in one call and pulls them from an iterator: the time between two pulls
-is a query's, and the others run inside the pull. So its reading of the index at the start of the call is not counted.
+Every engine in turn answers all queries one after the other, `passes` times in all; a query's time is the least of its
+own, which is what a shared machine disturbs least. Each finds the caches as its own queries left them, not as another
+engine's or a Java virtual machine's did. PISA answers all queries in one call and pulls them from an iterator: the time
+between two pulls is a query's. So its reading of the index at the start of the call is not counted.
 Lucene's process answers a query at a time and says what its thread took; its queries run for a while beforehand.
 """
 
@@ -120,16 +121,14 @@ def _measure(
     names = [*searches, "PISA"] if with_pisa else list(searches)
     least: dict[str, list[int]] = {name: [1 << 62] * len(task.queries) for name in names}
     for number in range(passes + 1):  # the first warms up
-
-        def keep(name: str, query: int, spent: int, warm: bool = number == 0) -> None:
-            if not warm:
-                least[name][query] = min(least[name][query], spent)
-
-        if with_pisa and pisa is not None and task.algorithm is not None:
-            pisa.run(_interleaved(task.queries, searches, number, keep), len(task.queries), task.algorithm)
-        else:
-            for query in range(len(task.queries)):
-                _run_each(searches, query, number, keep)
+        for name in names if number % 2 == 0 else reversed(names):
+            if name == "PISA":
+                assert pisa is not None and task.algorithm is not None
+                spent = _pass_of_pisa(pisa, task.queries, task.algorithm)
+            else:
+                spent = [search() for search in searches[name]]
+            if number > 0:
+                least[name] = list(map(min, least[name], spent))
     return {name: Times(values) for name, values in least.items()}
 
 
@@ -150,24 +149,17 @@ def _timed(search: Search) -> Timed:
     return timed
 
 
-def _interleaved(
-    queries: Words, searches: dict[str, list[Timed]], number: int, keep: Callable[..., None]
-) -> Iterator[Sequence[str]]:
-    """Runs the others before a query is given to PISA in even passes, after it in odd ones."""
-    for query, words in enumerate(queries):
-        if number % 2 == 0:
-            _run_each(searches, query, number, keep)
-        start = time.thread_time_ns()
-        yield words
-        keep("PISA", query, time.thread_time_ns() - start)
-        if number % 2 == 1:
-            _run_each(searches, query, number, keep)
+def _pass_of_pisa(pisa: Pisa, queries: Words, algorithm: str) -> list[int]:
+    spent = []
 
+    def pulled() -> Iterator[Sequence[str]]:
+        for words in queries:
+            start = time.thread_time_ns()
+            yield words
+            spent.append(time.thread_time_ns() - start)
 
-def _run_each(searches: dict[str, list[Timed]], query: int, number: int, keep: Callable[..., None]) -> None:
-    order = list(searches) if number % 2 == 0 else list(reversed(searches))
-    for name in order:
-        keep(name, query, searches[name][query]())
+    pisa.run(pulled(), len(queries), algorithm)
+    return spent
 
 
 def _row(work: str, times: dict[str, Times], target: dict[str, float]) -> Row:
