@@ -20,6 +20,7 @@ from paperwasp.attribute.rows import places_of, split
 from paperwasp.attribute.string import StringView
 from paperwasp.attribute.tensor import NO_LABEL, TensorView, cells_at
 from paperwasp.tensor.batch import TensorBatch
+from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES
 
@@ -80,6 +81,20 @@ def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTab
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     cells = cells_at(inner.cells, _run(places), type_)
     return TensorBatch(type_, starts, table.numbers(inner.dictionary, codes), cells)
+
+
+def kept_tensors(column: ColumnView, lids: Lids, type_: TensorType) -> KeptTensors:
+    """Where the tensor of each lid stands; without subspaces where there is none."""
+    inner, rows, counts, is_there = own_rows(column, lids)
+    starts = np.zeros(len(lids), np.int64)
+    if not isinstance(inner, TensorView):
+        return KeptTensors(type_, np.zeros((0, *type_.shape), DTYPES[type_.cell_type]), starts, counts)
+    starts[is_there], lengths = split(inner.rows[rows])
+    if type_.mapped:
+        has = np.flatnonzero(lengths)
+        lengths[has[inner.labels[starts[is_there][has], 0] == NO_LABEL]] = 0
+    counts[is_there] = lengths
+    return KeptTensors(type_, inner.cells, starts, counts)
 
 
 def _run(rows: NDArray[np.int64]) -> NDArray[np.int64] | slice:

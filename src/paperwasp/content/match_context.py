@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
-from paperwasp.attribute.cells import CodeTable, labelled, tensors_in, text_numbers
+from paperwasp.attribute.cells import CodeTable, kept_tensors, labelled, tensors_in, text_numbers
 from paperwasp.attribute.elements import numbers_in, positions_in, subspace_labels, sums_by_key, weights_of
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, Worked
@@ -26,6 +26,7 @@ from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
 from paperwasp.ranking.text_hash import text_hashes
 from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor, empty_tensor
@@ -250,6 +251,9 @@ class BlockContext:
 
     def tensor_attribute(self, name: str, type_: TensorType) -> TensorBatch:
         return tensors_in(self.setting.column(name), self.lids, type_, self.setting.label_table(name))
+
+    def kept_tensors(self, name: str, type_: TensorType) -> KeptTensors:
+        return kept_tensors(self.setting.column(name), self.lids, type_)
 
     def attribute_labels(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         return labelled(self.setting.column(name), self.lids, self.setting.label_table(name))

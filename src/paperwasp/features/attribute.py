@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,8 @@ from paperwasp.document.types import (
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
 from paperwasp.ranking.text_hash import text_hash
+from paperwasp.tensor.batch import TensorBatch
+from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import NUMBER, TensorType
 
 _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}")
@@ -63,7 +66,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[
     assert described is not None
     type_ = _type(setup, arguments, output)
     if not type_.is_number:
-        return lambda context: context.tensor_attribute(name, type_)
+        return TensorAttribute(name, type_)
     if isinstance(described.type, WeightedSetType):
         return _of_weighted_set(name, described.type.key, arguments[1:], output)
     is_array = isinstance(described.type, ArrayType)
@@ -83,6 +86,20 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[
         return constant(0.0)
     # A single value is the value at any index, as Vespa looks it up. A bool has no unset value.
     return _value(name, math.nan if described.type != BOOL else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAttribute:
+    """The tensor of each hit; `kept` tells where it stands."""
+
+    name: str
+    type: TensorType
+
+    def __call__(self, context: MatchContext) -> TensorBatch:
+        return context.tensor_attribute(self.name, self.type)
+
+    def kept(self, context: MatchContext) -> KeptTensors:
+        return context.kept_tensors(self.name, self.type)
 
 
 def _of_weighted_set(name: str, key_type: DataType, keys: tuple[str, ...], output: str) -> Compute:

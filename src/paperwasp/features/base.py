@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
@@ -140,6 +141,9 @@ class MatchContext(Protocol):
 
     def tensor_attribute(self, name: str, type_: TensorType) -> TensorBatch:
         """A tensor attribute; where it is unset it is empty, or its cells are 0."""
+
+    def kept_tensors(self, name: str, type_: TensorType) -> KeptTensors:
+        """A tensor attribute where it stands; where it is unset it has no subspaces."""
 
     def attribute_labels(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """The elements of an attribute of strings or whole numbers as numbers of `labels`: how many each hit has,

@@ -20,6 +20,7 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.expression import parse_reference
 from paperwasp.ranking.names import Description
 from paperwasp.ranking.scope import Scope, Source, argument_text
+from paperwasp.tensor.kept import KeptTensors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +33,11 @@ class BoundFeature:
     query_name: str | None = None
     bind_parts: Callable[[], PartsOf | None] = lambda: None
     """What it is made of, for those who ask why."""
+
+    @property
+    def kept(self) -> Callable[[MatchContext], KeptTensors] | None:
+        """What tells where its tensors stand: of tensor attributes."""
+        return getattr(self.compute, "kept", None)
 
 
 DescribedFeatures = dict[tuple[str, tuple[str | None, ...], str], Description]

@@ -16,6 +16,7 @@ from paperwasp.core.clock import check_time
 from paperwasp.ranking.program import Feature, Floats, Program
 from paperwasp.tensor import algebra
 from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.kept import KeptTensors
 
 if TYPE_CHECKING:
     from paperwasp.ranking.tensor_plan import TensorNode
@@ -135,3 +136,11 @@ def batch(node: TensorNode, block: Block) -> TensorBatch:
                 found = node.work(block)
         block.known[node] = found
     return found
+
+
+def kept(node: TensorNode, block: Block) -> KeptTensors:
+    """The same where they stand, if nothing has gathered them yet. Raises as `batch`."""
+    if node.kept is None or isinstance(block, InnerBlock) or node in block.known:
+        return KeptTensors.of(batch(node, block))
+    check_time()
+    return node.kept(block)

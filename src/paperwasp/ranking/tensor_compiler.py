@@ -110,9 +110,11 @@ class TensorCompiler:
 
     def feature(self, feature: Feature, type_: TensorType) -> TensorNode:
         """A rank feature of tensor type."""
-        return self._graph.node(
+        node = self._graph.node(
             ("feature", feature.name), type_, (), lambda block: feature.compute(block), hangs=hangs_on(feature)
         )
+        node.kept = getattr(feature, "kept", None)
+        return node
 
     # Calls
 

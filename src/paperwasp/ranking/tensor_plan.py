@@ -20,10 +20,11 @@ from paperwasp import limits
 from paperwasp.errors import PaperwaspError
 from paperwasp.ranking.evaluation import Block, BoundNumber, InnerBlock, batch, column, levels_of, numbers
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
+from paperwasp.ranking.similarity import greatest_similarity, max_similarity
 from paperwasp.tensor import algebra
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.products import max_similarity
+from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import NUMBER, TensorType
 
 Work = Callable[[Block], TensorBatch]
@@ -54,6 +55,8 @@ class TensorNode:
     """The levels of the functions whose names it hangs on."""
     folded: TensorBatch | None = None
     """Its tensor, where that is known before any query."""
+    kept: Callable[[Any], KeptTensors] | None = None
+    """What tells of a block where the tensors stand, if they stand somewhere."""
 
     def __repr__(self) -> str:
         """Without what it is made of: a graph may be too large to be told."""
@@ -184,13 +187,26 @@ class TensorGraph:
 
     def reduced(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
         """`node` reduced. Sums of products, and the best of these for each label, have functions of their own."""
-        key = ("reduce", aggregator, tuple(sorted(dimensions)))
+        plain = self._reduced(node, aggregator, dimensions, type_)
         names = dimensions or tuple(d.name for d in node.type.dimensions)
+        by_kernel: Callable[[Block], TensorBatch | None] | None = None
+        if type_.is_number and aggregator in ("sum", "max"):
+            by_kernel = (max_similarity if aggregator == "sum" else greatest_similarity)(node, names)
+        if by_kernel is None:
+            return plain
+        fast = by_kernel
+
+        def work(block: Block) -> TensorBatch:
+            found = fast(block)
+            return batch(plain, block) if found is None else found
+
+        return self.node(("kernel",), type_, (plain,), work)
+
+    def _reduced(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
+        key = ("reduce", aggregator, tuple(sorted(dimensions)))
         if aggregator == "sum" and node.key[:2] == ("join", "multiply"):
             one, other = node.operands
             return self.apply(key, type_, (one, other), lambda a, b: algebra.summed_products(a, b, dimensions))
-        if aggregator == "sum" and (similarity := _similarity(node, names)) is not None:
-            return self.apply((*key, "max_similarity"), type_, similarity[0], similarity[1])
         return self.apply(key, type_, (node,), lambda t: algebra.reduced(t, aggregator, dimensions))
 
     def chosen(self, condition: int, if_true: TensorNode, if_false: TensorNode, type_: TensorType) -> TensorNode:
@@ -246,30 +262,6 @@ def _is_little(node: TensorNode) -> bool:
         elif not operand.levels:
             return False
     return cells <= limits.TENSOR_FOLDED_CELLS
-
-
-def _similarity(node: TensorNode, names: tuple[str, ...]) -> tuple[Sequence[TensorNode], OfBatches] | None:
-    """MaxSim: the sum over one dimension of the greatest, over another one, of sums of products."""
-    if node.key[:2] != ("reduce", "max") or len(node.key[2]) != 1 or len(names) != 1:
-        return None
-    [best] = node.key[2]
-    [summed] = names
-    products = node.operands[0]
-    if products.key[:2] != ("reduce", "sum") or len(products.operands) != 2:
-        return None
-    if len(node.type.dimensions) != 1 or len(products.type.dimensions) != 2:
-        return None
-    within = products.key[2] or _shared(*products.operands)
-    of_best = [operand for operand in products.operands if any(d.name == best for d in operand.type.dimensions)]
-    of_sum = [operand for operand in products.operands if any(d.name == summed for d in operand.type.dimensions)]
-    if len(of_best) != 1 or len(of_sum) != 1 or of_best == of_sum:
-        return None
-    return (of_sum[0], of_best[0]), lambda a, b: max_similarity(a, b, summed, best, within)
-
-
-def _shared(one: TensorNode, other: TensorNode) -> tuple[str, ...]:
-    names = {d.name for d in other.type.dimensions}
-    return tuple(d.name for d in one.type.dimensions if d.name in names)
 
 
 Value = int | TensorNode

@@ -1,46 +1,81 @@
-"""MaxSim by a kernel: how near the vectors of a query are to the nearest ones of each document.
+"""MaxSim by kernels, which read the vectors of documents where they stand: how near the vectors of a query are to the
+nearest ones of each document.
 
 Cells of float are multiplied and added as float, as Vespa does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.tensor import algebra
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.batch import TensorBatch
+from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import NUMBER, TensorType
+from paperwasp.tensor.value import DTYPES
+
+Nearest = Callable[[TensorBatch, KeptTensors, str], NDArray[Any]]
+"""Of a single tensor of the query, tensors of documents with one mapped dimension, and the dimension of the query that
+numbers its vectors (none: it is one): (hits, vectors of the query) how near the nearest vector of each hit is. What it
+says of hits without vectors is of no account."""
 
 
-def max_similarity(
-    query: TensorBatch, documents: TensorBatch, summed: str, best: str, within: tuple[str, ...]
-) -> TensorBatch:
-    """The sum over dimension `summed` of the query of the greatest, over dimension `best` of the documents, of the sums
-    of products over the dimensions `within`."""
-    indexed = tuple(sorted(within))
-    of_documents = tuple(d.name for d in documents.type.indexed)
-    of_query = tuple(d.name for d in query.type.dimensions if d.name != summed)
-    is_matrix = [d.name for d in documents.type.mapped] == [best] and indexed == of_documents == of_query
-    if not (is_matrix and query.is_single and all(d.name == summed for d in query.type.mapped)):
-        products = algebra.summed_products(query, documents, within)
-        return algebra.reduced(algebra.reduced(products, "max", (best,)), "sum", (summed,))
-    joined = rules.joined(query.type, documents.type)
-    tokens = _floats(query.cells, joined)
-    if not query.type.mapped:
-        tokens = np.moveaxis(tokens[0], [d.name for d in query.type.indexed].index(summed), 0)
-    size = int(np.prod(documents.type.shape, dtype=np.int64))
-    tokens = np.ascontiguousarray(tokens.reshape(len(tokens), size))
-    vectors = np.ascontiguousarray(_floats(documents.cells, joined).reshape(len(documents.cells), size))
-    greatest = np.empty((documents.hits, len(tokens)), tokens.dtype)
-    _core.greatest_dots(vectors, tokens, documents.starts, greatest)
-    greatest[documents.counts == 0] = 0.0
-    return TensorBatch.dense(NUMBER, greatest.sum(axis=1, dtype=np.float64), documents.is_single)
+def max_similarity(nearest: Nearest, query: TensorBatch, documents: KeptTensors, summed: str) -> TensorBatch:
+    """The sum over the query's vectors of how near the nearest vector of each hit is; 0 for hits without vectors."""
+    found = nearest(query, documents, summed)
+    found[documents.counts == 0] = 0.0
+    return TensorBatch.dense(NUMBER, found.sum(axis=1, dtype=np.float64), documents.is_single)
 
 
-def _floats(cells: NDArray[Any], joined: TensorType) -> NDArray[Any]:
-    return cells.astype(np.float64 if joined.cell_type == "double" else np.float32, copy=False)
+def greatest_dots(query: TensorBatch, documents: KeptTensors, summed: str) -> NDArray[Any]:
+    """By dot products."""
+    tokens = _tokens(query, _joined_dtype(query.type, documents.type), summed)
+    found = np.empty((len(documents.starts), len(tokens)), tokens.dtype)
+    _core.greatest_dots(tokens, documents.vectors, documents.starts, documents.counts, found)
+    return found
+
+
+def greatest_dots_with_bits(unpacked: TensorType, endian: str) -> Nearest:
+    """By dot products with the bits of int8, as cells of a type."""
+
+    def nearest(query: TensorBatch, documents: KeptTensors, summed: str) -> NDArray[Any]:
+        tokens = _tokens(query, _joined_dtype(query.type, unpacked), summed)
+        if endian == "little":
+            tokens = np.ascontiguousarray(tokens.reshape(len(tokens), -1, 8)[:, :, ::-1].reshape(tokens.shape))
+        found = np.empty((len(documents.starts), len(tokens)), tokens.dtype)
+        _core.greatest_sums(tokens, documents.vectors, documents.starts, documents.counts, found)
+        return found
+
+    return nearest
+
+
+def greatest_by_hamming(numerator: float, added: float, cell_type: str) -> Nearest:
+    """By `numerator / (added + number of bits that differ)`, which is greatest where the fewest do. Cells of int8 on
+    both sides."""
+
+    def nearest(query: TensorBatch, documents: KeptTensors, summed: str) -> NDArray[Any]:
+        tokens = _tokens(query, "int8", summed)
+        least = np.empty((len(documents.starts), len(tokens)), np.uint32)
+        _core.least_bits(tokens, documents.vectors, documents.starts, documents.counts, least)
+        cells: NDArray[Any] = numerator / (added + least.astype(DTYPES[cell_type]))
+        return cells
+
+    return nearest
+
+
+def _tokens(query: TensorBatch, dtype: str, summed: str) -> NDArray[Any]:
+    """(vectors, size): the vectors of the query, those of dimension `summed`, with the other dimensions in order."""
+    cells = query.cells
+    if summed in (indexed := [d.name for d in query.type.indexed]):
+        cells = np.moveaxis(cells[0], indexed.index(summed), 0)
+    size = int(np.prod(cells.shape[1:], dtype=np.int64))
+    return np.ascontiguousarray(cells.reshape(len(cells), size), dtype)
+
+
+def _joined_dtype(one: TensorType, other: TensorType) -> str:
+    return DTYPES[rules.joined(one, other).cell_type]

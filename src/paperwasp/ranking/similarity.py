@@ -1,0 +1,113 @@
+"""Expressions that a kernel works where the vectors of documents stand: the forms of MaxSim.
+
+What the types allow is found when an expression is compiled. The vectors of the query must be the same for all hits,
+which blocks tell: where they are not, the nodes do what they say.
+Vespa: https://docs.vespa.ai/en/ranking/tensor-examples.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from paperwasp.ranking.evaluation import Block, batch, kept
+from paperwasp.tensor import products
+from paperwasp.tensor.batch import TensorBatch
+
+if TYPE_CHECKING:
+    from paperwasp.ranking.tensor_plan import TensorNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similarity:
+    """The sum over one dimension of the query of the greatest, over the mapped one of documents, of products."""
+
+    query: TensorNode
+    documents: TensorNode
+    nearest: products.Nearest
+    summed: str
+    """Empty: the query is one vector."""
+
+    def __call__(self, block: Block) -> TensorBatch | None:
+        """None: the query has other vectors for other hits."""
+        query = batch(self.query, block)
+        if not query.is_single:
+            return None
+        return products.max_similarity(self.nearest, query, kept(self.documents, block), self.summed)
+
+
+def max_similarity(node: TensorNode, names: tuple[str, ...]) -> Similarity | None:
+    """Of a node whose sum over dimensions is asked for."""
+    return _nearest_of(node.operands[0], node.key[2], names[0]) if _is_greatest(node) and len(names) == 1 else None
+
+
+def greatest_similarity(node: TensorNode, names: tuple[str, ...]) -> Similarity | None:
+    """Of a node whose greatest cell over dimensions is asked for: the query is one vector."""
+    return _nearest_of(node, names, "")
+
+
+def _is_greatest(node: TensorNode) -> bool:
+    return node.key[:2] == ("reduce", "max")
+
+
+def _nearest_of(node: TensorNode, best: tuple[str, ...], summed: str) -> Similarity | None:
+    """Of a node that has a number for each vector of the query and of the document."""
+    if len(best) != 1 or {d.name for d in node.type.dimensions} != {best[0], summed} - {""}:
+        return None
+    inverse = _inverse(node)
+    if inverse is None:
+        return _by_dots(node, best[0], summed)
+    numerator, added, bits = inverse
+    sides = _sides(bits.operands[0], bits, best[0], summed) if bits.operands else None
+    if sides is None or any(side.type.cell_type != "int8" for side in sides):
+        return None
+    return Similarity(*sides, products.greatest_by_hamming(numerator, added, node.type.cell_type), summed)
+
+
+def _by_dots(node: TensorNode, best: str, summed: str) -> Similarity | None:
+    """Sums of products. A factor of bits that are unpacked is not unpacked."""
+    if node.key[:2] != ("reduce", "sum") or len(node.operands) != 2:
+        return None
+    sides = _sides(node, node, best, summed)
+    if sides is None:
+        return None
+    query, documents = sides
+    if documents.key[0] != "unpack_bits" or len(documents.type.indexed) != 1:
+        return Similarity(query, documents, products.greatest_dots, summed)
+    words = documents.key[1]
+    nearest = products.greatest_dots_with_bits(documents.type, words[1] if len(words) > 1 else "big")
+    return Similarity(query, documents.operands[0], nearest, summed)
+
+
+def _sides(joined: TensorNode, reduced: TensorNode, best: str, summed: str) -> tuple[TensorNode, TensorNode] | None:
+    """The query and the documents of what is joined and summed, where each vector of one meets each of the other."""
+    if len(joined.operands) != 2:
+        return None
+    for query, documents in (joined.operands, joined.operands[::-1]):
+        inner = documents.type.indexed
+        rest = tuple(d for d in query.type.dimensions if d.name != summed)
+        within = set(reduced.key[2]) or {d.name for d in inner}
+        is_matrix = [d.name for d in documents.type.mapped] == [best] and within == {d.name for d in inner}
+        if is_matrix and rest == inner and len(query.type.dimensions) == len(rest) + bool(summed):
+            return query, documents
+    return None
+
+
+def _inverse(node: TensorNode) -> tuple[float, float, TensorNode] | None:
+    """a, b and the sum of bits that differ, of `a / (b + sum(hamming(…)))` where a and b are above 0."""
+    if node.key[:2] != ("join", "divide") or (numerator := _number(node.operands[0])) is None:
+        return None
+    below = node.operands[1]
+    if below.key[:2] != ("join", "add"):
+        return None
+    for one, other in (below.operands, below.operands[::-1]):
+        added = _number(one)
+        is_sum = other.key[:2] == ("reduce", "sum") and len(other.operands) == 1
+        if added is not None and is_sum and other.operands[0].key[:2] == ("join", "hamming"):
+            return (numerator, added, other) if numerator > 0 and added > 0 else None
+    return None
+
+
+def _number(node: TensorNode) -> float | None:
+    """The value of a constant number."""
+    return float(node.folded.cells[0]) if node.folded is not None and node.type.is_number else None

@@ -1,0 +1,72 @@
+"""MaxSim by kernels is what its expression says."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from paperwasp.tensor import algebra
+from paperwasp.tensor.algebra import CELL_FUNCTIONS
+from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.kept import KeptTensors
+from paperwasp.tensor.products import (
+    greatest_by_hamming,
+    greatest_dots,
+    greatest_dots_with_bits,
+    max_similarity,
+)
+from paperwasp.tensor.types import NUMBER, TensorType
+from paperwasp.tensor.value import Tensor
+
+
+def some_tensor(rng, type_: str, rows: int) -> Tensor:
+    parsed = TensorType.parse(type_)
+    shape = (rows, *parsed.shape)
+    is_int = parsed.cell_type == "int8"
+    cells = rng.integers(-128, 128, shape).astype(np.int8) if is_int else rng.standard_normal(shape).astype(np.float32)
+    return Tensor(parsed, tuple((f"l{row}",) for row in range(rows)) if parsed.mapped else ((),), cells)
+
+
+def batches(rng, query: str, documents: str, tokens: int) -> tuple[TensorBatch, TensorBatch]:
+    labels = Labels()
+    single = TensorBatch.single(some_tensor(rng, query, tokens), labels)
+    counts = rng.integers(0, 30, 8).tolist()
+    every = [some_tensor(rng, documents, count) for count in counts]
+    return single, TensorBatch.of(every, TensorType.parse(documents), labels)
+
+
+def reduced(batch: TensorBatch, summed: str) -> list[float]:
+    best = algebra.reduced(batch, "max", ("t",))
+    return algebra.numbers(algebra.reduced(best, "sum", (summed,)) if summed else best).tolist()
+
+
+@pytest.mark.parametrize(("query", "tokens", "summed"), [
+    ("tensor<float>(s{},x[16])", 5, "s"), ("tensor<float>(s[3],x[16])", 1, "s"), ("tensor<float>(x[16])", 1, ""),
+])  # fmt: skip
+def test_is_what_the_expression_says(query: str, tokens: int, summed: str) -> None:
+    seed = random.randrange(2**32)
+    rng = np.random.default_rng(seed)
+    given, documents = batches(rng, query, "tensor<float>(t{},x[16])", tokens)
+    found = algebra.numbers(max_similarity(greatest_dots, given, KeptTensors.of(documents), summed))
+    wanted = reduced(algebra.summed_products(given, documents, ("x",)), summed)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, err_msg=f"seed {seed}")
+    for endian in ("big", "little"):
+        given, documents = batches(rng, query, "tensor<int8>(t{},x[2])", tokens)
+        unpacked = algebra.unpacked(documents, "float", endian)
+        nearest = greatest_dots_with_bits(unpacked.type, endian)
+        found = algebra.numbers(max_similarity(nearest, given, KeptTensors.of(documents), summed))
+        wanted = reduced(algebra.summed_products(given, unpacked, ("x",)), summed)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5, err_msg=f"seed {seed}")
+
+
+def test_bits_that_differ() -> None:
+    seed = random.randrange(2**32)
+    rng = np.random.default_rng(seed)
+    given, documents = batches(rng, "tensor<int8>(s{},x[2])", "tensor<int8>(t{},x[2])", 4)
+    different = algebra.reduced(algebra.joined(given, documents, CELL_FUNCTIONS["hamming"]), "sum", ("x",))
+    near = algebra.mapped(different, lambda cells: 1 / (1 + cells))
+    found = max_similarity(greatest_by_hamming(1.0, 1.0, "float"), given, KeptTensors.of(documents), "s")
+    assert found.type == NUMBER
+    np.testing.assert_allclose(algebra.numbers(found), reduced(near, "s"), rtol=1e-6, err_msg=f"seed {seed}")
