@@ -52,8 +52,11 @@ def _all_pairs(a: TensorBatch, b: TensorBatch, products: TensorType, type_: Tens
     """Each row of `a` with each of `b`, as the product of two matrices. All dimensions that both have are summed."""
     shared = [d.name for d in a.type.indexed if d in b.type.indexed]
     sides = [_matrix(side, shared, DTYPES[products.cell_type]) for side in (a, b)]
-    product = np.empty((len(sides[0].rows), len(sides[1].rows)), sides[0].rows.dtype)
-    _core.all_dots(sides[0].rows, sides[1].rows, product)
+    few, many = sorted(sides, key=lambda side: len(side.rows))  # a row of the first is worked with many of the others
+    product = np.empty((len(few.rows), len(many.rows)), few.rows.dtype)
+    _core.all_dots(few.rows, many.rows, product)
+    if few is not sides[0]:
+        product = product.T
     names = ["", *sides[0].kept, "", *sides[1].kept]
     lengths = [len(a.cells), *sides[0].lengths, len(b.cells), *sides[1].lengths]
     order = [0, names.index("", 1), *(names.index(d.name) for d in type_.indexed)]
