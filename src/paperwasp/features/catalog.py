@@ -71,8 +71,6 @@ class Catalog:
             raise LanguageError(f"rank feature {name!r} has no output {output!r}; it has {', '.join(family.outputs)}")
         positional = _positional(name, arguments)
         pending = check_arguments(family, self.setup, positional)
-        if family.bind is None:
-            pending = f"rank feature {name}"
         last = len(family.parameters) - 1
         expressions = tuple(
             number for number in range(len(arguments)) if family.parameters[min(number, last)] == "expression"
@@ -94,8 +92,6 @@ class Catalog:
             self.describe(name, arguments, output)
             family = families()[name]
             known = tuple(argument for argument in _positional(name, arguments) if argument is not None)
-            if family.bind is None:
-                raise LanguageError(f"rank feature {name!r} is not executed yet")
             given = self.setup, known, output or family.outputs[0]
             compute = family.bind(*given)
             bm25_field = known[0] if name == "bm25" and len(known) == 1 and self.setup.has_bm25(known[0]) else None

@@ -141,8 +141,7 @@ class Family:
     parameters: tuple[Parameter, ...]
     outputs: tuple[str, ...]
     """Names of its outputs; the first is the one of the name without an output."""
-    bind: Bind | None
-    """None: it is known, and not executed yet."""
+    bind: Bind
     optional: int = 0
     """How many of the last parameters may be left out."""
     repeated: bool = False
@@ -185,12 +184,6 @@ def register(
 def families() -> Mapping[str, Family]:
     """The registered families by name."""
     return _FAMILIES
-
-
-def register_known(*known: Family) -> None:
-    """Registers families that are checked only; one that is executed comes before it."""
-    for family in known:
-        _FAMILIES.setdefault(family.name, family)
 
 
 def check_arguments(family: Family, setup: RankSetup, arguments: tuple[str | None, ...]) -> str:

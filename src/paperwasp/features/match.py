@@ -29,9 +29,7 @@ def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     if output and output not in _OUTPUTS:
         known = (*_OUTPUTS, "weight")
         raise LanguageError(f"an output of match is {' or '.join(known)}, not {output!r}{did_you_mean(output, known)}")
-    features = {feature for feature, _ in _parts(setup)}
-    missing = sorted(feature for feature in features if families()[feature].bind is None)
-    return f"match, which needs {' and '.join(missing)}" if missing else ""
+    return ""
 
 
 def _parts(setup: RankSetup) -> list[tuple[str, str]]:
@@ -54,7 +52,6 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     scores: list[tuple[float, Compute]] = []
     for feature, field in _parts(setup):
         family = families()[feature]
-        assert family.bind is not None
         scores.append((float(setup.weight(field)), family.bind(setup, (field,), family.outputs[0])))
 
     def compute(context: MatchContext) -> Floats:

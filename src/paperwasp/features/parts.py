@@ -75,7 +75,6 @@ def _of_others(setup: RankSetup, arguments: Arguments, others: Sequence[tuple[st
     bound = []
     for name, output in others:
         family = families()[name]
-        assert family.bind is not None
         shown = f".{output}" if output != family.outputs[0] else ""
         bound.append((f"{name}({','.join(arguments)}){shown}", family.bind(setup, arguments, output)))
     return lambda context: [Part(text, compute(context)) for text, compute in bound]

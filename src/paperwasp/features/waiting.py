@@ -1,0 +1,75 @@
+"""debugWait(seconds,busy) and debugAttributeWait(attribute,busy): the time that was waited for a hit, in seconds.
+
+They make ranking slow, so that one can see what happens when it is. With busy 1 the processor is kept busy meanwhile.
+Vespa: searchlib's debug_wait and debug_attribute_wait; its reference of rank features does not have them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from paperwasp.core.clock import check_time
+from paperwasp.document.types import ArrayType
+from paperwasp.errors import LanguageError, TooLarge
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import Compute, Floats, RankSetup, register
+
+_BETWEEN_CLOCKS_SECONDS: Final = 0.005
+"""So long is waited before the time of the query is looked at again."""
+
+
+@register("debugWait", "name", "name")
+def bind_wait(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    seconds = _number(arguments[0])
+    return _compute(lambda context: seconds, arguments[1])
+
+
+@register("debugAttributeWait", "numeric-attribute", "name")
+def bind_attribute_wait(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    """The attribute says how many seconds, the first element of an array does. Unset is no time."""
+    name = arguments[0]
+    described = setup.described(name)
+    assert described is not None
+    is_array = isinstance(described.type, ArrayType)
+
+    def seconds(context: MatchContext) -> float:
+        values = context.attribute_element(name, 0) if is_array else context.attribute(name)
+        return float(np.nan_to_num(values)[0])
+
+    return _compute(seconds, arguments[1])
+
+
+def _number(argument: str) -> float:
+    try:
+        found = float(argument)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise LanguageError(f"a wait is so many seconds, and busy or not by 1 and 0: {argument!r} is no number")
+    return found
+
+
+def _compute(seconds: Callable[[MatchContext], float], busy: str) -> Compute:
+    is_busy = _number(busy) == 1
+
+    def compute(context: MatchContext) -> Floats:
+        if len(context.lids) > 1:  # hit by hit: those that are waited for in time are ranked
+            raise TooLarge("one hit is waited for at a time")
+        return np.array([_waited(seconds(context), is_busy)])
+
+    return compute
+
+
+def _waited(seconds: float, is_busy: bool) -> float:
+    """Raises OutOfTime when the query's time is over."""
+    begun = time.perf_counter()
+    while (elapsed := time.perf_counter() - begun) < seconds:
+        if not is_busy:
+            time.sleep(min(seconds - elapsed, _BETWEEN_CLOCKS_SECONDS))
+        check_time()
+    return time.perf_counter() - begun
