@@ -14,7 +14,7 @@ from paperwasp.core import _core, clock, dots
 @pytest.mark.parametrize("seed", range(20))
 def test_as_the_twin(dtype, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n, m, size, groups = rng.integers(0, 20), rng.integers(0, 40), rng.integers(0, 70), rng.integers(0, 6)
+    n, m, size = rng.integers(0, 20), rng.integers(0, 40), rng.integers(0, 70)
     a, b = (rng.standard_normal((count, size)).astype(dtype) for count in (n, m))
     if size and n and seed % 3 == 0:
         a[rng.integers(0, n), rng.integers(0, size)] = rng.choice([np.nan, np.inf, 0.0])
@@ -23,12 +23,22 @@ def test_as_the_twin(dtype, seed: int) -> None:
     with np.errstate(invalid="ignore"):
         dots.all_dots(a, b, wanted)
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-4)
-    starts = np.array([0, *sorted(rng.integers(0, n + 1, groups).tolist()), n], np.int64)
-    out, wanted = np.empty((groups + 1, m), dtype), np.empty((groups + 1, m), dtype)
-    _core.greatest_dots(a, b, starts, out)
-    with np.errstate(invalid="ignore"):
-        dots.greatest_dots(a, b, starts, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_where_they_stand(dtype, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, size, m = int(rng.integers(1, 40)), int(rng.integers(0, 70)), int(rng.integers(0, 90))
+    rows, vector = rng.standard_normal((n, size)).astype(dtype), rng.standard_normal(size).astype(dtype)
+    runs = [np.arange(start, min(start + 5, n)) for start in rng.integers(-1, n, 20).tolist()]
+    at = np.concatenate(runs).astype(np.int64)[:m]
+    out, wanted, whole = np.full(len(at), 7, dtype), np.full(len(at), 7, dtype), np.empty((1, n), dtype)
+    _core.dots_at(vector, rows, at, out)
+    dots.dots_at(vector, rows, at, wanted)
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-4)
+    _core.all_dots(vector[None, :], rows, whole)
+    assert (out[at >= 0] == whole[0, at[at >= 0]]).all()
 
 
 @pytest.mark.parametrize("size", [1, 3, 16, 100, 384, 9000])
@@ -51,14 +61,15 @@ def test_zero_times_infinity_is_no_number() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    a, out = np.zeros((2, 3)), np.zeros((1, 2))
+    a = np.zeros((2, 3))
     with pytest.raises(ValueError):
         _core.all_dots(a, np.zeros((2, 4)), np.zeros((2, 2)))
     with pytest.raises(ValueError):
         _core.all_dots(a, a, np.zeros((2, 3)))
-    for starts in ([0, 3], [-1, 2], [2, 1], [0, 1, 2]):
+    vector, at = np.zeros(3), np.zeros(1, np.int64)
+    for given in ((np.zeros(4), at, np.zeros(1)), (vector, at, np.zeros(2)), (vector, at + 2, np.zeros(1))):
         with pytest.raises(ValueError):
-            _core.greatest_dots(a, a, np.array(starts, np.int64), out)
+            _core.dots_at(given[0], a, *given[1:])
 
 
 def test_time_is_looked_at() -> None:

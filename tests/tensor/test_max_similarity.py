@@ -1,4 +1,4 @@
-"""MaxSim by kernels is what its expression says."""
+"""Dot products and MaxSim by kernels are what their expressions say."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from paperwasp.tensor.algebra import CELL_FUNCTIONS
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.products import (
+    dots,
     greatest_by_hamming,
     greatest_dots,
     greatest_dots_with_bits,
@@ -70,3 +71,30 @@ def test_bits_that_differ() -> None:
     found = max_similarity(greatest_by_hamming(1.0, 1.0, "float"), given, KeptTensors.of(documents), "s")
     assert found.type == NUMBER
     np.testing.assert_allclose(algebra.numbers(found), reduced(near, "s"), rtol=1e-6, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize("cell_type", ["float", "double", "int8"])
+def test_dot_products_of_dense_tensors(cell_type: str) -> None:
+    seed = random.randrange(2**32)
+    rng = np.random.default_rng(seed)
+    labels, type_ = Labels(), TensorType.parse(f"tensor<{cell_type}>(x[3],y[5])")
+    dtype = {"float": np.float32, "double": np.float64, "int8": np.int8}[cell_type]
+    cells = (rng.standard_normal((9, 3, 5)) * 10).astype(dtype)
+    query = TensorBatch.single(Tensor(type_, ((),), cells[:1]), labels)
+    starts = rng.integers(0, 9, 20)
+    counts = rng.integers(0, 2, 20)
+    documents = np.where(counts[:, None, None] == 1, cells[starts], 0).astype(dtype)
+    wanted = algebra.numbers(algebra.summed_products(query, TensorBatch.dense(type_, documents), ("x", "y")))
+    found = dots(query, KeptTensors(type_, cells, starts, counts))
+    if cell_type == "int8":
+        assert found is None
+    else:
+        assert found is not None
+        np.testing.assert_array_equal(algebra.numbers(found), wanted, err_msg=f"seed {seed}")
+
+
+def test_no_tensor_is_zeros_also_beside_infinity() -> None:
+    type_ = TensorType.parse("tensor<float>(x[2])")
+    query = TensorBatch.single(Tensor(type_, ((),), np.array([[np.inf, 1]], np.float32)), Labels())
+    found = dots(query, KeptTensors(type_, np.zeros((0, 2), np.float32), np.zeros(1, np.int64), np.zeros(1, np.int64)))
+    assert found is not None and np.isnan(algebra.numbers(found)).all()

@@ -89,11 +89,13 @@ def kept_tensors(column: ColumnView, lids: Lids, type_: TensorType) -> KeptTenso
     starts = np.zeros(len(lids), np.int64)
     if not isinstance(inner, TensorView):
         return KeptTensors(type_, np.zeros((0, *type_.shape), DTYPES[type_.cell_type]), starts, counts)
-    starts[is_there], lengths = split(inner.rows[rows])
+    found, lengths = split(inner.rows[rows])
     if type_.mapped:
         has = np.flatnonzero(lengths)
-        lengths[has[inner.labels[starts[is_there][has], 0] == NO_LABEL]] = 0
-    counts[is_there] = lengths
+        lengths[has[inner.labels[found[has], 0] == NO_LABEL]] = 0
+    if len(found) == len(lids):
+        return KeptTensors(type_, inner.cells, found, lengths)
+    starts[is_there], counts[is_there] = found, lengths
     return KeptTensors(type_, inner.cells, starts, counts)
 
 

@@ -1,12 +1,11 @@
-// Dot products of each row of one matrix with each row of another, and the greatest of groups of rows. The plain twin is in dots.py.
+// Dot products of each row of one matrix with each row of another, and of a vector with rows wherever they stand. The plain twin is in
+// dots.py.
 //
-// a: (n, size), b: (m, size), out: (n, m) or (groups, m), all float or all double. A sum is added up in lanes and then lane by lane, in an
-// order that hangs on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product.
-// starts: (groups + 1) group g is the rows of `a` from starts[g] to starts[g + 1]; NaN is passed over, and no row at all gives -infinity.
+// a: (n, size), b: (m, size), out: (n, m), all float or all double. A sum is added up in lanes and then lane by lane, in an order that hangs
+// on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product.
+// dots_at: vector (size), rows (n, size), at (m) the number of a row, or below 0: then out (m) keeps what it has.
 #include <algorithm>
 #include <cstring>
-#include <limits>
-#include <vector>
 
 #include "clock.hpp"
 #include "clones.hpp"
@@ -17,6 +16,7 @@ namespace {
 
 constexpr size_t VECTOR_BYTES = 64;
 constexpr size_t ROWS_AT_A_TIME = 4;
+constexpr size_t ROWS_IN_A_RUN = 1024;  // between two looks at the clock
 constexpr size_t CACHE_BYTES = size_t{1} << 15;  // of rows of b that are used for all rows of a before the next
 
 template <typename T>
@@ -103,38 +103,33 @@ void all_dots(Matrix<T> a, Matrix<T> b, OutMatrix<T> out) {
 }
 
 template <typename T>
-void greatest_dots(Matrix<T> a, Matrix<T> b, In<int64_t> starts, OutMatrix<T> out) {
-    const size_t n = a.shape(0), m = b.shape(0), size = a.shape(1), groups = out.shape(0);
-    if (b.shape(1) != size) throw std::invalid_argument("rows of different sizes");
-    if (starts.shape(0) != groups + 1 || out.shape(1) != m) throw std::invalid_argument("a number for each group and row");
-    const T *rows = a.data(), *others = b.data();
-    const int64_t* start = starts.data();
-    for (size_t g = 0; g < groups; ++g)
-        if (start[g] < 0 || start[g] > start[g + 1] || static_cast<size_t>(start[g + 1]) > n) throw std::invalid_argument("no such rows");
-    T* to = out.data();
-    const size_t step = rows_in_cache<T>(size);
-    std::vector<T> found(std::min(step, m));
+void dots_at(In<T> vector, Matrix<T> rows, In<int64_t> at, Out<T> out) {
+    const size_t size = rows.shape(1), n = rows.shape(0), m = at.size();
+    if (vector.size() != size) throw std::invalid_argument("rows of different sizes");
+    if (out.size() != m) throw std::invalid_argument("a number for each row");
+    const int64_t* row = at.data();
+    for (size_t i = 0; i < m; ++i)
+        if (row[i] >= 0 && static_cast<size_t>(row[i]) >= n) throw std::invalid_argument("no such row");
     Clock clock;
-    const GilRelease release(n * m * size > 4096);
-    std::fill(to, to + groups * m, -std::numeric_limits<T>::infinity());
-    for (size_t from = 0; from < m; from += step) {
-        const size_t count = std::min(step, m - from);
-        for (size_t g = 0; g < groups; ++g) {
-            T* best = to + g * m + from;
-            for (int64_t i = start[g]; i < start[g + 1]; ++i) {
-                clock.spend(static_cast<int64_t>(count * size / 8 + 1));
-                dots_with(rows + static_cast<size_t>(i) * size, others + from * size, count, size, found.data());
-                for (size_t j = 0; j < count; ++j)
-                    if (found[j] > best[j]) best[j] = found[j];
-            }
+    const GilRelease release(m * size > 4096);
+    for (size_t i = 0; i < m;) {
+        size_t run = 1;  // rows that stand together are read as one matrix
+        while (i + run < m && run < ROWS_IN_A_RUN && row[i + run] == row[i] + static_cast<int64_t>(run)) ++run;
+        if (row[i] < 0) {
+            ++i;
+            continue;
         }
+        if (i + run < m && row[i + run] >= 0) __builtin_prefetch(rows.data() + static_cast<size_t>(row[i + run]) * size);
+        clock.spend(static_cast<int64_t>(run * size / 8 + 1));
+        dots_with(vector.data(), rows.data() + static_cast<size_t>(row[i]) * size, run, size, out.data() + i);
+        i += run;
     }
 }
 
 template <typename T>
 void bind_one(nb::module_& m) {
     m.def("all_dots", &all_dots<T>, nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("out").noconvert());
-    m.def("greatest_dots", &greatest_dots<T>, nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("starts").noconvert(),
+    m.def("dots_at", &dots_at<T>, nb::arg("vector").noconvert(), nb::arg("rows").noconvert(), nb::arg("at").noconvert(),
           nb::arg("out").noconvert());
 }
 

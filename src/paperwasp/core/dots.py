@@ -13,9 +13,8 @@ def all_dots(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
     out[:] = (a.astype(np.float64)[:, None, :] * b.astype(np.float64)[None, :, :]).sum(axis=2)
 
 
-def greatest_dots(a: NDArray[Any], b: NDArray[Any], starts: NDArray[np.int64], out: NDArray[Any]) -> None:
-    """`out[g, j]` becomes the greatest of those of the rows of group g; NaN is passed over."""
-    every = np.empty((len(a), len(b)))
-    all_dots(a, b, every)
-    for group, (start, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        out[group] = np.fmax.reduce(every[start:end], axis=0, initial=-np.inf)
+def dots_at(vector: NDArray[Any], rows: NDArray[Any], at: NDArray[np.int64], out: NDArray[Any]) -> None:
+    """`out[i]` becomes the sum of the products of the cells of `vector` and of row `at[i]`; where that is below 0, it
+    stays as it is."""
+    there = at >= 0
+    out[there] = (vector.astype(np.float64) * rows[at[there]].astype(np.float64)).sum(axis=1)

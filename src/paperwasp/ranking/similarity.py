@@ -1,4 +1,4 @@
-"""Expressions that a kernel works where the vectors of documents stand: the forms of MaxSim.
+"""Expressions that a kernel works where the vectors of documents stand: dot products, and the forms of MaxSim.
 
 What the types allow is found when an expression is compiled. The vectors of the query must be the same for all hits,
 which blocks tell: where they are not, the nodes do what they say.
@@ -34,6 +34,29 @@ class Similarity:
         if not query.is_single:
             return None
         return products.max_similarity(self.nearest, query, kept(self.documents, block), self.summed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DotProduct:
+    """The sum of the products of a dense tensor of the query and one of documents."""
+
+    query: TensorNode
+    documents: TensorNode
+
+    def __call__(self, block: Block) -> TensorBatch | None:
+        """None: the query has other cells for other hits, or the cells of documents are of another type."""
+        query = batch(self.query, block)
+        return products.dots(query, kept(self.documents, block)) if query.is_single else None
+
+
+def dot_product(node: TensorNode, names: tuple[str, ...]) -> DotProduct | None:
+    """Of a node whose sum over dimensions is asked for: all that it has."""
+    if node.key[:2] != ("join", "multiply") or len(names) != len(node.type.dimensions):
+        return None
+    for query, documents in (node.operands, node.operands[::-1]):
+        if documents.kept is not None and query.type.dimensions == documents.type.dimensions == node.type.indexed:
+            return DotProduct(query, documents)
+    return None
 
 
 def max_similarity(node: TensorNode, names: tuple[str, ...]) -> Similarity | None:

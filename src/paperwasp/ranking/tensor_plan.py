@@ -20,7 +20,7 @@ from paperwasp import limits
 from paperwasp.errors import PaperwaspError
 from paperwasp.ranking.evaluation import Block, BoundNumber, InnerBlock, batch, column, levels_of, numbers
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
-from paperwasp.ranking.similarity import greatest_similarity, max_similarity
+from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
 from paperwasp.tensor import algebra
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import Labels, TensorBatch
@@ -190,8 +190,10 @@ class TensorGraph:
         plain = self._reduced(node, aggregator, dimensions, type_)
         names = dimensions or tuple(d.name for d in node.type.dimensions)
         by_kernel: Callable[[Block], TensorBatch | None] | None = None
-        if type_.is_number and aggregator in ("sum", "max"):
-            by_kernel = (max_similarity if aggregator == "sum" else greatest_similarity)(node, names)
+        if type_.is_number and aggregator == "sum":
+            by_kernel = dot_product(node, names) or max_similarity(node, names)
+        elif type_.is_number and aggregator == "max":
+            by_kernel = greatest_similarity(node, names)
         if by_kernel is None:
             return plain
         fast = by_kernel

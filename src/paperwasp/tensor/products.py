@@ -1,5 +1,5 @@
-"""MaxSim by kernels, which read the vectors of documents where they stand: how near the vectors of a query are to the
-nearest ones of each document.
+"""Dot products and MaxSim by kernels, which read the vectors of documents where they stand: how near the vectors of a
+query are to the nearest ones of each document.
 
 Cells of float are multiplied and added as float, as Vespa does.
 """
@@ -23,6 +23,20 @@ Nearest = Callable[[TensorBatch, KeptTensors, str], NDArray[Any]]
 """Of a single tensor of the query, tensors of documents with one mapped dimension, and the dimension of the query that
 numbers its vectors (none: it is one): (hits, vectors of the query) how near the nearest vector of each hit is. What it
 says of hits without vectors is of no account."""
+
+
+def dots(query: TensorBatch, documents: KeptTensors) -> TensorBatch | None:
+    """The dot product of a single dense tensor and that of each hit; without one, a hit has cells that are 0. None
+    where the documents' cells are not of the type in which the two are multiplied."""
+    rows, dtype = documents.vectors, _joined_dtype(query.type, documents.type)
+    if rows.dtype != dtype or rows.dtype.kind != "f":
+        return None
+    vector = np.ascontiguousarray(query.cells.reshape(-1), dtype)
+    with np.errstate(invalid="ignore"):
+        found = np.full(len(documents.starts), (vector * 0).sum(), dtype)
+    at = documents.starts if documents.counts.all() else np.where(documents.counts > 0, documents.starts, -1)
+    _core.dots_at(vector, rows, at, found)
+    return TensorBatch.dense(NUMBER, found.astype(np.float64), documents.is_single)
 
 
 def max_similarity(nearest: Nearest, query: TensorBatch, documents: KeptTensors, summed: str) -> TensorBatch:
