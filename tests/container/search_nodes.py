@@ -50,10 +50,14 @@ _PROFILES = """
   rank-profile timely { first-phase { expression: now } }
 """
 _PARTLY = "rank-profile partly { first-phase { expression: %s } }"
-"""Asks for a feature that is not executed, in `book` only."""
+"""Asks for what is not executed, as there are no files, in `book` only."""
 SOURCES = {
     f"schemas/{name}.sd": f"schema {name} {{ document {name} {{ {_FIELDS} }} {_PROFILES} {_PARTLY % expression} }}"
-    for name, expression in (("music", "attribute(year)"), ("book", "debugWait(1)"), ("thing", "attribute(year)"))
+    for name, expression in (
+        ("music", "attribute(year)"),
+        ("book", 'xgboost("trees.json")'),
+        ("thing", "attribute(year)"),
+    )
 }
 CLUSTERS = {"media": ("music", "book"), "other": ("thing",)}
 CLUSTER_OF = {kind: cluster for cluster, kinds in CLUSTERS.items() for kind in kinds}
