@@ -104,9 +104,7 @@ def bm25_scores(setup: RankSetup, field: str) -> Scores:
 def _full(field: str, parameters: Bm25Parameters) -> Scores:
     def compute(context: MatchContext, label: str | None) -> Floats:
         scores = np.zeros(len(context.lids))
-        average_length = parameters.average_field_length
-        if average_length is None:
-            average_length = context.field_statistics(field).average_length or 1.0
+        average_length = _average_length(context, field, parameters)
         lengths = context.field_length(field)
         for number, term in _terms(context, field, label):
             weight = term_idf(term, number, field, context)
@@ -118,6 +116,12 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
         return scores
 
     return compute
+
+
+def _average_length(context: MatchContext, field: str, parameters: Bm25Parameters) -> float:
+    if parameters.average_field_length is not None:
+        return parameters.average_field_length
+    return context.field_statistics(field).average_length or 1.0
 
 
 def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
@@ -153,26 +157,23 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
 
 
 def _full_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
-    average_length = parameters.average_field_length
-    if average_length is None:
-        average_length = context.field_statistics(field).average_length or 1.0
-    lengths = context.field_length(field).astype(np.float64)
-    occurrences = context.occurrences(number, field).astype(np.float64)
+    average_length = _average_length(context, field, parameters)
+    lengths, occurrences = context.field_length(field), context.occurrences(number, field)
     weight = term_idf(term, number, field, context)
-    added = parameters.scores(occurrences, lengths, average_length, weight)
+    added = np.zeros(len(context.lids))
+    _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, added)
     made_of = {
         "idf": one(weight),
-        "occurrences": occurrences,
-        "field length": lengths,
+        "occurrences": occurrences.astype(np.float64),
+        "field length": lengths.astype(np.float64),
         "average field length": one(average_length),
     }
     parts = tuple(Part(text, value) for text, value in made_of.items())
-    return Part(f"term({number})", np.where(occurrences > 0, added, 0.0), parts, number)
+    return Part(f"term({number})", added, parts, number)
 
 
 def _degraded_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
     matched = context.matched(number, field).astype(np.float64)
     weight = term_idf(term, number, field, context)
-    added = parameters.scores(one(1.0), one(1.0), 1.0, weight)
     parts = (Part("idf", one(weight)), Part("matches", matched))
-    return Part(f"term({number})", matched * added, parts, number)
+    return Part(f"term({number})", matched * parameters.degraded(weight), parts, number)
