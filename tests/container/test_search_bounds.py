@@ -63,7 +63,8 @@ def test_a_number_that_is_larger_than_any_field_holds() -> None:
     assert response.status == 400 and b"The JSON of 'select.where' cannot be read" in response.body
 
 
-def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def planning_threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
+    """The threads that plan queries from now on, as they do."""
     threads: list[threading.Thread] = []
     plan = search.plan_search
 
@@ -72,6 +73,11 @@ def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPat
         return plan(*given)
 
     monkeypatch.setattr(search, "plan_search", noted)
+    return threads
+
+
+def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = planning_threads(monkeypatch)
     for size in (1, limits.QUERY_INLINE_BYTES):
         root_of({"query": "two", "sources": "media", "unknown": "x" * size})
     assert [thread is threading.main_thread() for thread in threads] == [True, False]
@@ -79,14 +85,7 @@ def test_large_requests_are_read_on_another_thread(monkeypatch: pytest.MonkeyPat
 
 def test_requests_with_semantic_rules_are_planned_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few words may keep rules busy for a second."""
-    threads: list[threading.Thread] = []
-    plan = search.plan_search
-
-    def noted(*given: Any) -> Any:
-        threads.append(threading.current_thread())
-        return plan(*given)
-
-    monkeypatch.setattr(search, "plan_search", noted)
+    threads = planning_threads(monkeypatch)
     monkeypatch.setattr(search, "rule_base_of", lambda *_: "some")
     assert "errors" not in root_of({"query": "two", "sources": "media"})
     assert threads != [threading.main_thread()]

@@ -79,8 +79,8 @@ def external() -> bytes:
     return content
 
 
-def repeated() -> bytes:
-    """y = x, after as many turns of a loop as the numbers of x are together."""
+def loop() -> NodeProto:
+    """y = x, after `count` turns that change nothing, if `yes`."""
     body = helper.make_graph(
         [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("Identity", ["value"], ["next"])],
         "body",
@@ -94,11 +94,16 @@ def repeated() -> bytes:
             helper.make_tensor_value_info("next", FLOAT, [1, 4]),
         ],
     )
+    return helper.make_node("Loop", ["count", "yes", "x"], ["y"], body=body)
+
+
+def repeated() -> bytes:
+    """y = x, after as many turns of a loop as the numbers of x are together."""
     return model(
         [
             helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
             helper.make_node("Cast", ["sum"], ["count"], to=INT64),
-            helper.make_node("Loop", ["count", "yes", "x"], ["y"], body=body),
+            loop(),
         ],
         {"x": (FLOAT, [1, 4])},
         {"y": (FLOAT, [1, 4])},

@@ -14,12 +14,12 @@ import httpx
 import numpy as np
 import pytest
 from in_process import Deployed, active, deployed_service
-from onnx import TensorProto, helper
+from onnx import helper
 
 from paperwasp import limits
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ranking"))
-from onnx_models import FLOAT, INT64, embedding, external, model, product, repeated
+from onnx_models import FLOAT, embedding, external, loop, model, product, repeated
 from test_models_live import deploy
 from ubjson_writer import ubjson
 
@@ -131,22 +131,8 @@ def node(kind: str, *names: str, **attributes: Any) -> Any:
 
 def endless() -> bytes:
     """A loop without a condition to end it, and the largest count."""
-    body = helper.make_graph(
-        [node("Identity", "go", "go_on"), node("Identity", "value", "next")],
-        "body",
-        [
-            helper.make_tensor_value_info("i", INT64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("value", FLOAT, [1, 4]),
-        ],
-        [
-            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("next", FLOAT, [1, 4]),
-        ],
-    )
     weights: dict[str, Any] = {"count": np.array(2**62, np.int64), "yes": np.array(True)}
-    loop = helper.make_node("Loop", ["count", "yes", "x"], ["y"], body=body)
-    return model([loop], {"x": (FLOAT, [1, 4])}, {"y": (FLOAT, [1, 4])}, weights)
+    return model([loop()], {"x": (FLOAT, [1, 4])}, {"y": (FLOAT, [1, 4])}, weights)
 
 
 def one(*nodes: Any, outputs: Any = (1, 4), weights: dict[str, Any] | None = None) -> bytes:
