@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.cluster import log_format
+from paperwasp.cluster import log_end, log_format
+from paperwasp.cluster.log_end import LogEnd
 from paperwasp.cluster.operation_log import (
     START,
     FileOperationLog,
@@ -130,22 +131,119 @@ def files(path: Path) -> list[Path]:
     return sorted(path.glob("*.log"))
 
 
-def test_a_log_cut_at_any_byte_recovers_to_the_last_whole_record(tmp_path: Path) -> None:
-    records = fill(tmp_path / "whole")
+def fill_unacknowledged(path: Path) -> tuple[list[LogRecord], int]:
+    """The same as a process leaves it that ended within the last append, which nobody was told of; and the bytes of
+    the last file that were acknowledged."""
+    records = fill(path)
+    acknowledged = records[-2].offset  # the first record of the last append
+    (path / log_end.NAME).write_bytes(LogEnd(2, acknowledged).encode())
+    return records, acknowledged
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_log_cut_at_any_byte_is_named_or_has_all_that_was_acknowledged(tmp_path: Path, is_first: bool) -> None:
+    """Also the only file there is: nothing before it says what it began with."""
+    records, acknowledged = fill_unacknowledged(tmp_path / "whole")
+    applied: Sequence[Mark] = NOTHING
+    if is_first:
+        log_path, only = tmp_path / "whole", files(tmp_path / "whole")[0]
+        applied = header_of(files(log_path)[-1]).bases
+        only.unlink()
+        records = [record for record in records if record.file != str(only)]
     last = files(tmp_path / "whole")[-1]
     for cut in range(last.stat().st_size + 1):
+        path = tmp_path / "cut"
+        shutil.copytree(tmp_path / "whole", path)
+        os.truncate(path / last.name, cut)
+        if cut < acknowledged:
+            with pytest.raises(Corruption, match=rf"{last.name}: offset \d+: "):
+                FileOperationLog(path)
+        else:
+            log = FileOperationLog(path)
+            expected = [r for r in records if r.file != str(last) or end(r) <= cut]
+            assert [r[:4] for r in log.read(applied)] == [r[:4] for r in expected], f"cut at {cut}"
+            (before,) = [mark for place, mark in enumerate(log.last()) if place == 15]
+            (mark,) = log.append([NewRecord(15, b"after")])
+            assert mark.sequence == before.sequence + 1
+            log.close()
+            assert [r.payload for r in FileOperationLog(path).read(applied)][-1] == b"after"
+        shutil.rmtree(path)
+
+
+def header_of(path: Path) -> log_format.FileHeader:
+    header = log_format.decode_file_header(path.read_bytes())
+    assert header is not None
+    return header
+
+
+def test_a_log_from_before_ends_were_noted_is_cut_where_its_records_end(tmp_path: Path) -> None:
+    """Without a noted end a cut between records cannot be told from a log that has no more."""
+    records = fill(tmp_path / "whole")
+    (tmp_path / "whole" / log_end.NAME).unlink()
+    last = files(tmp_path / "whole")[-1]
+    for cut in range(log_format.FILE_HEADER_BYTES, last.stat().st_size + 1, 7):
         path = tmp_path / "cut"
         shutil.copytree(tmp_path / "whole", path)
         os.truncate(path / last.name, cut)
         log = FileOperationLog(path)
         expected = [r for r in records if r.file != str(last) or end(r) <= cut]
         assert [r[:4] for r in log.read(NOTHING)] == [r[:4] for r in expected], f"cut at {cut}"
-        partition = records[-1].partition
-        (mark,) = log.append([NewRecord(partition, b"after")])
-        assert mark.sequence == 1 + sum(r.partition == partition for r in expected)
         log.close()
-        assert [r.payload for r in FileOperationLog(path).read(NOTHING)][-1] == b"after"
+        assert (path / log_end.NAME).is_file()
         shutil.rmtree(path)
+
+
+def test_files_that_were_removed_are_missed(tmp_path: Path) -> None:
+    fill(tmp_path)
+    for path in reversed(files(tmp_path)):
+        path.unlink()
+        with pytest.raises(Corruption, match=r"0000000000000002.log: offset 0: this file is missing; \d+ bytes of it"):
+            FileOperationLog(tmp_path)
+    log = FileOperationLog(tmp_path, repair=True)
+    assert contents(log) == []
+    log.append([NewRecord(0, b"after the repair")])
+    log.close()
+    assert contents(FileOperationLog(tmp_path)) == [(0, 1, 1, b"after the repair")]
+
+
+def test_repair_goes_on_after_a_cut(tmp_path: Path) -> None:
+    records = fill(tmp_path)
+    os.truncate(files(tmp_path)[-1], log_format.FILE_HEADER_BYTES)
+    log = FileOperationLog(tmp_path, repair=True)
+    assert [r[:4] for r in log.read(NOTHING)] == [r[:4] for r in records if r.file == str(files(tmp_path)[0])]
+    log.close()
+    FileOperationLog(tmp_path).close()
+
+
+def test_the_noted_end_is_as_the_page_shows_it(tmp_path: Path) -> None:
+    """docs/formats/operation-log.md, worked example: one record of 41 bytes after a header of 220."""
+    log = FileOperationLog(tmp_path)
+    log.append([NewRecord(5, b"hello")])
+    noted = (tmp_path / log_end.NAME).read_bytes()
+    log.close()
+    assert noted == bytes.fromhex("50574153 50454e44 0100000000000000 0501000000000000 b10ca7fa")
+    page = Path(__file__).parents[2] / "docs" / "formats" / "operation-log.md"
+    assert noted[-4:].hex(" ") in page.read_text()
+
+
+@pytest.mark.parametrize("damage_by", [lambda data: data[:-1], lambda data: bytes(len(data)), lambda data: b""])
+def test_a_damaged_noted_end_is_named(tmp_path: Path, damage_by: Callable[[bytes], bytes]) -> None:
+    fill(tmp_path)
+    path = tmp_path / log_end.NAME
+    path.write_bytes(damage_by(path.read_bytes()))
+    with pytest.raises(Corruption, match="END: offset 0: the checksum differs"):
+        FileOperationLog(tmp_path)
+    FileOperationLog(tmp_path, repair=True).close()
+    FileOperationLog(tmp_path).close()
+
+
+def test_an_end_that_cannot_be_noted_refuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = FileOperationLog(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", fail)
+        log.append([NewRecord(0, b"a")])
+    log.close()
+    assert contents(FileOperationLog(tmp_path)) == [(0, 1, 1, b"a")]
 
 
 def end(record: LogRecord) -> int:
@@ -153,7 +251,7 @@ def end(record: LogRecord) -> int:
 
 
 def test_a_flipped_byte_anywhere_is_named_or_is_the_torn_tail(tmp_path: Path) -> None:
-    records = fill(tmp_path / "whole")
+    records, _ = fill_unacknowledged(tmp_path / "whole")
     for place, file in enumerate(files(tmp_path / "whole")):
         is_last = place == 1
         data = file.read_bytes()
@@ -216,8 +314,10 @@ def test_a_sector_that_was_never_written_is_a_torn_append(tmp_path: Path) -> Non
     log = FileOperationLog(tmp_path)
     log.append([NewRecord(0, b"acknowledged")])
     size = log.size_bytes()
+    end_before = (tmp_path / log_end.NAME).read_bytes()
     log.append([NewRecord(1, b"x" * 2000), NewRecord(2, b"y"), NewRecord(3, b"z")])
     log.close()
+    (tmp_path / log_end.NAME).write_bytes(end_before)
     (path,) = files(tmp_path)
     data = bytearray(path.read_bytes())
     data[size + 100 : size + 1200] = bytes(1100)

@@ -24,6 +24,8 @@ from typing import Final, NamedTuple, Protocol
 
 from paperwasp import limits
 from paperwasp.cluster import log_format
+from paperwasp.cluster.disk import REAL_DISK
+from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.env import SYSTEM, Environment, sync_directory
 from paperwasp.errors import Corruption, InternalError, NoSpace
@@ -94,8 +96,9 @@ class _LogFile:
 class FileOperationLog:
     """The embedded OperationLog: files in one directory.
 
-    Opening cuts a torn tail off the last file. Other damage raises Corruption with file and offset; with `repair` the
-    damaged rest is kept beside as `*.damaged` and the log goes on after the last whole record before it.
+    Opening cuts a torn tail off the last file: what no append has acknowledged. Other damage raises Corruption with
+    file and offset, and so does a log that ends before what it has acknowledged (`log_end`); with `repair` the damaged
+    rest is kept beside as `*.damaged` and the log goes on after the last whole record before it.
     """
 
     def __init__(self, directory: Path, *, repair: bool = False, environment: Environment = SYSTEM) -> None:
@@ -106,13 +109,15 @@ class FileOperationLog:
         self._has_rest = False
         """Whether the last file may hold, after its records, something of an append that failed."""
         self.torn_bytes = 0
-        directory.mkdir(parents=True, exist_ok=True)
+        REAL_DISK.make_directory(directory)
         self._files, self._marks = _Opening(directory, repair, self).run()
         self._descriptor = -1
+        self._end: LogEndFile | None = None
         if self._files:
             self._go_on_in(_open_for_append(self._files[-1].path))
         else:
             self._start_file()
+        self._end = LogEndFile(directory, self._log_end())
 
     def append(self, records: Sequence[NewRecord]) -> list[Mark]:
         with self._lock:
@@ -132,15 +137,15 @@ class FileOperationLog:
 
     def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
         with self._lock:
-            files, last = list(self._files), list(self._marks)
+            files, last, size_bytes = list(self._files), list(self._marks), self._size
         for partition, mark in enumerate(applied):
             if mark.sequence > last[partition].sequence:
                 missing = f"{last[partition].sequence + 1}..{mark.sequence}"
                 raise Corruption(
-                    f"{self._directory}: records {missing} of partition {partition} are applied and not in the log"
+                    f"{files[-1].path}: offset {size_bytes}: the log ends here; records {missing} of partition"
+                    f" {partition} are applied and not in the log"
                 )
-        if files:
-            self._check_start(files[0], applied)
+        self._check_start(files[0], applied)
         for file in files:
             yield from self._read_file(file, applied, last)
 
@@ -178,7 +183,9 @@ class FileOperationLog:
                     if self._has_rest:
                         self._cut_rest()
                 os.close(self._descriptor)
-            self._descriptor = -1
+            if self._end is not None:
+                self._end.close()
+            self._descriptor, self._end = -1, None
             self._broken = "is closed"
 
     def _encode(self, records: Sequence[NewRecord], marks: list[Mark]) -> tuple[bytes, list[Mark]]:
@@ -208,6 +215,11 @@ class FileOperationLog:
             raise
         self._has_rest = False
         self._size += len(data)
+        assert self._end is not None
+        self._end.write(self._log_end())
+
+    def _log_end(self) -> LogEnd:
+        return LogEnd(self._files[-1].header.number, self._size)
 
     def _cut_rest(self) -> None:
         """After an append that failed nothing of it stays, so that nobody ever sees what was refused.
@@ -242,6 +254,9 @@ class FileOperationLog:
             raise
         self._files.append(_LogFile(path, header))
         self._go_on_in(descriptor)
+        if self._end is not None:
+            self._end.write(self._log_end())
+            self._end.sync()  # before files are removed that it may name
 
     def _drop_started(self, path: Path) -> None:
         """A file that could not be begun must not be there when the one before it goes on."""
@@ -287,6 +302,7 @@ class _Opening:
         self._log = log
         self._files: list[_LogFile] = []
         self._marks = [START] * limits.PARTITIONS
+        self._end = self._read_end()
 
     def run(self) -> tuple[list[_LogFile], list[Mark]]:
         paths = sorted(path for path in self._directory.iterdir() if _FILE_NAME.fullmatch(path.name))
@@ -296,14 +312,36 @@ class _Opening:
                     later.rename(_free_name(later))
                 sync_directory(self._directory)
                 break
+        else:
+            self._check_last_file()
         return self._files, self._marks
+
+    def _read_end(self) -> LogEnd | None:
+        try:
+            return read_log_end(self._directory)
+        except Corruption as error:
+            if not self._repair:
+                raise
+            _LOGGER.error("%s", error)
+            return None
+
+    def _check_last_file(self) -> None:
+        """Errors: Corruption where files were acknowledged that are not there."""
+        last = self._files[-1].header.number if self._files else 0
+        if self._end is None or self._end.number <= last:
+            return
+        path = self._directory / f"{self._end.number:016d}.log"
+        message = f"{path}: offset 0: this file is missing; {self._end.size_bytes} bytes of it were acknowledged"
+        if not self._repair:
+            raise Corruption(message)
+        _LOGGER.error("%s", message)
 
     def _read(self, path: Path, is_last: bool) -> bool:
         """Takes over one file. False: it was repaired, and nothing after it can be used."""
         data = path.read_bytes()
         header = log_format.decode_file_header(data)
         if header is None:
-            return self._without_header(path, data, is_last)
+            return self._damaged(path, data, 0, "a damaged file header")
         if message := self._misfit(path, header):
             return self._damaged(path, data, 0, message)
         if not self._files:
@@ -318,6 +356,10 @@ class _Opening:
 
     def _check_tail(self, path: Path, data: bytes, records: list[RawRecord], is_last: bool) -> bool:
         end = records[-1].end if records else log_format.FILE_HEADER_BYTES
+        acknowledged = self._end.size_bytes if self._end and self._end.number == int(path.stem) else 0
+        if end < acknowledged:
+            what = "the file ends here" if end == len(data) else "a damaged record"
+            return self._damaged(path, data, end, f"{what}; {acknowledged} bytes of this file were acknowledged")
         if end == len(data):
             return True
         if is_last and log_format.is_torn(data, end):
@@ -336,21 +378,12 @@ class _Opening:
             return "records are missing between the file before it and this one"
         return None
 
-    def _without_header(self, path: Path, data: bytes, is_last: bool) -> bool:
-        """A last file cut within its header holds nothing; what it began with is known from the file before it."""
-        number = int(path.stem)
-        follows = bool(self._files) and self._files[-1].header.number + 1 == number
-        expected = FileHeader(number, tuple(self._marks)).encode()
-        if is_last and (follows or number == 1) and expected.startswith(data):
-            self._log.torn_bytes = len(data)
-            path.unlink()
-            sync_directory(self._directory)
-            return True
-        return self._damaged(path, data, 0, "a damaged file header")
-
     def _damaged(self, path: Path, data: bytes, offset: int, message: str) -> bool:
         if not self._repair:
             raise Corruption(f"{path}: offset {offset}: {message}")
+        if offset == len(data) > 0:
+            _LOGGER.error("%s: offset %d: %s", path, offset, message)
+            return False
         aside = _free_name(path)
         _LOGGER.error("%s: offset %d: %s; the rest is kept in %s", path, offset, message, aside)
         if offset == 0:

@@ -23,7 +23,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.search import Profiles, search
 from paperwasp.content.service import ContentService, address_of
-from paperwasp.errors import InternalError, Overload, PaperwaspError
+from paperwasp.errors import Corruption, InternalError, Overload, PaperwaspError
 
 
 class RunningCluster:
@@ -57,6 +57,8 @@ class RunningCluster:
 
     def _open(self, repair: bool) -> None:
         self._profiles = Profiles()
+        if not repair:
+            _check_log_is_there(self.directory)
         self._log = FileOperationLog(self.directory / "log", repair=repair)
         try:
             self._node = ContentNode(self.directory / "node", self._log, repair=repair)
@@ -130,6 +132,13 @@ class RunningCluster:
         self._pool.close()
         self._node.stop()
         self._log.close()
+
+
+def _check_log_is_there(directory: Path) -> None:
+    """The log is made durable before the node is made, so where there is a node there is a log. Errors: Corruption."""
+    log = directory / "log"
+    if (directory / "node").is_dir() and not (log.is_dir() and any(log.iterdir())):
+        raise Corruption(f"{log}: the operation log is missing, with all that came after the last checkpoint")
 
 
 class _Waiting:
