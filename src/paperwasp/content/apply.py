@@ -195,14 +195,14 @@ class _Batch:
         lid = self._lids[entry.gid]
         if lid == NO_LID:
             if entry.create:
-                self._add_updated(place, entry, {})
+                self._add_updated(place, entry, state.codecs[name].created(entry.updates))
             return
         self._outcomes[place] = _EXISTED
         in_place = state.layout.types[name].in_place
         for update in entry.updates:
             if update.field not in in_place:
-                fields = state.fields_of(self._stored(entry, lid))
-                self._add_updated(place, entry, state.codecs[name].decode(fields))
+                fields = state.codecs[name].decode(state.fields_of(self._stored(entry, lid)))
+                self._add_updated(place, entry, state.codecs[name].updated(fields, entry.updates))
                 return
         self._update_in_place(place, entry, lid)
 
@@ -259,12 +259,10 @@ class _Batch:
             self._outcomes[place] = _EXISTED
             self._add(place, replace(entry, timestamp_us=timestamp_us), fields, body)
 
-    def _add_updated(self, place: int, entry: Entry, fields: dict[str, Any]) -> None:
-        """Puts a document as the updates make it."""
+    def _add_updated(self, place: int, entry: Entry, updated: dict[str, Any]) -> None:
+        """Puts a document as the updates have made it."""
         kind, codec = self._state.layout.types[entry.document_type], self._state.codecs[entry.document_type]
-        updates = entry.updates or ()
-        updated = codec.updated(fields, updates)
-        touched = {update.field: updated.get(update.field) for update in updates}
+        touched = {update.field: updated.get(update.field) for update in entry.updates or ()}
         if _can_hold(kind, touched):
             self._add(place, entry, updated, codec.encode(updated))
         else:

@@ -82,6 +82,11 @@ class DocumentCodec:
         """What updates make of a document's fields."""
         return updated_fields(fields, updates, self._type.fields, self._attributes)
 
+    def created(self, updates: Sequence[FieldUpdate]) -> dict[str, Value]:
+        """The fields of a document that updates create. It has no row in any attribute yet, so its numbers are those
+        of a document: arithmetic starts from 0."""
+        return updated_fields({}, updates, self._type.fields, frozenset())
+
     def read(self, name: str, value: Json) -> Value | None:
         """The typed value of what a document of any layout has in a field; None where it is none of this type's."""
         return self._kept(name, value)
