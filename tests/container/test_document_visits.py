@@ -28,6 +28,7 @@ from paperwasp.http.messages import Request, Response, StreamedResponse
 SCRIPTS = Path(__file__).parent / "scripts"
 CLUSTERS = (cluster("records", "music", "rock", "artist"), cluster("archive", "music", "book"))
 LINES = {"accept": "application/jsonl"}
+CHANGED_US = 1_700_000_000_000_000
 DOCID = "/document/v1/ns/music/docid"
 
 
@@ -131,7 +132,7 @@ class FakeCluster:
 
 
 def chunk(*names: object, token: bytes | None = None) -> VisitResponse:
-    documents = tuple(VisitedDocument(f"id:ns:music::{name}", b'{"year":1}') for name in names)
+    documents = tuple(VisitedDocument(f"id:ns:music::{name}", b'{"year":1}', CHANGED_US) for name in names)
     return VisitResponse(documents, token, 1.0 if token is None else 0.25)
 
 
@@ -290,15 +291,18 @@ UPDATE = b'{"fields":{"plays":{"increment":1}},"create":true}'
 SELECTED = "cluster=records&selection=music.year==1"
 
 
-def test_operations_carry_the_selection() -> None:
+def test_operations_require_the_time_of_the_visited_document() -> None:
     fake = FakeCluster(chunk("a", token=place(1)), chunk("b"))
     assert members(answer(fake, "PUT", SELECTED, body=UPDATE))["documentCount"] == 2
     operations: list[Any] = [message.operation for message in fake.applied]
     assert [operation.id.text for operation in operations] == ["id:ns:music::a", "id:ns:music::b"]
-    assert {(operation.condition, operation.create) for operation in operations} == {("music.year==1", True)}
+    assert {(operation.required_us, operation.condition, operation.create) for operation in operations} == {
+        (CHANGED_US, None, True)
+    }
     fake = FakeCluster(chunk("a"), apply=lambda _: Outcome(False, Refusal.NO_DOCUMENT))
     assert members(answer(fake, "DELETE", SELECTED)) == {"pathId": DOCID, "documentCount": 1}
-    assert fake.applied[0].operation.condition == "music.year==1"
+    removed: Any = fake.applied[0].operation
+    assert (removed.required_us, removed.condition) == (CHANGED_US, None)
 
 
 def test_operations_in_flight_are_bounded() -> None:

@@ -94,6 +94,33 @@ def test_a_condition_sees_what_came_before_it_in_its_batch(tmp_path: Path) -> No
         assert node.get("a") is None
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_a_required_time(tmp_path: Path, together: bool) -> None:
+    """A document that was changed since, in place or not, is left alone; so it is when the log is applied again."""
+    node = start(tmp_path)
+    for operation_ in (put("a", year=1), put("b", year=1), put("c", year=1, note="n"), put("d", year=1)):
+        node.apply(operation_)  # one by one: the lids are in this order
+    a, b, c, d = node.node.view().timestamps[:4].tolist()
+    add = (FieldUpdate("year", Calculate("increment", 10)),)
+    asked: list[Put | Update | Remove] = [
+        Update(doc_id("a"), add, required_us=a),
+        Update(doc_id("a"), add, required_us=a),  # changed in place just now
+        Update(doc_id("b"), add, required_us=b - 1),
+        Update(doc_id("c"), (FieldUpdate("note", Assign("m")),)),
+        Remove(doc_id("c"), required_us=c),
+        Remove(doc_id("d"), required_us=d),
+        Remove(doc_id("none"), required_us=d),
+        Update(doc_id("made"), add, create=True, required_us=d),
+    ]
+    outcomes = node.outcomes(*asked) if together else [node.outcomes(one)[0] for one in asked]
+    assert outcomes == [DONE, NOT_MET, NOT_MET, DONE, NOT_MET, DONE, NO_DOCUMENT, NEW]
+    left = {"a": {"year": 11}, "b": {"year": 1}, "c": {"year": 1, "note": "m"}, "d": None, "made": {"year": 10}}
+    assert {name: node.get(name) for name in left} == left
+    node.crash()
+    with started(tmp_path) as again:
+        assert {name: again.get(name) for name in left} == left
+
+
 def test_now_is_the_time_of_the_operation(tmp_path: Path) -> None:
     """In seconds; and the same when the log is applied again."""
     node = start(tmp_path)

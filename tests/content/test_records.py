@@ -85,6 +85,14 @@ def test_conditions_come_back_as_they_were(given_: list[tuple[str | None, bool, 
     assert [(entry.condition, entry.create, entry.body) for entry in found] == given_
 
 
+@given(st.none() | TEXTS, st.integers(0, 2**64 - 1), st.binary(max_size=9))
+def test_required_times_come_back_as_they_were(condition: str | None, required_us: int, body: bytes) -> None:
+    identity = ("id:n:t::æ", b"123456789012", "t", 7)
+    entry = Entry(EntryKind.UPDATE, *identity, body, condition=condition, required_us=required_us)
+    (found,) = decode_entries(encode_entries([entry]), lambda: "here")
+    assert (found.condition, found.required_us, found.body) == (condition, required_us, body)
+
+
 def test_an_update_is_logged_as_its_json() -> None:
     operation = Update(
         doc_id("a"),

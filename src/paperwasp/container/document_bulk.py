@@ -1,13 +1,15 @@
 """Changing many documents with one request: update-where (PUT), delete-where (DELETE), and copy (POST).
 
 A visit finds the documents, and each is changed by an operation of its own, so that what is written at the same time
-is neither lost nor waited for. An update or remove carries the selection as its condition: a document that has become
-another one since it was visited is left alone. A request works for `timeChunk` and answers with a continuation.
+is neither lost nor waited for. An update or remove is made only of the document that was visited: one that has been
+changed since is left alone. (The selection cannot be asked again then, since it may name imported fields, which only a
+visit sees.) A request works for `timeChunk` and answers with a continuation.
 
 Every operation that is before the continuation is durable. One that is repeated, after a failure, finds its document
 changed already: arithmetic is then done twice, unless the selection no longer holds.
 
 Runs on the event loop. Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#update-where
+Vespa does the same by the timestamps of documents: visitAndDelete, visitAndUpdate in its DocumentV1ApiHandler.java.
 Differs: a condition in the body of an update is refused, since the selection is the condition.
 """
 
@@ -139,21 +141,22 @@ def _read_update(request: Request, context: BulkContext) -> Bulk:
         raise InvalidInput(f"May not specify 'condition' at '{request.raw_path}': the selection is the condition")
     fields, ignored = context.routes.defined(body.fields, route)
     updates, create = route.reader.read_update(fields), bool(body.create)
-    selection, size_bytes = visit.documents.selection, len(request.body)
+    size_bytes = len(request.body)
 
     def change(document: VisitedDocument) -> ApplyRequest:
         document_id = DocumentId.parse(document.id)
-        return ApplyRequest(Update(document_id, route.processed(document_id, updates), create, selection), size_bytes)
+        processed = route.processed(document_id, updates)
+        operation = Update(document_id, processed, create, required_us=document.changed_us)
+        return ApplyRequest(operation, size_bytes)
 
     return Bulk(visit, change, visit.cluster.address, ignored)
 
 
 def _read_remove(request: Request, context: BulkContext) -> Bulk:
     visit = _without_fields(read_bulk(request, context.clusters, context.now_us))
-    selection = visit.documents.selection
 
     def change(document: VisitedDocument) -> ApplyRequest:
-        return ApplyRequest(Remove(DocumentId.parse(document.id), selection))
+        return ApplyRequest(Remove(DocumentId.parse(document.id), required_us=document.changed_us))
 
     return Bulk(visit, change, visit.cluster.address)
 

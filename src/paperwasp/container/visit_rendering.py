@@ -66,7 +66,7 @@ class ObjectRendering:
         dumps = orjson.dumps
         pieces = [
             b'{"remove":%b}' % dumps(id) if fields is None else b'{"id":%b,"fields":%b}' % (dumps(id), fields)
-            for id, fields in documents
+            for id, fields, _ in documents
         ]
         separator, self._is_first = b"" if self._is_first else b",", False
         return separator + b",".join(pieces)
@@ -106,7 +106,7 @@ class LinesRendering:
                 b'{"remove":%b}\n' % dumps(id)
                 if fields is None
                 else b'{"put":%b,"id":%b,"fields":%b}\n' % (quoted := dumps(id), quoted, fields)
-                for id, fields in documents
+                for id, fields, _ in documents
             ]
         )
 

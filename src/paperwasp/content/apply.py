@@ -128,7 +128,7 @@ class _Batch:
             [entry for entry in entries if entry.kind is not _PUT or entry.create or entry.condition is not None]
         )
         for place, entry in enumerate(entries):
-            if (entry.create or entry.condition is not None) and self._is_refused(place, entry):
+            if (entry.create or entry.required_us or entry.condition is not None) and self._is_refused(place, entry):
                 continue
             if entry.kind is _PUT:
                 self._add(place, entry, self._values_of(entry), entry.body)
@@ -160,6 +160,8 @@ class _Batch:
         refusal = None
         if lid == NO_LID:
             refusal = None if entry.create else Refusal.NO_DOCUMENT
+        elif entry.required_us and int(self._state.timestamps.array[lid]) != entry.required_us:
+            refusal = Refusal.NOT_MET
         elif entry.condition is not None:
             is_met = matcher(entry.condition)(self._selected(entry, lid), entry.timestamp_us)
             refusal = None if is_met else Refusal.NOT_MET

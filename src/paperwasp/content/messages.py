@@ -96,6 +96,8 @@ class VisitedDocument(NamedTuple):
     id: str
     fields: bytes | None
     """The JSON object of its fields; None: it was removed."""
+    changed_us: int = 0
+    """When it was changed last, or just before this: it is as it was then. In microseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)

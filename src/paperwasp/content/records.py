@@ -26,10 +26,11 @@ _VERSION: Final = 2
 _START: Final = struct.Struct("<BI")
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
 _CONDITION: Final = struct.Struct("<I")
-_READ: Final = struct.Struct("<Q")
+_TIME_US: Final = struct.Struct("<Q")
 _CHANGES: Final = struct.Struct("<I")
 _CREATE: Final = 1
 _CONDITIONAL: Final = 2
+_REQUIRED_TIME: Final = 4
 
 
 class EntryKind(IntEnum):
@@ -88,6 +89,7 @@ class Entry:
     condition: str | None = None
     fields: dict[str, Any] | None = None
     updates: tuple[FieldUpdate, ...] | None = None
+    required_us: int = 0
 
     @property
     def partition(self) -> int:
@@ -119,8 +121,9 @@ def entry_of(
         return Entry(_PUT, *identity, body, operation.create, condition, dict(operation.fields))
     if isinstance(operation, Update):
         body, updates = _checked(operation.updates, layout, codec)
-        return Entry(_UPDATE, *identity, body, operation.create, condition, None, updates)
-    return Entry(_REMOVE, *identity, b"", False, condition)
+        required_us = operation.required_us
+        return Entry(_UPDATE, *identity, body, operation.create, condition, None, updates, required_us)
+    return Entry(_REMOVE, *identity, condition=condition, required_us=operation.required_us)
 
 
 def _made(operation: Reindex, layout: TypeLayout, codec: DocumentCodec) -> bytes:
@@ -128,14 +131,14 @@ def _made(operation: Reindex, layout: TypeLayout, codec: DocumentCodec) -> bytes
     made = operation.derived or {}
     layout.check({name: value for name, value in made.items() if value is not None})
     layout.check({name: None for name in made if name not in layout.fields})
-    return _READ.pack(operation.read_us) + codec.encode_assigned(made)
+    return _TIME_US.pack(operation.read_us) + codec.encode_assigned(made)
 
 
 def made_by(entry: Entry, codec: DocumentCodec) -> tuple[int, tuple[FieldUpdate, ...]]:
     """Of an entry of reindexing that makes fields: the time of the document that they are made of, and what becomes of
     them."""
-    (read_us,) = _READ.unpack_from(entry.body)
-    return read_us, codec.decode_updates(entry.body[_READ.size :])
+    (read_us,) = _TIME_US.unpack_from(entry.body)
+    return read_us, codec.decode_updates(entry.body[_TIME_US.size :])
 
 
 def mutation_of(entry: Entry) -> tuple[list[tuple[str, str, float]], bytes]:
@@ -187,6 +190,9 @@ def encode_entries(entries: Sequence[Entry]) -> bytes:
             flags |= _CONDITIONAL
             condition = entry.condition.encode()
             body = _CONDITION.pack(len(condition)) + condition + body
+        if entry.required_us:
+            flags |= _REQUIRED_TIME
+            body = _TIME_US.pack(entry.required_us) + body
         parts.append(pack(entry.kind, flags, len(id_bytes), len(body), entry.timestamp_us, entry.gid))
         parts.append(id_bytes)
         parts.append(body)
@@ -206,11 +212,15 @@ def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
             id_text = payload[id_end - id_length : id_end].decode()
             offset = id_end + body_length
             body, document_type = payload[id_end:offset], id_text.split(":", 3)[2]
-            condition = None
+            condition, required_us = None, 0
+            if flags & _REQUIRED_TIME:
+                (required_us,) = _TIME_US.unpack_from(body)
+                body = body[_TIME_US.size :]
             if flags & _CONDITIONAL:
                 condition, body = _split(body)
-            create = bool(flags & _CREATE)
-            yield Entry(EntryKind(kind), id_text, gid, document_type, timestamp_us, body, create, condition)
+            entry = Entry(EntryKind(kind), id_text, gid, document_type, timestamp_us, body, bool(flags & _CREATE))
+            entry.condition, entry.required_us = condition, required_us
+            yield entry
         if offset != len(payload):
             raise Corruption(f"{where()}: operations of {offset} bytes in a payload of {len(payload)}")
     except (struct.error, ValueError, IndexError) as error:

@@ -67,9 +67,10 @@ def _chunk(scan: Iterator[tuple[bytes, StoredDocument]], view: View, request: Vi
     found: list[VisitedDocument] = []
     size_bytes = 0
     for scanned, (gid, document) in enumerate(scan, 1):
+        changed_us = view.timestamp_of(document)  # before it is looked at: what changes it meanwhile is noticed
         if accepts(gid, document):
             shown = show(document)
-            found.append(VisitedDocument(document.id, shown))
+            found.append(VisitedDocument(document.id, shown, changed_us))
             size_bytes += len(document.id) + len(shown or b"")
         if (
             len(found) >= wanted

@@ -1,6 +1,8 @@
 """Operations on one document, as the content node applies them.
 
 A condition is a document selection (`paperwasp.selection`) that the document must fulfil at the moment of applying.
+`required_us` is a condition, too: the document must have been changed last at that time, in microseconds since 1970,
+so that nothing has changed it since it was read; 0: at any time.
 
 Vespa: https://docs.vespa.ai/en/writing/reads-and-writes.html
 """
@@ -37,6 +39,7 @@ class Update:
     updates: tuple[FieldUpdate, ...]
     create: bool = False
     condition: str | None = None
+    required_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Remove:
 
     id: DocumentId
     condition: str | None = None
+    required_us: int = 0
 
 
 Operation = Put | Update | Remove
