@@ -18,6 +18,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.attribute import LONGEST_ROW, Column, create_column
+from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
 from paperwasp.document.operations import Value
 from paperwasp.document.parts import is_uri
@@ -35,8 +36,9 @@ from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from paperwasp.index.text_index import IndexedField
 from paperwasp.linguistics import TextProfile, uri
+from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
-from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now, says_language
+from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
 from paperwasp.schema.text_profiles import text_profile
 
 INDEX_MODE: Final = "index"
@@ -65,8 +67,8 @@ class FieldLayout:
     """Those of its parts that have columns (`persons.name`): arrays, an element for each of the field's."""
     is_derived: bool = False
     """Whether indexing makes it of fields of the document: it is stored with them, and shown where it is asked for."""
-    language_from: str = ""
-    """The field that says the language of its text; empty: none, and it is detected."""
+    languages_before: int = 0
+    """How many of the type's statements that set the language run before its text is cut; 0: that is detected."""
 
     def indexed_fields(self, document_type: str) -> Iterator[IndexedField]:
         """What the index has of it: one field; of URIs, one for all of them and one for each part."""
@@ -115,6 +117,8 @@ class TypeLayout:
     fields: Mapping[str, FieldLayout]
     inherits: tuple[str, ...] = ()
     """The document types that it inherits: for selections."""
+    languages: tuple[str, ...] = ()
+    """The statements of the indexing language that set the language of a document, in their order."""
 
     @cached_property
     def indexed(self) -> tuple[FieldLayout, ...]:
@@ -146,16 +150,15 @@ class TypeLayout:
         return {name: field.type for name, field in self.fields.items()}
 
     @cached_property
-    def _languages(self) -> tuple[tuple[str, str], ...]:
-        """Indexed field, and where its language is said."""
-        indexed = (field for field in self.fields.values() if field.text is not None and field.language_from)
-        return tuple((field.name, field.language_from) for field in indexed)
+    def _languages(self) -> DocumentLanguages:
+        return DocumentLanguages(self.languages, self.types)
 
-    def languages_of(self, documents: Sequence[Mapping[str, Any]]) -> list[dict[str, str]] | None:
-        """For each document, what it says of the languages of its indexed fields; None: its type has no such field."""
-        if not self._languages:
+    def languages_of(self, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str]] | None:
+        """For each document, what is said of the languages of its indexed fields; None: its type says nothing."""
+        if not self.languages:
             return None
-        return [{name: document.get(said) or "" for name, said in self._languages} for document in documents]
+        counts = {field.name: field.languages_before for field in self.indexed if field.languages_before}
+        return self._languages.of_fields(documents, counts)
 
     @cached_property
     def fed(self) -> frozenset[str] | None:
@@ -196,8 +199,10 @@ class Layout:
         types = {}
         for name, schema in wanted.items():
             number = self.types[name].number if name in self.types else next(free)
-            fields = _fields_of(schema, modes.get(name, INDEX_MODE) == INDEX_MODE)
-            types[name] = TypeLayout(name, number, fields, _ancestors(name, wanted))
+            is_searched = modes.get(name, INDEX_MODE) == INDEX_MODE
+            fields = _fields_of(schema, is_searched)
+            languages = language_statements(schema).statements if is_searched else ()
+            types[name] = TypeLayout(name, number, fields, _ancestors(name, wanted), languages)
         return Layout(generation, types)
 
     def to_bytes(self) -> bytes:
@@ -231,16 +236,15 @@ def _ancestors(name: str, schemas: Mapping[str, Schema]) -> tuple[str, ...]:
 def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
     """What is stored of a document: its fields, and those that indexing makes of them."""
     fields = {name: FieldLayout(name, data_type) for name, data_type in schema.document.fields.items()}
-    language_from = ""
+    before = language_statements(schema).before or {}
     for field in schema.fields.values():
         derived = is_derived(field)
-        if says_language(field):  # of itself, and of the fields after it
-            language_from = field.name
         if derived:
             fields[field.name] = FieldLayout(field.name, field.type, is_derived=True)
         if is_searched and field.name in fields:
             found = replace(_field_layout(field), parts=_parts_of(schema, field), is_derived=derived)
-            fields[field.name] = replace(found, language_from=language_from if found.text is not None else "")
+            languages = before.get(field.name, 0) if found.text is not None else 0
+            fields[field.name] = replace(found, languages_before=languages)
     return fields
 
 
@@ -261,7 +265,8 @@ def _field_layout(field: Field) -> FieldLayout:
 def _describe_type(kind: TypeLayout) -> dict[str, Any]:
     fields = [_describe(field) for field in kind.fields.values()]
     said: dict[str, Any] = {"name": kind.name, "number": kind.number, "fields": fields}
-    return said | ({"inherits": kind.inherits} if kind.inherits else {})
+    said |= {"inherits": kind.inherits} if kind.inherits else {}
+    return said | ({"languages": kind.languages} if kind.languages else {})
 
 
 def _describe(field: FieldLayout) -> dict[str, Any]:
@@ -275,15 +280,16 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
         said["parts"] = [_describe(part) for part in field.parts]
     if field.is_derived:
         said["derived"] = True
-    if field.language_from:
-        said["language_from"] = field.language_from
+    if field.languages_before:
+        said["languages_before"] = field.languages_before
     return said
 
 
 def _read_type(found: Mapping[str, Any]) -> TypeLayout:
     fields = (_read_field(field) for field in found["fields"])
     by_name = {field.name: field for field in fields}
-    return TypeLayout(found["name"], found["number"], by_name, tuple(found.get("inherits", ())))
+    inherits = tuple(found.get("inherits", ()))
+    return TypeLayout(found["name"], found["number"], by_name, inherits, tuple(found.get("languages", ())))
 
 
 def _read_field(found: Mapping[str, Any]) -> FieldLayout:
@@ -294,7 +300,7 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
         ColumnSettings(**found["column"]) if "column" in found else None,
         tuple(map(_read_field, found.get("parts", ()))),
         found.get("derived", False),
-        found.get("language_from", ""),
+        found.get("languages_before", 0),
     )
 
 

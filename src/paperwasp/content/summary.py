@@ -17,6 +17,7 @@ import orjson
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
 from paperwasp.content.highlighting import Highlighter, query_parts
+from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.summary_tokens import shown_tokens, tokens_of
@@ -26,8 +27,9 @@ from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
+from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
-from paperwasp.schema.pending import is_filled_now, language_field
+from paperwasp.schema.pending import is_filled_now
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
@@ -37,6 +39,9 @@ _MOST_MEMBERS: Final = 64
 _Step = Callable[[Any, int, Mapping[str, Any]], Any]
 """The JSON of a value, the lid of its document and what of the document is read → the JSON that is shown; None: nothing
 is."""
+
+_Language = Callable[[Mapping[str, Any]], str]
+"""What of the document is read → the tag of a language; empty: none is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +262,7 @@ def _of_source(
     if source is None:
         return _Shown((name, *below), None, None, otherwise=rest, needs_document=True)
     column = space.columns.get(name) if not below and source.attribute is not None else None
-    language = _language_field(field, source, space)
+    language = _language(field, source, space)
     return _Shown(
         (name, *below),
         column,
@@ -266,14 +271,22 @@ def _of_source(
         # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
         missing=False if column is not None and source.type == BOOL and not space.streamed else None,
         otherwise=rest,
-        needs_document=column is None or bool(language) or (rest is not None and rest.needs_document),
+        needs_document=column is None or language is not None or (rest is not None and rest.needs_document),
     )
 
 
-def _language_field(field: SummaryField, source: Field, space: SearchSpace) -> str:
-    """The field with the language of the texts that are made tokens or looked through; empty: that is detected."""
-    reads_text = field.tokens or field.dynamic or field.bolding or source.bolding
-    return language_field(space.schema, source.name) if reads_text and source.index is not None else ""
+def _language(field: SummaryField, source: Field, space: SearchSpace) -> _Language | None:
+    """What reads in a document the language of the texts of a field that are made tokens or looked through; None: it
+    is detected in them."""
+    if source.index is None or not (field.tokens or field.dynamic or field.bolding or source.bolding):
+        return None
+    found = language_statements(space.schema)
+    before = (found.before or {}).get(source.name, 0)
+    if not before:
+        return None
+    types = {name: each.type for name, each in space.schema.fields.items()}
+    languages = DocumentLanguages(found.statements[:before], types)
+    return lambda fields: languages.of(fields, before)
 
 
 def _may_be_empty(shown: _Shown, schema: Schema) -> bool:
@@ -288,11 +301,12 @@ def _is_empty(value: Any) -> bool:
 def _steps(
     field: SummaryField,
     source: Field,
-    language: str,
+    language: _Language | None,
     request: SearchRequest,
     space: SearchSpace,
     elements: ElementsOfHits,
 ) -> Iterator[_Step]:
+    said = language or (lambda _: "")
     if field.matched_elements_only:
         yield lambda value, lid, _: _picked(value, elements.matched(source.name, lid))
     if field.select_elements_by:
@@ -303,11 +317,11 @@ def _steps(
         yield lambda value, _, __: _with_members(value, paths, is_map)
     if field.tokens:
         tokens = tokens_of(source)
-        yield lambda value, _, fields: shown_tokens(value, fields.get(language) or "", tokens)
+        yield lambda value, _, fields: shown_tokens(value, said(fields), tokens)
     elif field.dynamic or field.bolding or source.bolding:
         change = _highlight(field, source, request, space)
         if change is not None:
-            yield lambda value, _, fields: _each(change, value, fields.get(language) or "")
+            yield lambda value, _, fields: _each(change, value, said(fields))
     convert = converter_of(source.type) if request.tensor_form != DEFAULT_FORM else None
     if convert is not None:
         yield lambda value, _, __: convert(value, request.tensor_form)

@@ -13,6 +13,7 @@ from paperwasp.indexing.scope import COMPILERS, Compiled, Run, Scope
 from paperwasp.schema.indexing import shifted
 from paperwasp.schema.indexing_language import KEYWORDS
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
+from paperwasp.schema.languages import in_order_of_execution, sets_language
 from paperwasp.schema.model import Field, IndexingScript, Schema
 from paperwasp.schema.pending import is_filled_now
 
@@ -54,7 +55,7 @@ class FieldScript:
 
 
 def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[FieldScript | LanguageError]:
-    """The scripts that make something, in the order in which they run: first those that set the language.
+    """The scripts that make something, in the order in which they run.
 
     A script that cannot be compiled gives its error instead, placed in the schema's file.
     """
@@ -64,7 +65,7 @@ def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterat
         for name, field in schema.fields.items()
         if field.in_document or (field.attribute is not None and field.attribute.mutable)
     }
-    for field in sorted(scripts, key=lambda field: not _sets_language(field)):
+    for field in in_order_of_execution(scripts):
         scope = Scope(field.name, field.type, types, components)
         try:
             yield _compiled(field, _script(field), scope)
@@ -77,17 +78,12 @@ def has_effect(field: Field) -> bool:
     """Whether the field has a script that makes its value, or sets the document's language."""
     if field.script is None or field.script.tree is None or not is_filled_now(field):
         return False
-    return not field.in_document or _sets_language(field)
+    return not field.in_document or sets_language(field)
 
 
 def _script(field: Field) -> IndexingScript:
     assert field.script is not None
     return field.script
-
-
-def _sets_language(field: Field) -> bool:
-    tree = _script(field).tree
-    return tree is not None and any(each.keyword == "set_language" for each in tree.walk())
 
 
 def _compiled(field: Field, script: IndexingScript, scope: Scope) -> FieldScript:

@@ -89,6 +89,8 @@ def _written(expression: Expression) -> str:
             text = f"if ({operands[0]} {expression.arguments[0]} {operands[1]}) {operands[2]}"
             return text + (f" else {operands[3]}" if len(operands) == 4 else "")
         case "select_input" | "switch":
-            cases = zip(expression.arguments, operands, strict=True)
-            return expression.keyword + " { " + " ".join(f"{label}: {text};" for label, text in cases) + " }"
+            case = "case " if expression.keyword == "switch" else ""
+            labels = (label if label == "default" else case + label for label in expression.arguments)
+            cases = " ".join(f"{label}: {text};" for label, text in zip(labels, operands, strict=True))
+            return f"{expression.keyword} {{ {cases} }}"
     return " ".join([expression.keyword, *expression.arguments, *operands])

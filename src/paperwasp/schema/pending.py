@@ -8,7 +8,6 @@ here is an INFO. The predicates say to the rest of the code what is executed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import takewhile
 from typing import Final
 
 from paperwasp.document.parts import part_of_element
@@ -27,7 +26,7 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import Finding, Position
-from paperwasp.schema.indexing_tree import OUTPUTS
+from paperwasp.schema.languages import executes_language, sets_language
 from paperwasp.schema.model import (
     Field,
     FieldSet,
@@ -58,33 +57,6 @@ def is_filled_now(field: Field) -> bool:
 def is_derived(field: Field) -> bool:
     """Whether the field is outside the document and made by indexing."""
     return not field.in_document and is_filled_now(field)
-
-
-def says_language(field: Field) -> bool:
-    """Whether the value of a text field of the document is the language of its texts."""
-    tree = field.script.tree if field.script is not None and field.in_document and field.type == STRING else None
-    if tree is None:
-        return False
-    first, *others = tree.operands[0].operands
-    before = takewhile(lambda each: each.keyword != "set_language", others)
-    kept = first.keyword == "input" and first.arguments == (field.name,) and all(e.keyword in OUTPUTS for e in before)
-    return kept and any(each.keyword == "set_language" for each in others)
-
-
-def language_field(schema: Schema, name: str) -> str:
-    """The field that says the language of the texts of another; empty: none does, and it is detected."""
-    found = ""
-    for field in schema.fields.values():
-        found = field.name if says_language(field) else found
-        if field.name == name:
-            return found
-    return ""
-
-
-def _makes_language(field: Field) -> bool:
-    """Whether the script sets a language in any other way."""
-    tree = field.script.tree if field.script is not None else None
-    return tree is not None and any(e.keyword == "set_language" for e in tree.walk()) and not says_language(field)
 
 
 def _components(field: Field) -> list[str]:
@@ -154,7 +126,7 @@ def pending(schema: Schema) -> Iterator[Finding]:
     """All that the schema says and that is not executed yet, or has no effect."""
     for field in schema.fields.values():
         if not _is_z_curve(field, schema):
-            yield from _field(field)
+            yield from _field(field, schema)
     for fieldset in schema.fieldsets.values():
         yield from _fieldset(fieldset)
     for model in schema.onnx_models.values():
@@ -185,7 +157,7 @@ def _no_effect(what: str, position: Position | None, why: str) -> Finding:
 # Fields
 
 
-def _field(field: Field) -> Iterator[Finding]:
+def _field(field: Field, schema: Schema) -> Iterator[Finding]:
     said = f"field {field.name}"
     if field.imported is not None:
         if not (is_matched_now(field) or field.is_outer):
@@ -205,6 +177,9 @@ def _field(field: Field) -> Iterator[Finding]:
     for what, is_said in _FIELD_LATER:
         if is_said(field):
             yield _later(f"{said}: {what}", field.position)
+    if sets_language(field) and not executes_language(field, schema.fields):
+        what = "set_language of what is not only made of fields of texts and numbers, for the field's tokens"
+        yield _later(f"{said}: {what}", field.position)
     for what, is_said, why in _FIELD_NO_EFFECT:
         if is_said(field):
             yield _no_effect(f"{said}: {what}", field.position, why)
@@ -228,7 +203,6 @@ def _has_no_literal(field: Field) -> bool:
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
     ("rank: literal of anything but a string of the document", _has_no_literal),
-    ("set_language of anything but a text field of the document, for its tokens", _makes_language),
 )
 _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = (
     (
