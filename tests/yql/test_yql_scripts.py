@@ -127,6 +127,16 @@ def advanced(text: str) -> str:
         return str(error)
 
 
+def defaults(text: str) -> str:
+    """The tree of a text where the default index has whole words: without naming that index, and naming it."""
+    indexes = Indexes(INDEXES, {"default": Reading(is_whole=True)} | {"artist": Reading(is_whole=True)})
+    trees = {
+        "implicit": parse_simple(text, "all", None, indexes),
+        "named": parse_simple(text, "all", "artist", indexes),
+    }
+    return "\n".join(f"{name}: {dump(tree).replace('default:', 'artist:')}" for name, tree in trees.items())
+
+
 def filters(text: str) -> str:
     """The query `q` with the text as its filter, and as its recall; and the filter of a query with nothing in it."""
     query = parse_simple("q")
@@ -173,6 +183,11 @@ def test_statement(path: Path) -> None:
 @pytest.mark.parametrize("path", scripts("simple"), ids=lambda p: p.stem)
 def test_simple(path: Path) -> None:
     run(path, simple)
+
+
+@pytest.mark.parametrize("path", scripts("default"), ids=lambda p: p.stem)
+def test_default_index(path: Path) -> None:
+    run(path, defaults)
 
 
 @pytest.mark.parametrize("path", scripts("select"), ids=lambda p: p.stem)

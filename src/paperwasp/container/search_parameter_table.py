@@ -166,7 +166,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("model.type.syntax",), _part("syntax", "none", "simple", "web", "yql", "json", "programmatic")),
     (("model.type.profile",), _to("text.profile", str)),
     (("model.type.isYqlDefault",), _to("text.is_yql_default", values.boolean)),
-    (("model.defaultIndex", "default-index"), _to("text.default_index", _or_default)),
+    (("model.defaultIndex", "default-index"), _to("text.default_index", _optional(str))),
     (("model.filter", "filter"), _to("text.filter", str)),
     (("model.language", "language", "lang"), _to("text.language", values.language_tag)),
     (("model.locale", "locale"), _to("text.locale", values.language_tag)),

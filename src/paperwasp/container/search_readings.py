@@ -25,9 +25,9 @@ def indexes_of(schemas: Iterable[Schema], more: Iterable[str]) -> Indexes:
 
 
 def _reading(schema: Schema, name: str) -> Reading:
-    fieldset = schema.fieldsets.get(name)
+    fieldset = schema.fieldset_named(name)
     if fieldset is not None:
-        return _of_fieldset(fieldset, schema.fields_named(name))
+        return _of_fieldset(fieldset, schema.fields_named(fieldset.name))
     field = schema.field_named(name)
     if field is None:
         return TEXT

@@ -33,7 +33,7 @@ class TextParameters:
     """`model.type.composite` and its like: part → value."""
     profile: str = ""
     is_yql_default: bool = False
-    default_index: str = "default"
+    default_index: str | None = None
     language: str = ""
     locale: str = ""
     encoding: str = ""

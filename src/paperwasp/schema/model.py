@@ -415,12 +415,19 @@ class Schema:
 
         Where the fieldset says how it matches, its fields are as if they said so.
         """
-        fieldset = self.fieldsets.get(name)
+        fieldset = self.fieldset_named(name)
         names = (name,) if fieldset is None else fieldset.fields
         found = tuple(found for each in names if (found := self.field_named(each)) is not None)
         if fieldset is None or fieldset.match is None:
             return found
         return tuple(_matching(each, fieldset.match, fieldset.match_settings) for each in found)
+
+    def fieldset_named(self, name: str) -> FieldSet | None:
+        """The fieldset of this name, or of this alias, where no field has the name."""
+        found = self.fieldsets.get(name)
+        if found is None and self.field_named(name) is None:
+            found = self.fieldsets.get(self._aliases().get(name, name))
+        return found
 
     def index_names(self) -> Iterator[str]:
         """All that a query may search: indexes, attributes, parts that are attributes and what these are parts of,

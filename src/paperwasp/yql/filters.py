@@ -36,7 +36,7 @@ class Filter:
         return canonical(tree)
 
 
-def parse_filter(text: str, default_index: str = "default", indexes: Indexes = NO_INDEXES) -> Filter:
+def parse_filter(text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES) -> Filter:
     """The filter in `text`: simple query language of type `any`. Its terms have the annotation `filter`, and rank."""
     reader = Reader(text, default_index, indexes)
     required: list[Item] = []
@@ -60,7 +60,7 @@ def _filters(items: list[Item], **more: object) -> tuple[Item, ...]:
 
 
 def filtered(
-    tree: Item | None, text: str, default_index: str = "default", indexes: Indexes = NO_INDEXES
+    tree: Item | None, text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES
 ) -> Item | None:
     """The tree of a query with the filter in `text`; of a query with nothing to search for, that of the filter."""
     if tree is not None:
@@ -69,7 +69,7 @@ def filtered(
     return None if alone is None else marked(alone, {"filter": True})
 
 
-def parse_recall(text: str, default_index: str = "default", indexes: Indexes = NO_INDEXES) -> Filter:
+def parse_recall(text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES) -> Filter:
     """As `parse_filter`, of terms that do not rank. Errors: InvalidQuery for a term without a sign, or no term."""
     found = parse_filter(text, default_index, indexes)
     if found.ranking:

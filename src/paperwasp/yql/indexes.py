@@ -31,11 +31,13 @@ class Indexes(frozenset[str]):
     """Names, and the readings of those of them that are not read as text."""
 
     _readings: dict[str, Reading]
+    _by_lower_case: dict[str, str]
     _hashed: int
 
     def __new__(cls, names: Iterable[str] = (), readings: Mapping[str, Reading] | None = None) -> Indexes:
         made = super().__new__(cls, names)
         made._readings = {name: each for name, each in (readings or {}).items() if each != TEXT}
+        made._by_lower_case = {name.lower(): name for name in sorted(made, reverse=True)}
         made._hashed = hash((frozenset(made), frozenset(made._readings.items())))
         return made
 
@@ -47,6 +49,10 @@ class Indexes(frozenset[str]):
     def reading(self, name: str) -> Reading:
         """How words of this index are read."""
         return self._readings.get(name, TEXT)
+
+    def canonical(self, name: str) -> str | None:
+        """The name of the index that a query names in any case; None: there is none. Of several the first by name."""
+        return name if name in self else self._by_lower_case.get(name.lower())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Indexes) and frozenset.__eq__(self, other) and self._readings == other._readings

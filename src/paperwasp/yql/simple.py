@@ -31,7 +31,7 @@ from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QueryType, type_of
-from paperwasp.yql.simple_terms import TOKEN, Reader, is_number, too_many_items
+from paperwasp.yql.simple_terms import DEFAULT_INDEX, TOKEN, Reader, is_number, too_many_items
 
 Compose = Callable[[tuple[Item, ...]], Item]
 
@@ -200,17 +200,21 @@ _SYNTAXES: Final[Mapping[str, Callable[[Reader, str], Item | None]]] = MappingPr
 )
 """Syntax → what reads a text of it, told the composite. The syntax `yql` is not read here."""
 
-_Key = tuple[str, str | QueryType, str, Indexes]
+_Key = tuple[str, str | QueryType, str | None, Indexes]
 _KEPT: Final[TextMemory[_Key, tuple[Item | None]]] = TextMemory(
     limits.QUERY_TREES_CHARACTERS, limits.QUERY_TEXT_KEPT_CHARACTERS
 )
 
 
 def parse_simple(
-    text: str, type: str | QueryType = "weakAnd", default_index: str = "default", indexes: Indexes = NO_INDEXES
+    text: str,
+    type: str | QueryType = "weakAnd",
+    default_index: str | None = None,
+    indexes: Indexes = NO_INDEXES,
 ) -> Item | None:
     """The canonical tree of a text in the simple query language; None when it holds nothing to search for.
 
+    `default_index` is the one that the request names; None: `default`, whose words are then read as text.
     `indexes` are the names that may stand before a colon; after any other the colon is part of the word.
     Errors: IllegalQuery if the text is too long, or of the syntax `yql`.
     """
@@ -224,9 +228,12 @@ def parse_simple(
     return known[0]
 
 
-def _tree(text: str, type: str | QueryType, default_index: str, indexes: Indexes) -> Item | None:
+def _tree(text: str, type: str | QueryType, default_index: str | None, indexes: Indexes) -> Item | None:
     kind = type_of(type)
-    plain = None if indexes.reading(default_index).is_whole else _plain(text, kind, default_index)
+    if default_index is None:
+        plain = _plain(text, kind, DEFAULT_INDEX)
+    else:
+        plain = None if indexes.reading(default_index).is_whole else _plain(text, kind, default_index)
     item = plain or _parsed(text, kind, default_index, indexes)
     if item is None or isinstance(item, TrueItem):
         return None
@@ -249,7 +256,7 @@ def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
     return words[0] if len(words) == 1 else _COMPOSE[kind.composite](words)
 
 
-def _parsed(text: str, kind: QueryType, default_index: str, indexes: Indexes) -> Item | None:
+def _parsed(text: str, kind: QueryType, default_index: str | None, indexes: Indexes) -> Item | None:
     read = _SYNTAXES.get(kind.syntax)
     if read is None:
         raise IllegalQuery(f"A text of the syntax '{kind.syntax}' is not read here")

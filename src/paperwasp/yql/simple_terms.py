@@ -19,6 +19,7 @@ from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery
 from paperwasp.query.items import (
+    AndItem,
     Annotations,
     Item,
     PhraseItem,
@@ -36,6 +37,9 @@ from paperwasp.yql.whole_words import terminated, whole_word
 
 TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}")
 """What the internal tokenization takes for a word."""
+
+DEFAULT_INDEX: Final = "default"
+"""Where words are searched that name no index, in a request that names none for them."""
 
 _SPACES = re.compile(r"\s*")
 _NO_SPACE = re.compile(r"\S*")
@@ -66,14 +70,15 @@ def too_many_items(count: int) -> IllegalQuery:
 class Reader:
     """A cursor over the text of a query that reads one term at a time."""
 
-    def __init__(self, text: str, default_index: str, indexes: Indexes) -> None:
+    def __init__(self, text: str, default_index: str | None, indexes: Indexes) -> None:
+        """Without a default index words are searched in `default`, and read as text, however its fields match."""
         self.text = text
         self.at = 0
         self.in_group = False
-        self.default_index = default_index
+        self.default_index = DEFAULT_INDEX if default_index is None else default_index
         self._indexes = indexes
-        self._is_plain = indexes.reading(default_index).is_whole
-        """Whether nothing has a meaning but white space: so it is where the default index has whole words."""
+        self._is_plain = default_index is not None and indexes.reading(default_index).is_whole
+        """Whether only white space has a meaning: a default index that the request names has whole words."""
         self._run = _RUN
         self._terms = 0
 
@@ -103,27 +108,29 @@ class Reader:
         Errors: IllegalQuery beyond `limits.QUERY_ITEMS` terms, before the rest of a text is read in vain.
         """
         start = self.at
-        index = self.default_index if self._is_plain else self._index()
+        named = None if self._is_plain else self._index()
+        index = self.default_index if named is None else named
         reading = self._indexes.reading(index)
-        if reading.is_whole:
+        if reading.is_whole and (self._is_plain or named is not None):
             item = self._whole(index, reading)
         else:
-            item = self._range(index) or self._phrase(index) or self._same_element(index) or self._word(index)
+            item = self._range(index) or self._phrase(index) or self._same_element(named) or self._word(index)
         if item is None:
             self.at = start
-            return None, index is not self.default_index
+            return None, named is not None
         self._terms += 1
         if self._terms > limits.QUERY_ITEMS:
             raise too_many_items(self._terms)
-        return self._weighted(item), index is not self.default_index
+        return self._weighted(item), named is not None
 
-    def _index(self) -> str:
-        while (match := _INDEX.match(self.text, self.at)) and match.group(1) in self._indexes:
+    def _index(self) -> str | None:
+        """The index that is named here; None: there is none. What names one and has nothing behind it is skipped."""
+        while (match := _INDEX.match(self.text, self.at)) and (name := self._indexes.canonical(match.group(1))):
             self.at = match.end()
-            if self._indexes.reading(match.group(1)).is_whole or self._something_ahead():
-                return match.group(1)
+            if self._indexes.reading(name).is_whole or self._something_ahead():
+                return name
             self.skip_spaces()
-        return self.default_index
+        return None
 
     def _something_ahead(self) -> bool:
         """Whether anything to search for follows without white space between; if not, moves past what does."""
@@ -169,9 +176,9 @@ class Reader:
             return _starred(index, words[0]) or WordItem(index, words[0])
         return PhraseItem(index, words)
 
-    def _same_element(self, index: str) -> Item | None:
+    def _same_element(self, index: str | None) -> Item | None:
         """`field:{a:x b:y}`: an element of the field in which all of the terms match."""
-        if index is self.default_index or not self.text.startswith("{", self.at):
+        if index is None or not self.text.startswith("{", self.at):
             return None
         start = self.at
         self.at += 1
@@ -199,7 +206,10 @@ class Reader:
         if starred is not None:
             return starred
         word = word.strip(_STARS)
-        if self._indexes.reading(index).phrases or _is_one_token(word):
+        reading = self._indexes.reading(index)
+        if reading.is_whole and not _is_one_token(word):
+            return _tokens(index, word, reading.phrases)
+        if reading.phrases or _is_one_token(word):
             return WordItem(index, word)
         return WordItem(index, word, annotations=_IN_PIECES)
 
@@ -210,6 +220,14 @@ class Reader:
         self.at = match.end()
         weight = int(match.group(1)) if match.group(1) else 100 + 50 * len(match.group())
         return replace(item, annotations=replace(item.annotations, weight=weight))
+
+
+def _tokens(index: str, text: str, is_phrase: bool) -> Item:
+    """The tokens of a text whose field would take it for one value; together they are an and, or a phrase."""
+    words = TOKEN.findall(text)
+    if len(words) == 1:
+        return WordItem(index, words[0])
+    return PhraseItem(index, tuple(words)) if is_phrase else AndItem(tuple(WordItem(index, word) for word in words))
 
 
 def _starred(index: str, word: str) -> Item | None:

@@ -49,7 +49,8 @@ class UserText:
 
     query: str | None = None
     type: str | QueryType = "weakAnd"
-    default_index: str = "default"
+    default_index: str | None = None
+    """The one that the request names; None: `default`, whose words are then read as text."""
     indexes: Indexes = NO_INDEXES
     """The names that may stand before a colon."""
     parameters: Mapping[str, str] | None = None
@@ -117,7 +118,7 @@ def _user_query(user: UserText) -> Item | None:
     return filtered(parsed, user.filter, user.default_index, user.indexes) if user.filter else parsed
 
 
-def _read(text: str, kind: QueryType, default_index: str, indexes: Indexes, user: UserText) -> Item | None:
+def _read(text: str, kind: QueryType, default_index: str | None, indexes: Indexes, user: UserText) -> Item | None:
     if kind.syntax != "yql":
         return parse_simple(text, kind, default_index, indexes)
     tree = parse_yql(text, user.parameters or {}).tree
