@@ -46,10 +46,11 @@ class Area:
     """How much a distance along a parallel counts, in parts of 2^32; 0: all of it."""
 
     @classmethod
-    def circle(cls, latitude: float, longitude: float, radius_degrees: float) -> Area:
-        """Around a place. A radius below zero: anywhere."""
+    def circle(cls, latitude: float, longitude: float, radius_degrees: float, aspect: int | None = None) -> Area:
+        """Around a place. A radius below zero: anywhere. No aspect: that of the latitude."""
         y = _millionths(latitude)
-        aspect = int(math.cos(math.radians(y / MILLIONTHS)) * _WHOLE_ASPECT) if abs(y) < 90 * MILLIONTHS else 0
+        if aspect is None:
+            aspect = int(math.cos(math.radians(y / MILLIONTHS)) * _WHOLE_ASPECT) if abs(y) < 90 * MILLIONTHS else 0
         radius = min(_millionths(radius_degrees), _WHOLE_ASPECT)
         return cls(
             center=(_millionths(longitude), y), square=ANYWHERE if radius_degrees < 0 else radius**2, aspect=aspect

@@ -102,7 +102,7 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
     indexes = config.indexes_of(targets)
     tree = query_tree(parameters, statement, indexes) if found is None else found.tree
     plan = SearchPlan(
-        tree=whole_tree(tree, parameters.text, targets, indexes),
+        tree=whole_tree(tree, parameters, targets, indexes),
         hits=0 if parameters.is_estimate else hits,
         offset=offset,
         timeout_ms=_timeout_ms(parameters, statement),

@@ -46,6 +46,21 @@ class TextParameters:
 
 
 @dataclass(slots=True)
+class PositionParameters:
+    """`pos.*`. None: not given."""
+
+    ll: str | None = None
+    xy: str | None = None
+    bb: str | None = None
+    radius: str | None = None
+    attribute: str = ""
+
+    @property
+    def is_given(self) -> bool:
+        return self.ll is not None or self.xy is not None or self.bb is not None
+
+
+@dataclass(slots=True)
 class Collapse:
     """`collapsefield` and what belongs to it."""
 
@@ -110,6 +125,7 @@ class SearchParameters:
 
     yql: str | None = None
     text: TextParameters = field(default_factory=TextParameters)
+    position: PositionParameters = field(default_factory=PositionParameters)
     select_where: str = ""
     hits: int = limits.DEFAULT_HITS
     offset: int = 0

@@ -10,7 +10,7 @@ from typing import Final
 
 from paperwasp.container.search_config import Target
 from paperwasp.container.search_literals import with_literals
-from paperwasp.container.search_location import located
+from paperwasp.container.search_location import read_location, read_position
 from paperwasp.container.search_settings import SearchParameters, TextParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
@@ -110,21 +110,26 @@ def _type_of(text: TextParameters) -> str | QueryType:
     return type_of(text.type).having(**text.parts, profile=text.profile)
 
 
-def whole_tree(tree: Item, text: TextParameters, targets: tuple[Target, ...], indexes: Indexes) -> Item:
+def whole_tree(tree: Item, parameters: SearchParameters, targets: tuple[Target, ...], indexes: Indexes) -> Item:
     """The tree with what parameters and schemas make of it as a whole: recall terms, places, literals.
 
     Errors: IllegalQuery, InvalidQuery.
     """
     if indexes.has_literals:
         tree = with_literals(tree, indexes)
-    if not (text.weak_and_replaces_or or text.location or text.recall):
+    text, location = parameters.text, None
+    if text.location:
+        location = read_location(text.location)
+    elif parameters.position.is_given:
+        location = read_position(parameters.position)
+    if not (text.weak_and_replaces_or or location or text.recall):
         return tree
     if text.weak_and_replaces_or:
         tree = _with_weak_ands(tree, text.wand_hits)
     if text.recall:
         tree = parse_recall(text.recall, text.default_index, indexes).applied_to(tree)
-    if text.location:
-        tree = located(tree, text.location, (schema for target in targets for schema in target.schemas))
+    if location is not None:
+        tree = location.applied_to(tree, (schema for target in targets for schema in target.schemas))
     return canonical(tree)
 
 

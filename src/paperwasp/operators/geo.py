@@ -64,7 +64,7 @@ class PositionMatch(FieldMatch):
 
 @planner(GeoLocationItem)
 def plan_geo_location(item: GeoLocationItem, space: SearchSpace) -> Operator:
-    return _plan(item, Area.circle(item.latitude, item.longitude, item.radius_degrees), space)
+    return _plan(item, Area.circle(item.latitude, item.longitude, item.radius_degrees, item.aspect), space)
 
 
 @planner(GeoBoundingBoxItem)

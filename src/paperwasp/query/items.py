@@ -297,6 +297,8 @@ class GeoLocationItem(TermItem):
     latitude: float
     longitude: float
     radius_degrees: float = -1.0
+    aspect: int | None = None
+    """How much a distance along a parallel counts, in parts of 2^32; 0: all of it; None: the cosine of the latitude."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import re
-from math import isfinite, pi
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from paperwasp.query.items import GeoBoundingBoxItem, GeoLocationItem, Item
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.degrees import DEGREES, read_degrees
 from paperwasp.yql.operators.registry import condition
 
 if TYPE_CHECKING:
     from paperwasp.yql.conditions import ConditionParser
 
-_METERS_PER_DEGREE: Final = pi * 6_356_752.0 / 180.0
-"""By the polar radius, as in Vespa."""
-
-_UNITS: Final = {
-    "km": 1000.0 / _METERS_PER_DEGREE,
-    "m": 1.0 / _METERS_PER_DEGREE,
-    "miles": 1609.344 / _METERS_PER_DEGREE,
-    "mi": 1609.344 / _METERS_PER_DEGREE,
-    "deg": 1.0,
-    "d": 1.0,
-}
 _DISTANCE: Final = re.compile(r"\s*([+-]?[0-9]{0,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,4})?) ?(km|miles|mi|m|deg|d)")
-_DEGREES: Final = re.compile(
-    r"(?P<sign>[+-]?)(?P<before>[NSEW]?)(?P<degrees>[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[°o]|(?P<between>[NSEW]))?"
-    r"(?:(?P<minutes>[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:'(?P<seconds>[0-9]{1,40}(?:\.[0-9]{0,40})?)?)?)?(?P<behind>[NSEW]?)"
-)
 
 
 @condition("geoLocation")
@@ -61,7 +47,7 @@ def _coordinate(parser: ConditionParser, *, latitude: bool) -> tuple[float, bool
     value = parser.value()
     if type(value) in (int, float):
         degrees = float(sign * value)
-    elif isinstance(value, str) and (found := _degrees(value)) is not None:
+    elif isinstance(value, str) and (found := read_degrees(value)) is not None:
         degrees, direction = found
         latitude = direction in "NS" if direction else latitude
     else:
@@ -72,19 +58,6 @@ def _coordinate(parser: ConditionParser, *, latitude: bool) -> tuple[float, bool
     return degrees, latitude
 
 
-def _degrees(text: str) -> tuple[float, str] | None:
-    """The degrees in `63.5`, `N63.5`, `63N25.1` or `N63°25'47`, and the direction that is named in it."""
-    match = _DEGREES.fullmatch(text)
-    if match is None:
-        return None
-    directions = match["before"] + (match["between"] or "") + match["behind"]
-    if len(directions) > 1 or (match["minutes"] and "." in match["degrees"]):
-        return None
-    degrees = float(match["degrees"]) + float(match["minutes"] or 0) / 60 + float(match["seconds"] or 0) / 3600
-    below = directions in ("S", "W") if directions else match["sign"] == "-"
-    return -degrees if below else degrees, directions
-
-
 def _radius(parser: ConditionParser) -> float:
     """`, "200 km"` in degrees; -1 for any distance."""
     tokens = parser.tokens
@@ -93,9 +66,9 @@ def _radius(parser: ConditionParser) -> float:
     text = parser.text("a distance")
     match = _DISTANCE.fullmatch(text)
     try:
-        degrees = float(match.group(1)) * _UNITS[match.group(2)] if match else None
+        degrees = float(match.group(1)) * DEGREES[match.group(2)] if match else None
     except ValueError:
         degrees = None
     if degrees is None or not isfinite(degrees):
-        tokens.fail(f"'{text}' is not a distance: a number with one of the units {', '.join(_UNITS)}", start)
+        tokens.fail(f"'{text}' is not a distance: a number with one of the units {', '.join(DEGREES)}", start)
     return degrees if degrees >= 0 else -1.0
