@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 
-.PHONY: demo test check bench build sanitize wheel clean
+.PHONY: demo test check bench build sanitize wheel wheels clean
 
 demo: $(VENV)/.built
 	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
@@ -41,13 +41,18 @@ $(VENV)/.tools: requirements-dev.txt
 	command -v $${CXX:-c++} >/dev/null || $(BIN)/python -m pip install --quiet ziglang
 	touch $@
 
-$(VENV)/.built: $(VENV)/.tools pyproject.toml CMakeLists.txt $(CORE_SOURCES)
+$(VENV)/.built: $(VENV)/.tools pyproject.toml CMakeLists.txt tools/build_backend.py $(CORE_SOURCES)
 	tools/build.sh $(BIN)
 	touch $@
 
 # What is published: a wheel for this machine and the sources.
 wheel: $(VENV)/.built
-	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m build
+
+# Wheels for Linux on this machine's architecture, in containers of the manylinux project: needs Docker or Podman.
+wheels: $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet "cibuildwheel>=3"
+	$(BIN)/cibuildwheel --platform linux --output-dir dist
 
 clean:
 	rm -rf $(VENV) build dist

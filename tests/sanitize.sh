@@ -31,6 +31,8 @@ rm -rf "$package"
 mkdir -p "$package"
 cp -R src/paperwasp "$package/paperwasp"
 cp "$work"/cmake/_core*.so "$package/paperwasp/core/"
+cp "$("$bin/python" -c "from paperwasp.linguistics import krovetzstemmer as module; print(module.__file__)")" \
+    "$package/paperwasp/linguistics/"
 run='
 import sys
 sys.meta_path = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable")]

@@ -17,8 +17,8 @@ from threading import local
 from typing import Final
 
 import Stemmer
-from krovetzstemmer import Stemmer as KrovetzStemmer
 
+from paperwasp.linguistics.krovetzstemmer import Stemmer as KrovetzStemmer
 from paperwasp.linguistics.languages import Language
 
 NO_STEMMER: Final = "none"
