@@ -26,13 +26,15 @@ from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfile
 from paperwasp.application.references import check_references
 from paperwasp.application.rules import read_rules
 from paperwasp.application.services import SERVICES_FILE, parse_services
-from paperwasp.application.services_model import Container, Content, ContentDocument, Services
+from paperwasp.application.services_model import Container, Content, ContentDocument, Mode, Services
 from paperwasp.application.significance import check_significance
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
+from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Schema
+from paperwasp.schema.streaming import streamed_schema
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
 from paperwasp.semantics import NO_RULES, RuleBases
 
@@ -96,7 +98,7 @@ def build_model(
     findings = Findings()
     files = looked_at(package.files)
     services = _services(files, properties or DeployProperties(), findings)
-    schemas, broken = _schemas(files, check_schema, findings)
+    schemas, broken = _schemas(files, check_schema, _streamed_types(services), findings)
     check_files(files, findings)
     profiles, profile_findings = parse_query_profiles(files)
     findings.extend(profile_findings)
@@ -128,25 +130,46 @@ def _services(files: Mapping[str, bytes], properties: DeployProperties, findings
 
 
 def _schemas(
-    files: Mapping[str, bytes], check_schema: SchemaCheck, findings: Findings
+    files: Mapping[str, bytes], check_schema: SchemaCheck, streamed_types: Collection[str], findings: Findings
 ) -> tuple[Mapping[str, Schema], Collection[str]]:
     """The schemas of the package by name, and the names of those that cannot be used."""
     texts, broken = _schema_texts(files, findings)
     try:
         found = parse_schemas(texts)
         schemas = found.schemas
-        findings.extend(found.findings)
+        findings.extend(each for each in found.findings if not _is_only_for_others(each, streamed_types, schemas))
     except InvalidSchemas as error:
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
     at_hand = PackageFiles(files)
-    schemas = MappingProxyType({name: replace(schema, files=at_hand) for name, schema in schemas.items()})
+    seen = {
+        name: streamed_schema(schema) if schema.document.name in streamed_types else schema
+        for name, schema in schemas.items()
+    }
+    schemas = MappingProxyType({name: replace(schema, files=at_hand) for name, schema in seen.items()})
     for schema in schemas.values():
         try:
             findings.extend(check_schema(schema, files))
         except PaperwaspError as error:
             findings.extend(_findings_of(error))
     return schemas, broken
+
+
+def _streamed_types(services: Services) -> Collection[str]:
+    """The document types that are only searched in mode streaming."""
+    modes: dict[str, set[Mode]] = {}
+    for cluster in services.content_clusters:
+        for document in cluster.documents:
+            modes.setdefault(document.type, set()).add(document.mode)
+    return {name for name, found in modes.items() if "streaming" in found and "index" not in found}
+
+
+def _is_only_for_others(finding: Finding, streamed_types: Collection[str], schemas: Mapping[str, Schema]) -> bool:
+    """Whether it warns of what has an effect in streaming search only, in the schema of a type that is so searched."""
+    if finding.position is None or not finding.message.endswith(STREAMING_ONLY):
+        return False
+    schema = schemas.get(PurePosixPath(finding.position.source).stem)
+    return schema is not None and schema.document.name in streamed_types
 
 
 def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> tuple[Mapping[str, str], set[str]]:

@@ -39,6 +39,7 @@ from paperwasp.linguistics import TextProfile, uri
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
+from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.text_profiles import text_profile
 
 INDEX_MODE: Final = "index"
@@ -241,7 +242,9 @@ def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
         derived = is_derived(field)
         if derived:
             fields[field.name] = FieldLayout(field.name, field.type, is_derived=True)
-        if is_searched and field.name in fields:
+        if is_searched and is_streamed_part(field):
+            fields[field.name] = _field_layout(field)
+        elif is_searched and field.name in fields:
             found = replace(_field_layout(field), parts=_parts_of(schema, field), is_derived=derived)
             languages = before.get(field.name, 0) if found.text is not None else 0
             fields[field.name] = replace(found, languages_before=languages)

@@ -12,13 +12,56 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#struct-field
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from paperwasp.attribute.numeric import unset_of
 from paperwasp.document.operations import Value
-from paperwasp.document.parts import part_of
-from paperwasp.document.types import DataType, MapType, NumericType
+from paperwasp.document.parts import part_of, part_of_element
+from paperwasp.document.types import PRIMITIVES, ArrayType, DataType, MapType, NumericType, StructType, unrolled
+
+_SINGLE: Final = frozenset(PRIMITIVES.values())
+
+
+def streamed_part_reader(data_type: DataType, path: str) -> Callable[[Value], Value]:
+    """As `part_reader`, for parts of any type: of a single struct the member itself, or None; of elements that have
+    several values each, those of all elements."""
+    names = path.split(".")[1:]
+    if isinstance(data_type, ArrayType | MapType) and part_of_element(data_type, ".".join(names)) in _SINGLE:
+        return part_reader(data_type, path)
+    if _is_single(data_type, names):
+        return lambda value: next(_values(data_type, value, names), None)
+    return lambda value: list(_values(data_type, value, names))
+
+
+def _is_single(type_: DataType, names: Sequence[str]) -> bool:
+    """Whether a value of the type has at most one at the path below it."""
+    for name in names:
+        inner = type_.field(name) if isinstance(type_, StructType) else None
+        if inner is None:
+            return False
+        type_ = unrolled(inner)
+    return type_ in _SINGLE
+
+
+def _values(type_: DataType, value: Any, names: Sequence[str]) -> Iterator[Value]:
+    """All values at a path below a value of the type."""
+    if value is None:
+        return
+    match type_:
+        case ArrayType():
+            for element in value:
+                yield from _values(type_.element, element, names)
+        case MapType():
+            inner, found = (type_.key, value) if names[0] == "key" else (type_.value, value.values())
+            for each in found:
+                yield from _values(inner, each, names[1:])
+        case StructType():
+            member = type_.field(names[0])
+            if member is not None:
+                yield from _values(unrolled(member), value.get(names[0]), names[1:])
+        case _:
+            yield value
 
 
 def part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value]]:

@@ -12,7 +12,7 @@ Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -23,12 +23,14 @@ from paperwasp import limits
 from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import EMPTY, INDEX_MODE, Layout, TypeLayout
 from paperwasp.content.messages import Streaming, VisitRequest
+from paperwasp.content.parts import streamed_part_reader
 from paperwasp.content.query_clock import QueryClock
 from paperwasp.content.view import View
 from paperwasp.content.visiting import filter_of, span
 from paperwasp.errors import IllegalQuery
 from paperwasp.index.text_index import TextIndex
 from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.store.document_store import DocumentStore, StoredDocument
 
 STREAMING_MODE: Final = "streaming"
@@ -42,12 +44,27 @@ class StreamedType:
 
     schema: Schema
     kind: TypeLayout
+    parts: tuple[tuple[str, str, Callable[[Any], Any]], ...]
+    """The name of each part, the field that it is a part of, and what reads its values in one of the field."""
 
     @classmethod
     def of(cls, schema: Schema) -> StreamedType:
         schema = replace(schema, fields={name: _unstemmed(field) for name, field in schema.fields.items()})
         name = schema.document.name
-        return cls(schema, EMPTY.changed(0, [schema], {name: INDEX_MODE}).types[name])
+        parts = tuple(
+            (part.name, part.outer, streamed_part_reader(schema.fields[part.outer].type, part.name))
+            for part in schema.fields.values()
+            if is_streamed_part(part)
+        )
+        return cls(schema, EMPTY.changed(0, [schema], {name: INDEX_MODE}).types[name], parts)
+
+    def with_parts(self, document: dict[str, Any]) -> dict[str, Any]:
+        """A document with the values of its parts."""
+        for name, outer, read in self.parts:
+            value = document.get(outer)
+            if value:
+                document[name] = read(value)
+        return document
 
 
 def _unstemmed(field: Field) -> Field:
@@ -140,7 +157,7 @@ class _Gathered:
         view, kind, count = self._view, self._streamed.kind, len(self._documents)
         name = kind.name
         codec = view.codecs[name]
-        values = [codec.decode(document.fields) for document in self._documents]
+        values = [self._streamed.with_parts(codec.decode(document.fields)) for document in self._documents]
         live = np.zeros((count + 63) // 64 * 64, np.bool_)
         live[:count] = True
         batch_view = replace(

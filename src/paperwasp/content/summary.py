@@ -30,6 +30,7 @@ from paperwasp.operators import SearchSpace
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_filled_now
+from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
@@ -222,7 +223,7 @@ def shows_document_id(summary: DocumentSummary, schema: Schema) -> bool:
 
 
 def _is_as_stored(shown: Mapping[str, _Shown], schema: Schema) -> bool:
-    stored = {field.name for field in schema.fields.values() if is_filled_now(field)}
+    stored = {field.name for field in schema.fields.values() if is_filled_now(field) and not is_streamed_part(field)}
     return stored == set(shown) and all(_is_cut(*item) and item[1].missing is None for item in shown.items())
 
 

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.elements import BOTH, EITHER, FIRST_ONLY
+from paperwasp.document.parts import part_of_element
+from paperwasp.document.types import PRIMITIVES, ArrayType, MapType
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
@@ -264,6 +266,9 @@ def _name(index: str, field: Field, space: SearchSpace) -> str:
     if part.attribute is None and part.index is None:
         how = "its struct-field must be an attribute" if index else "name the part of it that is to be searched"
         raise InvalidQuery(f"Field '{name}' of schema '{space.schema.name}' is not searched: {how}")
+    is_multiple = isinstance(field.type, ArrayType | MapType) and index
+    if is_multiple and part_of_element(field.type, index) not in PRIMITIVES.values():
+        raise InvalidQuery(f"Field '{name}' has several values in one element: sameElement cannot be used on it")
     return name
 
 

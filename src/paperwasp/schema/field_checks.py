@@ -38,6 +38,10 @@ _SIMPLE: Final = frozenset({"byte", "int", "long", "float", "double", "string"})
 _OF_PREDICATES: Final = frozenset({"arity", "lower-bound", "upper-bound", "dense-posting-list-threshold"})
 
 
+STREAMING_ONLY: Final = "has an effect in streaming search only"
+"""How warnings end that are not for document types of mode streaming."""
+
+
 def check_field(draft: Draft, problems: Problems) -> None:
     """Tells all that is wrong with a field's settings; applies what follows from its type."""
     if draft.type == TAG and draft.outputs & {"index", "attribute"}:
@@ -50,7 +54,7 @@ def check_field(draft: Draft, problems: Problems) -> None:
 def check_sub_field(field: Draft, draft: Draft, problems: Problems) -> None:
     """As `check_field`, for a `struct-field` of `field`."""
     if "index" in draft.outputs:
-        message = f"the index of struct-field {draft.name} has no effect: that is for streaming search"
+        message = f"the index of struct-field {draft.name} {STREAMING_ONLY}"
         problems.warn(message, draft.place("indexing"))
         draft.outputs -= {"index"}
     if "attribute" in draft.outputs:
@@ -106,7 +110,7 @@ def _index(draft: Draft, problems: Problems) -> None:
     elif is_position(draft.type):
         problems.error(f"{draft.described} cannot have an index: use 'attribute' for positions", place)
     elif holds_struct(draft.type):
-        problems.warn(f"the index of {draft.described} has no effect: that is for streaming search", place)
+        problems.warn(f"the index of {draft.described} {STREAMING_ONLY}", place)
         draft.outputs -= {"index"}
 
 
@@ -264,7 +268,7 @@ def _match(draft: Draft, problems: Problems) -> None:
         problems.warn(message, draft.place("exact-terminator"))
     if said.get("algorithm") in ("substring", "suffix"):
         node = draft.places["algorithm"]
-        message = f"match: {node.keyword} of {draft.described} has an effect in streaming search only"
+        message = f"match: {node.keyword} of {draft.described} {STREAMING_ONLY}"
         problems.warn(message, node.position)
     elif said.get("algorithm") == "prefix":
         why = "attributes can always be searched by prefix, where the query asks for it"

@@ -1,0 +1,24 @@
+"""Golden scripts of what there is in streaming search only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from in_process import Deployed, deployed_service
+from query_scripts import deploy_and_feed, in_short, run
+
+SCRIPTS = Path(__file__).parent / "streaming_scripts"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    with deployed_service(tmp_path_factory.mktemp("streaming")) as service:
+        deploy_and_feed(service, SCRIPTS, "streaming")
+        yield service
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
+def test_script(service: Deployed, script: Path) -> None:
+    run(service, script, lambda url, *lines: in_short(url, *lines, "streaming.groupname=a"))
