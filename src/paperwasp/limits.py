@@ -361,6 +361,9 @@ CHECKPOINT_INDEX_BYTES: Final = 64 * 1024 * 1024
 """Memory of the index that is not yet in files, after which a checkpoint is due."""
 CHORE_RETRY_SECONDS: Final = 60.0
 """Pause after a chore of a content cluster that failed."""
+RECOVERY_FIRST_SECONDS: Final = 1.0
+"""Pause before a content node that could not apply what it had logged tries again; it doubles up to the next."""
+RECOVERY_LONGEST_SECONDS: Final = 32.0
 PREPARE_SECONDS: Final = 1.0
 """How often posting lists of attributes that have grown old are looked for."""
 PRUNE_SECONDS: Final = 60.0

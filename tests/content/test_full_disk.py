@@ -5,14 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from nodes import doc_id, put, remove, start, started, update
+from nodes import BOOK, MUSIC_FIELDS, SCHEMAS, doc_id, put, remove, schema, start, started, update
 
 from paperwasp import limits
+from paperwasp.content.apply import NodeState
+from paperwasp.content.layout import Layout
 from paperwasp.document.operations import Outcome
+from paperwasp.env import Environment
 from paperwasp.errors import InternalError, NoSpace
+from paperwasp.store.document_store import DocumentStore, StoreWrites
 
 
 @pytest.mark.parametrize(("broken", "code", "error"), [
@@ -83,3 +89,110 @@ def test_a_disk_that_fails_at_random_loses_nothing(tmp_path: Path, monkeypatch: 
         }, f"seed {seed}"
     node.close()
     assert refused > 20
+
+
+def no_room(*_: object) -> None:
+    raise NoSpace("the store has no room")
+
+
+def test_a_batch_that_was_not_applied_is_applied_to_a_state_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store fails once: nobody but the log notices."""
+    with started(tmp_path) as node:
+        node.apply(put("a", year=1, title="first"), put("gone"))
+        node.node.checkpoint()
+        node.apply(put("b", year=1))
+        calls: list[int] = []
+        write = DocumentStore.write
+
+        def fail_once(store: DocumentStore, writes: StoreWrites) -> None:
+            calls.append(1)
+            if len(calls) == 1:
+                no_room()
+            write(store, writes)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(DocumentStore, "write", fail_once)
+            answers = node.outcomes(update("a", year=2), put("c", year=3), remove("gone"), update("nobody", year=1))
+        assert answers == [Outcome(True), Outcome(False), Outcome(True), Outcome(False)]
+        assert node.node.fault is None
+        assert [node.get(name) for name in ("a", "b", "c", "gone")] == [
+            {"year": 2, "title": "first"}, {"year": 1}, {"year": 3}, None
+        ]  # fmt: skip
+        assert node.apply(put("a", year=5)) == [True]
+        node.node.checkpoint()
+    with started(tmp_path) as again:
+        assert again.get("a") == {"year": 5} and again.get("c") == {"year": 3} and again.get("gone") is None
+
+
+@pytest.mark.parametrize(("cause", "refusal"), [
+    (NoSpace("no room"), NoSpace), (InternalError("no disk"), InternalError), (ValueError("a defect"), InternalError),
+])  # fmt: skip
+def test_a_store_that_goes_on_failing_is_told_of_until_it_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: Exception, refusal: type[Exception]
+) -> None:
+    def fail(*_: object) -> None:
+        raise cause
+
+    clock = [0]
+    node = start(tmp_path)
+    node.node._fault._environment = Environment(monotonic_ns=lambda: clock[0])
+    node.apply(put("a", year=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(DocumentStore, "write", fail)
+        assert [type(answer) for answer in node.outcomes(put("b", year=2))] == [refusal]
+        assert node.node.fault is not None and str(cause) in node.node.fault
+        with pytest.raises(refusal, match=str(cause)):
+            node.node.submit(put("c"), lambda _: None)
+        with pytest.raises(refusal, match=str(cause)):
+            node.node.configure(2, SCHEMAS)
+        with pytest.raises(refusal, match=str(cause)):
+            node.node.checkpoint()
+        assert node.get("a") == {"year": 1}, "reads go on"
+        clock[0] += 40 * 10**9
+        with pytest.raises(refusal, match=str(cause)):
+            node.node.go_on()
+    node.node.go_on()
+    assert node.node.fault is not None, "it is not due yet"
+    clock[0] += 40 * 10**9
+    node.node.go_on()
+    assert node.node.fault is None
+    assert node.get("b") == {"year": 2}, "what was logged is applied"
+    assert node.apply(put("c", year=3)) == [False]
+    node.node.configure(2, SCHEMAS)
+    node.close()
+    with started(tmp_path) as again:
+        assert [again.get(name) for name in "abc"] == [{"year": 1}, {"year": 2}, {"year": 3}]
+
+
+def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store fails once while a deployment gives the documents another layout."""
+    with started(tmp_path) as node:
+        node.apply(put("a", year=1, note="kept"))
+        configure = NodeState.configure
+        calls: list[int] = []
+
+        def fail_once(state: NodeState, layout: Layout) -> None:
+            calls.append(1)
+            if len(calls) == 1:
+                no_room()
+            configure(state, layout)
+
+        fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
+        with monkeypatch.context() as patch:
+            patch.setattr(NodeState, "configure", fail_once)
+            node.node.configure(2, {"music": fewer, "book": BOOK})
+        assert node.node.fault is None
+        assert node.get("a") == {"note": "kept"}
+
+
+def test_a_store_that_really_fails(tmp_path: Path) -> None:
+    """RocksDB cannot write its table, and refuses all writes from then on, while the log has room."""
+    ended = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("small_files.py")), str(tmp_path)],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    with started(tmp_path) as node:
+        assert node.node.view().live_count == int(ended.stdout)

@@ -145,9 +145,9 @@ def test_a_node_that_fails_fails_the_chore(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", year=1))
         collector = Collector(node, cluster(music="music.year > 5"))
-        node.node._failure = "the disk is gone"
+        node.node._fault.begin(OSError("the disk is gone"))
         with pytest.raises(InternalError):
             collector.forward(61)
-        node.node._failure = None
+        node.node._fault.end()
         assert collector.forward(1) == 0, "the round goes on"
         assert node.get("a") is None and doc_id("a") is not None

@@ -16,6 +16,8 @@ from music import FILES, SERVICES
 
 from paperwasp import limits
 from paperwasp.content.resources import SystemProbe, Usage
+from paperwasp.errors import NoSpace
+from paperwasp.store.document_store import DocumentStore, StoreWrites
 
 REASON = "External feed is blocked due to resource exhaustion: in content cluster 'records': "
 PATH = "/document/v1/ns/music/docid/1"
@@ -89,6 +91,43 @@ def test_feeding_goes_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert (refused.status_code, refused.json()["id"]) == (507, "id:ns:music::1")
             is_full.clear()
             wait()
+        assert client.post(PATH, json=TITLE).status_code == 200
+
+
+def test_a_store_that_fails_is_told_of_and_goes_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is logged cannot be applied: writes get 507, reads go on, health says why; then all goes on."""
+    monkeypatch.setattr(limits, "RECOVERY_FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(limits, "RECOVERY_LONGEST_SECONDS", 0.02)
+
+    def health(client: httpx.Client) -> dict[str, str]:
+        status: dict[str, str] = client.get("/state/v1/health").json()["status"]
+        return status
+
+    def fail(store: DocumentStore, writes: StoreWrites) -> None:
+        raise NoSpace("no space left for the document store")
+
+    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+        active(service.deploy(FILES))
+        assert client.post(PATH, json=TITLE).status_code == 200
+        assert health(client) == {"code": "up"}
+        with monkeypatch.context() as patch:
+            patch.setattr(DocumentStore, "write", fail)
+            for body in ({"fields": {"title": "Giant Steps"}}, TITLE):
+                refused = client.post(PATH, json=body)
+                assert refused.status_code == 507, refused.text
+                assert "no space left for the document store" in refused.json()["message"]
+            assert client.delete(PATH).status_code == 507
+            assert client.get(PATH).json()["fields"] == {"title": "Blue Train"}
+            status = health(client)
+            assert status["code"] == "down" and status == client.get("/state/v1/metrics").json()["status"]
+            assert "content cluster 'records'" in status["message"] and "no space left" in status["message"]
+            found = metrics(service)
+            assert found["cluster-controller.down.count"] == 1 and found["cluster-controller.up.count"] == 0
+            assert found["content.proton.resource_usage.feeding_blocked"] == 1
+        while health(client)["code"] == "down":
+            pass
+        assert metrics(service)["cluster-controller.down.count"] == 0
+        assert client.get(PATH).json()["fields"] == {"title": "Giant Steps"}, "what was logged is applied"
         assert client.post(PATH, json=TITLE).status_code == 200
 
 

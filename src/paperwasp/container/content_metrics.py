@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.content.messages import StatusRequest, StatusResponse
+from paperwasp.content.messages import HealthRequest, HealthResponse, StatusRequest, StatusResponse
 from paperwasp.errors import PaperwaspError
 
 _PATIENCE_SECONDS: Final = 1.0
@@ -38,3 +38,16 @@ class ContentMetrics:
             for name, value in gauges.items():
                 shown.append({"name": name, "values": {"last": value, "average": value}, "dimensions": dimensions})
         return shown
+
+    async def faults(self, cluster_ids: Iterable[str]) -> list[str]:
+        """Why clusters take no operations."""
+        found: list[str] = []
+        for cluster_id in cluster_ids:
+            try:
+                request = self._messenger.request(self._address_of(cluster_id), HealthRequest())
+                health: HealthResponse = await asyncio.wait_for(request, _PATIENCE_SECONDS)
+            except (PaperwaspError, TimeoutError):
+                continue  # being restarted, or not there yet
+            if health.fault is not None:
+                found.append(f"content cluster '{cluster_id}': {health.fault}")
+        return found

@@ -47,7 +47,7 @@ _STATE_HANDLERS: Final = (
 
 
 class StateApi:
-    """Handlers of the status pages and of `/state/v1`. Only metrics wait, for those of the content clusters."""
+    """Handlers of the status pages and of `/state/v1`. Only health and metrics wait, for the content clusters."""
 
     def __init__(self, metrics: HttpMetrics, content_metrics: ContentMetrics, environment: Environment) -> None:
         self._metrics = metrics
@@ -92,8 +92,7 @@ class StateApi:
         return json_response(200, {"resources": [{"url": f"{url}/{name}"} for name in names_shown]})
 
     async def health(self, request: Request, names: Mapping[str, str]) -> Response:
-        code = "initializing" if self.running is None else "up"
-        return json_response(200, {"time": self._now_ms(), "status": {"code": code}, "metrics": {}})
+        return json_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": {}})
 
     async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
         now_ns = self._environment.time_ns()
@@ -102,8 +101,7 @@ class StateApi:
         clusters = self.running.model.content_clusters if self.running else ()
         content = await self._content_metrics.values([cluster.id for cluster in clusters])
         shown = {"snapshot": snapshot, "values": [*self._metrics.values(seconds), *content]}
-        code = "initializing" if self.running is None else "up"
-        return json_response(200, {"time": self._now_ms(), "status": {"code": code}, "metrics": shown})
+        return json_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": shown})
 
     async def version(self, request: Request, names: Mapping[str, str]) -> Response:
         return json_response(200, {"version": VESPA_VERSION})
@@ -115,6 +113,13 @@ class StateApi:
 
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
+
+    async def _status(self) -> dict[str, str]:
+        """Up, initializing, or down with the reason: a content cluster takes no operations."""
+        if self.running is None:
+            return {"code": "initializing"}
+        faults = await self._content_metrics.faults(cluster.id for cluster in self.running.model.content_clusters)
+        return {"code": "down", "message": "; ".join(faults)} if faults else {"code": "up"}
 
     def _now_ms(self) -> int:
         return self._environment.time_ns() // 1_000_000

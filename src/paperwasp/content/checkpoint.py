@@ -24,6 +24,7 @@ from zlib import crc32
 import numpy as np
 import orjson
 
+from paperwasp import limits
 from paperwasp.attribute.array_file import read_arrays, write_arrays
 from paperwasp.attribute.column import Arrays, Frozen
 from paperwasp.attribute.growable import GrowableArray
@@ -151,13 +152,32 @@ class Checkpoints:
             raise
         return state
 
+    def load_aside(self, make_index: IndexFactory) -> NodeState:
+        """The same as `load` in a store of its own, while the working store is in use. Errors: Corruption."""
+        current = self._current()
+        store_directory = self._new_store_directory()
+        if current is None:
+            index_directory = self.new_index_directory()
+            return NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
+        manifest = _read_manifest(current / _MANIFEST)
+        restore(current / _STORE, store_directory)
+        index_directory = self._data / manifest["index_directory"]
+        state = NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
+        try:
+            state.index.load(manifest["index"])
+            _fill(state, current, manifest)
+        except BaseException:
+            state.store.remove_when_unread()()
+            raise
+        return state
+
     def load_beside(self, make_index: IndexFactory) -> NodeState:
         """The same without an index, with a store of its own, while the working store is in use. Errors: Corruption."""
         current = self._current()
         if current is None:
             raise InternalError("there is no checkpoint")
         manifest = _read_manifest(current / _MANIFEST)
-        store_directory = self._data / f"{_OTHER_STORE}{_last_number(self._data, _OTHER_STORE) + 1}"
+        store_directory = self._new_store_directory()
         restore(current / _STORE, store_directory)
         index_directory = self.new_index_directory()
         state = NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
@@ -167,6 +187,9 @@ class Checkpoints:
             state.store.remove_when_unread()()
             raise
         return state
+
+    def _new_store_directory(self) -> Path:
+        return self._data / f"{_OTHER_STORE}{_last_number(self._data, _OTHER_STORE) + 1}"
 
     def _current(self) -> Path | None:
         try:
@@ -183,6 +206,23 @@ class Checkpoints:
         for path in (*checkpoints, *self._data.glob(f"{_INDEX}*")):
             if path not in (checkpoint, index):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+class Since:
+    """What has happened since the last checkpoint."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.changes = 0
+        self.log_bytes = 0
+
+    def is_due(self, state: NodeState) -> bool:
+        return (
+            state.limit - self.limit >= limits.CHECKPOINT_DOCUMENTS
+            or self.log_bytes >= limits.CHECKPOINT_LOG_BYTES
+            or self.changes >= limits.CHECKPOINT_OPERATIONS
+            or state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES
+        )
 
 
 def _last_number(directory: Path, prefix: str) -> int:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.content.node import ContentNode
 from paperwasp.content.selected import oldest_tombstone_us
 from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import PaperwaspError
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 
@@ -68,6 +70,13 @@ def prepare(node: ContentNode) -> float:
     """The chore that makes the posting lists of one column, if it finds some that have grown old."""
     is_done = any(column.prepare() for column in node.view().columns.values())
     return 0.0 if is_done else limits.PREPARE_SECONDS
+
+
+def go_on(node: ContentNode) -> float:
+    """The chore that ends a fault of the node when its cause is gone. Why it cannot is the node's to tell."""
+    with suppress(PaperwaspError):
+        node.go_on()
+    return limits.RECOVERY_FIRST_SECONDS
 
 
 def prune(node: ContentNode, environment: Environment = SYSTEM) -> float:

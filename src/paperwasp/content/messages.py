@@ -343,6 +343,18 @@ class StampRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthRequest:
+    """Asks whether the cluster takes operations. Answered at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthResponse:
+    """Why the cluster takes no operations, since what was logged cannot be applied; None: it takes them."""
+
+    fault: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class StatusRequest:
     """Asks how the cluster is doing."""
 
@@ -382,5 +394,14 @@ class ReindexResponse:
     """How many were written anew."""
 
 
-Request = ApplyRequest | GetRequest | VisitRequest | SearchRequest | StampRequest | StatusRequest | ReindexRequest
-Response = Outcome | GetResponse | VisitResponse | SearchResponse | StatusResponse | ReindexResponse
+Request = (
+    ApplyRequest
+    | HealthRequest
+    | GetRequest
+    | VisitRequest
+    | SearchRequest
+    | StampRequest
+    | StatusRequest
+    | ReindexRequest
+)
+Response = Outcome | HealthResponse | GetResponse | VisitResponse | SearchResponse | StatusResponse | ReindexResponse

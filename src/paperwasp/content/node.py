@@ -23,16 +23,16 @@ from typing import Final
 from weakref import finalize
 
 from paperwasp import limits
-from paperwasp.attribute import ColumnView
 from paperwasp.cluster.operation_log import FileOperationLog, Mark, NewRecord, OperationLog, RecordKind
 from paperwasp.content import compaction
 from paperwasp.content.apply import NodeState
-from paperwasp.content.bitmaps import open_ended
-from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory
+from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory, Since
+from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
 from paperwasp.content.layout import Layout
-from paperwasp.content.records import Entry, Mutate, Reindex, encode_entries, entry_of
-from paperwasp.content.references import Import, add_imported, imports_of
+from paperwasp.content.publishing import NO_MODES, Configuration, view_of
+from paperwasp.content.records import Entry, Mutate, Reindex, entry_of, records_of
+from paperwasp.content.references import Import, imports_of
 from paperwasp.content.replay import replay
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
@@ -45,8 +45,6 @@ from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import DocumentStore
 
 _LOGGER: Final = logging.getLogger(__name__)
-
-_NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ContentNode:
@@ -67,10 +65,9 @@ class ContentNode:
         self._environment = environment
         self._queue: SimpleQueue[Waiting | Control] = SimpleQueue()
         self._gatherer = Gatherer(self._queue)
-        self._failure: str | None = None
-        self._schemas: Mapping[str, Schema] = MappingProxyType({})
-        self._modes: Mapping[str, str] = MappingProxyType({})
-        self._distribution_key = 0
+        self._make_index = make_index
+        self._fault = Fault(environment)
+        self._configured: Configuration | None = None
         self._imports: tuple[Import, ...] = ()
         self._saver: Thread | None = None
         self._save_error: Exception | None = None
@@ -85,18 +82,18 @@ class ContentNode:
             self._checkpoints = Checkpoints(directory)
             self._compactor = compaction.Compactor(self._checkpoints, log, make_index, environment)
             self._state = self._checkpoints.load(make_index)
-            self._since_checkpoint = _Since(self._state.limit)
+            self._since_checkpoint = Since(self._state.limit)
             self.replayed_operations = self._recover(repair)
             if compaction.is_worthwhile(self._state):
-                self._compact(make_index)
+                self._compact()
         except BaseException:
             os.close(self._lock)
             raise
-        self._view = self._make_view()
+        self._publish()
         self._writer = Thread(target=self._run, name="content-writer", daemon=True)
         self._writer.start()
 
-    def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = _NO_MODES) -> None:
+    def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = NO_MODES) -> None:
         """Raises what `configure` would refuse these schemas with; changes nothing."""
         self._state.layout.changed(generation, schemas.values(), modes)
 
@@ -104,7 +101,7 @@ class ContentNode:
         self,
         generation: int,
         schemas: Mapping[str, Schema],
-        modes: Mapping[str, str] = _NO_MODES,
+        modes: Mapping[str, str] = NO_MODES,
         distribution_key: int = 0,
     ) -> None:
         """Goes on under these schemas; returns when queries see them. Queries under way see what was before.
@@ -117,11 +114,12 @@ class ContentNode:
     def submit(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int = 0) -> None:
         """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
 
-        Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; InternalError
-        when the node can apply nothing more.
+        Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; NoSpace or
+        InternalError while the node cannot apply what it has logged.
         """
-        if self._failure is not None or self._is_stopping:
-            raise InternalError(self._failure or "the content node is stopping")
+        self._fault.check()
+        if self._is_stopping:
+            raise InternalError("the content node is stopping")
         if operation.id.document_type not in self._state.layout.types:
             raise _no_type(operation.id.document_type)
         if self._queue.qsize() >= limits.OPERATION_QUEUE_LENGTH:
@@ -131,6 +129,16 @@ class ContentNode:
             raise Overload(f"operations of {waiting_bytes} bytes are waiting already")
         self._submitted_bytes += size_bytes
         self._put((operation, reply, size_bytes))
+
+    @property
+    def fault(self) -> str | None:
+        """Why operations are refused until what was logged can be applied; None: they are not."""
+        return self._fault.reason
+
+    def go_on(self) -> None:
+        """Tries to end a fault where that is due; a failure is tried again later."""
+        if self._fault.is_due:
+            self._control(self._try_again)
 
     def waiting(self) -> int:
         """How many operations wait."""
@@ -205,14 +213,14 @@ class ContentNode:
             remove_store()
         os.close(self._lock)
 
-    def _compact(self, make_index: IndexFactory) -> None:
+    def _compact(self) -> None:
         index_directory = self._checkpoints.new_index_directory()
         try:
-            self._state = compaction.compact(self._state, make_index(index_directory), index_directory)
+            self._state = compaction.compact(self._state, self._make_index(index_directory), index_directory)
         except BaseException:
             self._state.store.close()
             raise
-        self._since_checkpoint = _Since(0)
+        self._since_checkpoint = Since(0)
         self._since_checkpoint.changes = 1
 
     def _put(self, item: Waiting | Control) -> None:
@@ -237,7 +245,7 @@ class ContentNode:
         try:
             if repair and isinstance(self._log, FileOperationLog):
                 self._log.skip_to(self._state.applied)
-            operations = replay(self._log, self._state)
+            operations, _ = replay(self._log, self._state)
         except BaseException:
             self._state.store.close()
             raise
@@ -255,7 +263,7 @@ class ContentNode:
                 if control.action is None:
                     return
                 control.run()
-            if self._failure is None and (
+            if self._fault.reason is None and (
                 self._since_checkpoint.is_due(self._state) or self._compactor.is_due(self._state)
             ):
                 self._try_checkpoint()
@@ -297,19 +305,18 @@ class ContentNode:
         return [waiting for partition in by_partition for waiting in partition]
 
     def _log_and_apply(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
-        if self._failure is not None:
-            raise InternalError(self._failure)
+        self._fault.check()
         if not entries:
             return []
-        records = _records_of(entries)
+        records = records_of(entries)
         marks = self._log.append(records)
         try:
-            outcomes = self._state.apply(entries)
+            outcomes: Sequence[Outcome] = self._state.apply(entries)
             self._advance(records, marks)
-            self._view = self._make_view()
+            self._publish()
         except Exception as error:
-            self._fail(error)
-            raise InternalError(f"the content node could not apply what it had logged: {error}") from error
+            self._fault.begin(error)
+            return self._recover_state(len(entries))
         self._since_checkpoint.changes += len(entries)
         self._since_checkpoint.log_bytes += sum(len(record.payload) for record in records)
         return outcomes
@@ -318,24 +325,59 @@ class ContentNode:
         for record, mark in zip(records, marks, strict=True):
             self._state.applied[record.partition] = mark
 
-    def _fail(self, error: Exception) -> None:
-        """After an apply that went wrong half way nothing more is taken: a restart applies the log anew."""
-        _LOGGER.exception("the content node could not apply what it had logged", exc_info=error)
-        self._failure = f"the content node has failed and must be restarted: {error}"
+    def _recover_state(self, operations: int = 0) -> list[Outcome]:
+        """After an apply that went wrong half way: goes on with a state made from the checkpoint and the log. Gives the
+        outcomes of the last `operations`. Errors: why operations are refused until that succeeds."""
+        try:
+            state, outcomes = self._state_of_log(operations)
+            self._go_on_with(state)
+        except Exception as error:
+            raise self._fault.begin(error) from error
+        self._fault.end()
+        self._since_checkpoint = Since(self._state.limit)
+        self._since_checkpoint.changes = 1
+        return outcomes
+
+    def _state_of_log(self, operations: int) -> tuple[NodeState, list[Outcome]]:
+        """The state that a start would make, beside the one that there is. Errors: those of a start."""
+        self._compactor.cancel()
+        if self._saver is not None:
+            self._saver.join()
+        state = self._checkpoints.load_aside(self._make_index)
+        try:
+            _, outcomes = replay(self._log, state, operations)
+            state.store.flush()  # a store that cannot write says so only when its memory is full
+        except BaseException:
+            state.store.remove_when_unread()()
+            raise
+        return state, outcomes
+
+    def _try_again(self) -> None:
+        """Errors: why not; it is tried again later."""
+        if self._fault.reason is not None and not self._is_stopping:
+            self._recover_state()
 
     def _configure(
         self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str], distribution_key: int
     ) -> None:
-        if self._failure is not None:
-            raise InternalError(self._failure)
-        layout = self._state.layout.changed(generation, schemas.values(), modes)
+        self._fault.check()
+        before = self._configured
+        self._configured = Configuration(
+            generation, MappingProxyType(dict(schemas)), MappingProxyType(dict(modes)), distribution_key
+        )
+        try:
+            self._apply_configuration(self._configured)
+        except BaseException:
+            self._configured = before
+            raise
+        self._publish()
+
+    def _apply_configuration(self, configured: Configuration) -> None:
+        layout = self._state.layout.changed(configured.generation, configured.schemas.values(), configured.modes)
         if layout.types != self._state.layout.types:
             self._log_layout(layout)
         self._state.layout = layout
-        self._schemas, self._modes = MappingProxyType(dict(schemas)), MappingProxyType(dict(modes))
-        self._distribution_key = distribution_key
-        self._imports = imports_of(schemas.values())
-        self._view = self._make_view()
+        self._imports = imports_of(configured.schemas.values())
 
     def _log_layout(self, layout: Layout) -> None:
         """The marker goes to every partition: whoever applies one of them alone meets it too."""
@@ -345,40 +387,15 @@ class ContentNode:
         try:
             self._state.configure(layout)
         except Exception as error:
-            self._fail(error)
-            raise
+            self._fault.begin(error)
+            self._recover_state()
+            return
         self._advance(records, marks)
         self._since_checkpoint.changes += 1
         self._since_checkpoint.log_bytes += len(payload) * len(records)
 
-    def _make_view(self) -> View:
-        state = self._state
-        state.pad_columns()
-        live = state.live.copy(state.limit)
-        # The index drops the dead when it merges, and must not take rows that are being added for dead.
-        state.index.live = open_ended(live, state.limit)
-        columns: dict[tuple[str, str], ColumnView] = {key: column.snapshot() for key, column in state.columns.items()}
-        add_imported(columns, self._imports, state.references.snapshot(state.gid_map))
-        return View(
-            limit=state.limit,
-            live=live,
-            live_count=state.live_count,
-            live_counts=MappingProxyType(dict(state.live_counts)),
-            index=state.index.snapshot(),
-            columns=columns,
-            document_types=state.document_types.view(),
-            gids=state.gids.view(),
-            changed=state.changed.view(),
-            timestamps=state.timestamps.view(),
-            store=state.store,
-            layout=state.layout,
-            schemas=self._schemas,
-            codecs=state.codecs,
-            conform_below=MappingProxyType(dict(state.conform_below)),
-            modes=self._modes,
-            timestamp_us=state.timestamp_us,
-            distribution_key=self._distribution_key,
-        )
+    def _publish(self) -> None:
+        self._view = view_of(self._state, self._configured, self._imports)
 
     # -------------------------------------------------------------------------------------------------- checkpoints
 
@@ -392,15 +409,16 @@ class ContentNode:
         except Exception:
             _LOGGER.exception("no checkpoint could be written; the log keeps everything since the last one")
             self._compactor.put_off()
-            self._since_checkpoint = _Since(self._state.limit)
+            self._since_checkpoint = Since(self._state.limit)
 
     def _start_checkpoint(self, compacts: bool = False) -> Thread:
         """Freezes the state and leaves the writing to another thread, and with `compacts` what follows it."""
+        self._fault.check()
         self._compactor.cancel()
         if self._saver is not None:
             self._saver.join()
         frozen = self._checkpoints.freeze(self._state)
-        self._since_checkpoint = _Since(self._state.limit)
+        self._since_checkpoint = Since(self._state.limit)
         saver = Thread(target=self._save, args=(frozen, compacts), name="content-checkpoint", daemon=True)
         saver.start()
         self._saver = saver
@@ -409,7 +427,7 @@ class ContentNode:
     def _last_checkpoint(self) -> None:
         if self._saver is not None:
             self._saver.join()
-        if self._since_checkpoint.changes and self._failure is None:
+        if self._since_checkpoint.changes and self._fault.reason is None:
             self._try_checkpoint()
 
     def _save(self, frozen: FrozenState, compacts: bool) -> None:
@@ -427,16 +445,20 @@ class ContentNode:
 
     def _take_over(self, compacted: NodeState) -> None:
         """Goes on with the same documents in new rows, once the rest of the log is applied to them too."""
-        if self._failure is not None:
-            raise InternalError(self._failure)
+        self._fault.check()
         replay(self._log, compacted)
         if compacted.applied != self._state.applied:
             raise InternalError("the new rows are not of the operations that were applied")
-        compacted.layout = self._state.layout
-        before, self._state = self._state, compacted
-        self._view = self._make_view()
+        self._go_on_with(compacted)
         self._since_checkpoint.limit = 0
         self._since_checkpoint.changes += 1
+
+    def _go_on_with(self, state: NodeState) -> None:
+        """Takes a state of the same documents for the one that there is, which goes when nobody reads it any more."""
+        before, self._state = self._state, state
+        if self._configured is not None:
+            self._apply_configuration(self._configured)
+        self._publish()
         self._store_removals = [removal for removal in self._store_removals if removal.alive]
         self._store_removals.append(before.store.remove_when_unread())
         before.index.close()
@@ -451,37 +473,8 @@ class ContentNode:
         return control.done
 
 
-class _Since:
-    """What has happened since the last checkpoint."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.changes = 0
-        self.log_bytes = 0
-
-    def is_due(self, state: NodeState) -> bool:
-        return (
-            state.limit - self.limit >= limits.CHECKPOINT_DOCUMENTS
-            or self.log_bytes >= limits.CHECKPOINT_LOG_BYTES
-            or self.changes >= limits.CHECKPOINT_OPERATIONS
-            or state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES
-        )
-
-
 def _no_type(document_type: str) -> InvalidInput:
     return InvalidInput(f"Document type {document_type} does not exist")
-
-
-def _records_of(entries: Sequence[Entry]) -> list[NewRecord]:
-    """One record for each run of entries of one partition."""
-    records: list[NewRecord] = []
-    start = 0
-    for place in range(1, len(entries) + 1):
-        partition = entries[start].partition
-        if place == len(entries) or entries[place].partition != partition:
-            records.append(NewRecord(partition, encode_entries(entries[start:place])))
-            start = place
-    return records
 
 
 def _lock_directory(directory: Path) -> int:

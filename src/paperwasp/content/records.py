@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp import limits
+from paperwasp.cluster.operation_log import NewRecord
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import TypeLayout
 from paperwasp.content.selected import matcher
@@ -234,3 +235,15 @@ def _split(body: bytes) -> tuple[str, bytes]:
     if end > len(body):
         raise ValueError(f"a condition of {length} bytes in a body of {len(body)}")
     return body[_CONDITION.size : end].decode(), body[end:]
+
+
+def records_of(entries: Sequence[Entry]) -> list[NewRecord]:
+    """One record for each run of entries of one partition."""
+    records: list[NewRecord] = []
+    start = 0
+    for place in range(1, len(entries) + 1):
+        partition = entries[start].partition
+        if place == len(entries) or entries[place].partition != partition:
+            records.append(NewRecord(partition, encode_entries(entries[start:place])))
+            start = place
+    return records

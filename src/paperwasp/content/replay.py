@@ -7,24 +7,29 @@ from paperwasp.cluster.operation_log import LogRecord, OperationLog, RecordKind
 from paperwasp.content.apply import NodeState
 from paperwasp.content.layout import Layout
 from paperwasp.content.records import Entry, decode_entries
+from paperwasp.document.operations import Outcome
 from paperwasp.errors import Corruption
 
 
-def replay(log: OperationLog, state: NodeState) -> int:
-    """Applies every record after `state.applied`; gives the number of operations. Errors: Corruption by file and
-    offset."""
-    replaying = _Replay(state)
+def replay(log: OperationLog, state: NodeState, last: int = 0) -> tuple[int, list[Outcome]]:
+    """Applies every record after `state.applied`; gives the number of operations, and the outcomes of the `last` ones.
+
+    Errors: Corruption by file and offset.
+    """
+    replaying = _Replay(state, last)
     for record in log.read(list(state.applied)):
         replaying.take(record)
     replaying.apply()
-    return replaying.operations
+    return replaying.operations, replaying.outcomes
 
 
 class _Replay:
     """Gathers entries of many records, so that they are applied in batches as they were at first."""
 
-    def __init__(self, state: NodeState) -> None:
+    def __init__(self, state: NodeState, last: int) -> None:
         self._state = state
+        self._last = last
+        self.outcomes: list[Outcome] = []
         self._entries: list[Entry] = []
         self._size_bytes = 0
         self.operations = 0
@@ -47,7 +52,8 @@ class _Replay:
             self.apply()
 
     def apply(self) -> None:
-        self._state.apply(self._entries)
+        outcomes = [*self.outcomes, *self._state.apply(self._entries)]
+        self.outcomes = outcomes[max(0, len(outcomes) - self._last) :]
         self.operations += len(self._entries)
         self._entries = []
         self._size_bytes = 0

@@ -17,6 +17,8 @@ from paperwasp.content.messages import (
     ApplyRequest,
     GetRequest,
     GetResponse,
+    HealthRequest,
+    HealthResponse,
     ReindexRequest,
     Request,
     Response,
@@ -65,6 +67,8 @@ class ContentService:
         elif type(message) is ReindexRequest:
             self._gate.check_any()
             self._pool.submit(lambda request: reindex(self._node, request, reply), message, _if_error(reply))
+        elif type(message) is HealthRequest:
+            reply(HealthResponse(self._node.fault))
         elif type(message) is StampRequest:
             reply(self._node.view().stamp)
         elif type(message) is VisitRequest:
@@ -94,8 +98,15 @@ class ContentService:
             return GetResponse(self._node.get(message.id, message.fields, message.tensor_form))
         if isinstance(message, StatusRequest):
             view = self._node.view()
-            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), self._gate.metrics())
+            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), self._metrics())
         raise InternalError(f"a content node does not serve {type(message).__name__}")
+
+    def _metrics(self) -> dict[str, float]:
+        metrics = self._gate.metrics()
+        is_down = float(self._node.fault is not None)
+        blocked = "content.proton.resource_usage.feeding_blocked"
+        metrics[blocked] = max(metrics[blocked], is_down)
+        return {**metrics, "cluster-controller.up.count": 1.0 - is_down, "cluster-controller.down.count": is_down}
 
 
 def _if_error(reply: Reply) -> Reply:

@@ -18,7 +18,7 @@ from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.garbage_collection import GarbageCollector, collection_of
-from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune
+from paperwasp.content.housekeeping import Chore, Housekeeping, go_on, prepare, prune
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.search import Profiles, search
@@ -92,6 +92,7 @@ class RunningCluster:
 
     def _chores(self, cluster: ContentCluster) -> Iterator[Chore]:
         yield self._measure
+        yield partial(go_on, self._node)
         yield partial(prune, self._node)
         yield partial(prepare, self._node)
         if (collection := collection_of(cluster)) is not None:

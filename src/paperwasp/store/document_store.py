@@ -10,12 +10,14 @@ A removed document leaves a tombstone under its key, and a line in a second colu
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import shutil
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import finalize
 
 from rocksdict import (
@@ -25,14 +27,16 @@ from rocksdict import (
     DBCompressionType,
     Options,
     Rdict,
+    RdictIter,
     WriteBatch,
     WriteOptions,
 )
 
 from paperwasp import limits
 from paperwasp.core.gid_map import NO_LID
-from paperwasp.errors import Corruption
+from paperwasp.errors import Corruption, InternalError, NoSpace, PaperwaspError
 
+_LOGGER: Final = logging.getLogger(__name__)
 GID_BYTES: Final = 12
 _HEADER: Final = struct.Struct("<BQIH")
 _HEADER_BYTES: Final = _HEADER.size
@@ -91,7 +95,10 @@ class DocumentStore:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
-        self._database = Rdict(str(directory), _options(), {_REMOVALS: _removal_options()})
+        try:
+            self._database = Rdict(str(directory), _options(), {_REMOVALS: _removal_options()})
+        except Exception as error:
+            raise _sorted_error(directory, error) from error
         self._removals = self._database.get_column_family(_REMOVALS)
         self._removal_family = self._database.get_column_family_handle(_REMOVALS)
         self._write_options = WriteOptions()
@@ -101,17 +108,29 @@ class DocumentStore:
         """All of them, visible at once."""
         for key in writes._removals:
             writes._batch.put(key, b"", self._removal_family)
-        self._database.write(writes._batch, self._write_options)
+        self._write(writes._batch)
+
+    def _write(self, batch: WriteBatch) -> None:
+        try:
+            self._database.write(batch, self._write_options)
+        except Exception as error:
+            raise _sorted_error(self._directory, error) from error
+
+    def _values(self, gids: Any) -> Any:
+        try:
+            return self._database.get(gids)
+        except Exception as error:
+            raise _sorted_error(self._directory, error) from error
 
     def get(self, gid: bytes) -> StoredDocument | None:
         """The document, or None where there is none or a tombstone."""
-        value = self._database.get(gid)
+        value = self._values(gid)
         return None if value is None else self._document(gid, value)
 
     def multi_get(self, gids: Sequence[bytes]) -> list[StoredDocument | None]:
         if not gids:
             return []
-        values = self._database.get(list(gids)) or []
+        values = self._values(list(gids)) or []
         document = self._document
         return [None if value is None else document(gid, value) for gid, value in zip(gids, values, strict=True)]
 
@@ -135,13 +154,14 @@ class DocumentStore:
             if removes or document.lid != NO_LID:
                 yield gid, document
             cursor.next()
+        _check_ended(cursor, self._directory)
 
     def prune(self, before_us: int, most: int) -> int:
         """Takes away tombstones from before that time, oldest first. Gives how many removals were looked at: `most`
         says that there may be more. What was put again, or removed again later, stays. The writer's."""
         keys = self._removals_before(before_us, most)
         removals = [_REMOVAL.unpack(key) for key in keys]
-        values = self._database.get([gid for _, gid in removals]) if removals else []
+        values = self._values([gid for _, gid in removals]) if removals else []
         batch = WriteBatch(raw_mode=True)
         for key, (timestamp_us, gid), value in zip(keys, removals, values or [], strict=True):
             batch.delete(key, self._removal_family)
@@ -149,7 +169,7 @@ class DocumentStore:
                 document = self._decode(gid, value)
                 if document.is_removed and document.timestamp_us == timestamp_us:
                     batch.delete(gid)
-        self._database.write(batch, self._write_options)
+        self._write(batch)
         return len(keys)
 
     def _removals_before(self, before_us: int, most: int) -> list[bytes]:
@@ -162,11 +182,24 @@ class DocumentStore:
                 break
             keys.append(key)
             cursor.next()
+        else:
+            _check_ended(cursor, self._directory)
         return keys
+
+    def flush(self) -> None:
+        """Writes what is in memory. Errors: NoSpace, InternalError where the disk takes nothing."""
+        try:
+            for family in (self._removals, self._database):
+                family.flush()
+        except Exception as error:
+            raise _sorted_error(self._directory, error) from error
 
     def checkpoint(self, directory: Path) -> None:
         """Makes `directory` (which must not exist) a durable copy of the present state, by hard links where it can."""
-        Checkpoint(self._database).create_checkpoint(str(directory))
+        try:
+            Checkpoint(self._database).create_checkpoint(str(directory))
+        except Exception as error:
+            raise _sorted_error(self._directory, error) from error
 
     def size_bytes(self) -> int:
         """On disk, about."""
@@ -175,8 +208,7 @@ class DocumentStore:
     def close(self) -> None:
         # RocksDB lets go of its lock when the last handle is gone.
         del self._removal_family
-        self._removals.close()
-        self._database.close()
+        _close(self._removals, self._database)
 
     def remove_when_unread(self) -> finalize[..., DocumentStore]:
         """Closes the store and removes its folder when nobody reads it any more, or when what this gives is called,
@@ -202,10 +234,37 @@ class DocumentStore:
         return _new_document(StoredDocument, (value[_HEADER_BYTES:end].decode(), timestamp_us, lid, value[end:]))
 
 
+def _check_ended(cursor: RdictIter, directory: Path) -> None:
+    """A cursor that meets damage looks like one that is at its end. Errors: Corruption, InternalError."""
+    if not cursor.valid():
+        try:
+            cursor.status()
+        except Exception as error:
+            raise _sorted_error(directory, error) from error
+
+
+def _sorted_error(directory: Path, error: Exception) -> PaperwaspError:
+    """What RocksDB says, by who must act. Once it could not write it refuses all writes, with the same words."""
+    said = str(error)
+    if any(os.strerror(code) in said for code in (errno.ENOSPC, errno.EDQUOT)):
+        return NoSpace(f"{directory}: no space left for the document store: {said}")
+    if said.startswith("Corruption"):
+        return Corruption(f"{directory}: the document store is damaged: {said}")
+    return InternalError(f"{directory}: the document store cannot be read or written: {said}")
+
+
 def _close_and_remove(removals: Rdict, database: Rdict, directory: Path) -> None:
-    removals.close()
-    database.close()
+    _close(removals, database)
     shutil.rmtree(directory, ignore_errors=True)
+
+
+def _close(removals: Rdict, database: Rdict) -> None:
+    """What cannot be written any more is no loss: only checkpoints count."""
+    for closing in (removals, database):
+        try:
+            closing.close()
+        except Exception as error:
+            _LOGGER.warning("the document store did not close as it should: %s", error)
 
 
 def restore(checkpoint: Path, directory: Path) -> None:
