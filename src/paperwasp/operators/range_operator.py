@@ -1,21 +1,58 @@
-"""Comparisons and range(): values of an attribute between two bounds.
+"""Comparisons and range(): values of an attribute between two bounds; a single number is a word too.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#range
 """
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
+from math import isfinite
+from typing import Final
+
 from paperwasp.attribute.number_term import NumberTerm
-from paperwasp.operators.attribute_terms import range_match
+from paperwasp.operators.attribute_terms import range_match, word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
-from paperwasp.operators.term import TermOperator
-from paperwasp.operators.word import fields_of
+from paperwasp.operators.term import FieldMatch, IndexMatch
+from paperwasp.operators.text import NOWHERE, sequence
+from paperwasp.operators.word import fields_of, seen_match, term_operator
 from paperwasp.query import RangeItem
+from paperwasp.schema.model import Field
+
+_WORDS: Final = re.compile(r"[0-9A-Za-z]+")
 
 
 @planner(RangeItem)
 def plan_range(item: RangeItem, space: SearchSpace) -> Operator:
     term = NumberTerm(item.low, item.high, item.low_inclusive, item.high_inclusive, item.hit_limit)
-    columns = ((field, space.column(field)) for field in fields_of(item.index, space))
-    matches = [range_match(space, field, column, term) for field, column in columns if column is not None]
-    return TermOperator(space, matches, item.annotations)
+    text = "" if term.low is None or term != NumberTerm(term.low, term.low) else _written(term.low)
+    found = (_match(space, field, term, text) for field in fields_of(item.index, space))
+    matches = [seen_match(match, space) for match in found if match is not None]
+    length = len(_WORDS.findall(text)) if any(match.is_positional for match in matches) else 1
+    return term_operator(space, matches, item.annotations, length)
+
+
+def _match(space: SearchSpace, field: Field, term: NumberTerm, text: str) -> FieldMatch | None:
+    """What the range matches in a field. Of texts only a single number matches any: those that say it.
+
+    Vespa: CreateBlueprintVisitorHelper::handleNumberTermAsText for indexes, whose words are found as they are;
+    attributes of strings read any term as text.
+    """
+    if space.has_index(field):
+        words = [space.index.term_id(word.lower()) for word in _WORDS.findall(text)]
+        parts = [IndexMatch(space, field.name, word if word >= 0 else NOWHERE) for word in words]
+        return sequence([*parts], field, space)
+    column = space.column(field)
+    if column is None:
+        return None
+    return word_match(space, field, column, text) if column.is_string else range_match(space, field, column, term)
+
+
+def _written(number: int | float) -> str:
+    """A number as Java writes it: below 0.001 and from ten million on with an exponent."""
+    if isinstance(number, int) or not number or not isfinite(number) or 1e-3 <= abs(number) < 1e7:
+        return str(number)
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    first, *rest = digits
+    decimals = "".join(map(str, rest)) or "0"
+    return f"{'-' if sign else ''}{first}.{decimals}E{len(rest) + int(exponent)}"

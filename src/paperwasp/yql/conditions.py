@@ -247,7 +247,7 @@ class ConditionParser:
         token = self.tokens.next()
         truth = token.text.lower() == "true"
         if self.tokens.accept("="):
-            return self._range(self.field(), "=", int(truth), scope)
+            return self._compared(self.field(), "=", truth, scope)
         return TrueItem() if truth else FalseItem()
 
     def _on_field(self, scope: Scope) -> Item:
@@ -257,7 +257,7 @@ class ConditionParser:
         if operator in _COMPARISONS:
             tokens.next()
             value, scope = self._number(scope)
-            return self._range(field, operator, value, scope)
+            return self._compared(field, operator, value, scope)
         name = operator.lower()
         if name == "contains":
             tokens.next()
@@ -353,7 +353,10 @@ class ConditionParser:
             tokens.fail("expected a string, a number, true or false", start)
         return _literal_text(value), scope
 
-    def _range(self, field: str, operator: str, value: Number, scope: Scope) -> RangeItem:
+    def _compared(self, field: str, operator: str, value: Number, scope: Scope) -> TermItem:
+        """A comparison with a number; one with true or false is with that word, as in Vespa (BoolItem)."""
+        if isinstance(value, bool) and operator == "=":
+            return WordItem(field, _literal_text(value), annotations=scope.of_term())
         low, high, low_inclusive, high_inclusive = _COMPARISONS[operator](value)
         return RangeItem(
             field, low, high, low_inclusive, high_inclusive, scope.hit_limit(), annotations=scope.of_term()
@@ -366,10 +369,10 @@ class ConditionParser:
             tokens.fail(f"expected a condition, found {tokens.found()}")
         value, scope = self._number(scope)
         operator = tokens.expect(*_COMPARISONS)
-        return self._range(self.field(), _TURNED[operator.text], value, scope)
+        return self._compared(self.field(), _TURNED[operator.text], value, scope)
 
     def _number(self, scope: Scope) -> tuple[Number, Scope]:
-        """A number, true or false (1 and 0), or a string or parameter that holds one; and its scope."""
+        """A number, true or false, or a string or parameter that holds one; and its scope."""
         tokens = self.tokens
         token = tokens.current
         if token.kind in NUMBERS:
@@ -385,10 +388,13 @@ class ConditionParser:
         if tokens.accept_kind(*NUMBERS):
             return sign * number_value(tokens, token), scope
         if accept_keyword(tokens, "true", "false"):
-            return int(token.text.lower() == "true"), scope
+            return token.text.lower() == "true", scope
         if token.kind != "string" and token.text != "@":
             tokens.fail(f"expected a number, found {tokens.found()}")
-        return sign * self._number_of_text(self.text("a number"), token), scope
+        text = self.text("a number")
+        if text in ("true", "false") and sign > 0:
+            return text == "true", scope
+        return sign * self._number_of_text(text, token), scope
 
     def _number_of_text(self, text: str, token: Token) -> Number:
         value = parse_number(text)
