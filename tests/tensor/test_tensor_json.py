@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import orjson
 import pytest
 
@@ -65,3 +66,39 @@ def test_numbers_that_are_not_finite() -> None:
     assert tensor_json(tensor, "short-value") == [None, "Infinity", "-Infinity"]
     assert math.isnan(tensor.cell((), 0) or 0.0)
     assert tensor_of(tensor_json(tensor), type_) == tensor
+
+
+VECTOR, MATRIX, BLOCKS = "tensor<float>(x[4])", "tensor(x[2],y[2])", "tensor(x{},y[2])"
+LENIENT = [
+    (VECTOR, {"values": ["37.61", "-122.38", " 1e2 ", "2f"]}, [37.61, -122.38, 100, 2]),
+    (VECTOR, {"x": [1, 2, 3, 4]}, [1, 2, 3, 4]),
+    (VECTOR, {"a": [1, 2], "b": [3], "c": 4}, [1, 2, 3, 4]),
+    (VECTOR, [[1], [2], [3], [4]], [1, 2, 3, 4]),
+    (VECTOR, [[1, 2, 3, 4]], [1, 2, 3, 4]),
+    (VECTOR, {"values": [[[1], 2], [3, 4]]}, [1, 2, 3, 4]),
+    (VECTOR, {"type": "tensor(z[9])", "values": [1, 2, 3, 4]}, [1, 2, 3, 4]),
+    (VECTOR, [1, 2], [1, 2, 0, 0]),
+    (VECTOR, {"values": "3F80000040000000"}, [1, 2, 0, 0]),
+    (VECTOR, ["-Inf", "NAN", "+infinity", None], [-math.inf, math.nan, math.inf, math.nan]),
+    (MATRIX, {"values": [1, [2, 3, 4]]}, [[1, 2], [3, 4]]),
+    (BLOCKS, {"a": [["1"], 2]}, [[1, 2]]),
+    (BLOCKS, {"values": [1, 2]}, [[1, 2]]),
+    ("tensor(x{})", {"a": "1.5"}, [1.5]),
+    ("tensor(x{})", [{"address": {"x": 1}, "value": "-2"}], [-2]),
+]
+"""As in Vespa's TensorReader.java, and IndexedTensor.java for values that are missing."""
+
+
+@pytest.mark.parametrize(("type_", "value", "cells"), LENIENT)
+def test_what_is_read_in_documents_only(type_: str, value: object, cells: list[object]) -> None:
+    parsed = TensorType.parse(type_)
+    found = tensor_of(value, parsed, is_lenient=True)
+    expected = np.array(cells).reshape(found.cells.shape).astype(found.cells.dtype)
+    np.testing.assert_array_equal(found.cells, expected)
+
+
+def test_deep_arrays_are_read_without_recursion() -> None:
+    value: object = 7
+    for _ in range(100_000):
+        value = [value]
+    assert tensor_of(value, TensorType.parse("tensor(x[1])"), is_lenient=True).cells.tolist() == [[7.0]]

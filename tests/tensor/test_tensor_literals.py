@@ -62,7 +62,7 @@ BAD = [
     ),
     ("[1]", "tensor(x[])", "line 1, column 1: a value of tensor(x[]) needs the sizes of all indexed dimensions"),
     ("[300]", "tensor<int8>(x[1])", "line 1, column 1: a cell of int8 is from -128 to 127"),
-    ("0B22", "tensor<int8>(x[3])", "line 1, column 1: a hex dump of tensor<int8>(x[3]) has 6 digits, not 4"),
+    ("0B22", "tensor<int8>(x[3])", "line 1, column 1: expected 3 value(s), found 2"),
     ('{a:"01}', "tensor<int8>(k{},x[1])", "line 1, column 4: expected '[', found '\"'"),
     ("{}", "tensor(x[999999999])", "line 1, column 1: a tensor has at most 67108864 cells"),
 ]

@@ -32,10 +32,13 @@ from paperwasp.document.types import (
     InnerStructType,
     MapType,
     StructType,
+    TensorFieldType,
 )
 from paperwasp.document.update_json import UpdateReader, write_updates
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.store.document_store import StoredDocument
+from paperwasp.tensor.type_rules import is_assignable
+from paperwasp.tensor.types import TensorType
 
 Json = Any
 Prune = Callable[[Json], Json]
@@ -181,7 +184,8 @@ def _converter(data_type: DataType) -> Converter:
 
 
 def _pruner(data_type: DataType, outer: Prune | None = None) -> Prune | None:
-    """Takes away members of structs that the type does not have (any more); None where there are no structs.
+    """Takes away members of structs that the type does not have (any more), and refuses tensors that were stored as
+    of another type; None where there are none of these.
 
     `outer`: that of the struct which the type is in.
     """
@@ -190,6 +194,8 @@ def _pruner(data_type: DataType, outer: Prune | None = None) -> Prune | None:
             return _struct_pruner(data_type)
         case InnerStructType():
             return outer
+        case TensorFieldType():
+            return _tensor_check(data_type.tensor)
         case ArrayType():
             element = _pruner(data_type.element, outer)
             return element and (lambda values: [element(value) for value in values])
@@ -207,6 +213,19 @@ def _struct_pruner(data_type: StructType) -> Prune:
 
     inner |= {name: _pruner(member, prune) or _same for name, member in data_type.fields}
     return prune
+
+
+def _tensor_check(type_: TensorType) -> Prune:
+    """Raises ValueError for a tensor of a type that is not assignable; a value that names none is given as it is."""
+    name = str(type_)
+
+    def check(value: Json) -> Json:
+        stored = value.get("type", name) if isinstance(value, dict) else name
+        if stored != name and not is_assignable(TensorType.parse(str(stored)), type_):
+            raise ValueError(f"a {stored} is stored, not a {name}")
+        return value
+
+    return check
 
 
 def _same(value: Json) -> Json:

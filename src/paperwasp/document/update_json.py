@@ -179,7 +179,7 @@ def _cells_to_add(target: _Target, value: object) -> Any:
     type_ = target.data_type.tensor
     if not type_.mapped:
         raise ValueError("An add update can only be applied to tensors with at least one sparse dimension")
-    tensor = tensor_of(value, type_)
+    tensor = tensor_of(value, type_, is_lenient=True)
     if not tensor.labels:
         raise ValueError(f"Add update for field '{target.name}' does not contain tensor cells")
     return tensor

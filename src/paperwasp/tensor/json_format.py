@@ -1,16 +1,21 @@
 """Tensors as JSON: cells, values, blocks, and the short forms without these words. Files of constants hold them.
 
+Documents are read as leniently as Vespa's TensorReader.java reads them: a type that is given does not count, numbers
+may be texts, the values of indexed dimensions may be nested in any way, and the last ones may be missing.
+
 Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html#tensor
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
@@ -21,11 +26,13 @@ from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder,
 
 _NUMBERS: Final = frozenset((int, float))
 _WORDS: Final[Mapping[str, float]] = {
-    **dict.fromkeys(("nan", "NaN", "Nan"), math.nan),
-    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity", "Infinity", "+Infinity", "Inf", "+Inf"), math.inf),
-    **dict.fromkeys(("-inf", "-infinity", "-Infinity", "-Inf"), -math.inf),
+    **dict.fromkeys(("nan", "+nan", "-nan"), math.nan),
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
+    **dict.fromkeys(("-inf", "-infinity"), -math.inf),
 }
-"""Numbers that JSON has no digits for."""
+"""Numbers that JSON has no digits for, in lower case."""
+_DECIMAL: Final = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*", re.ASCII)
+_HEX: Final = re.compile("[0-9A-Fa-f]*")
 
 
 def read_constant(path: str, content: bytes, type_: TensorType) -> Tensor:
@@ -70,11 +77,14 @@ def _inflated(path: str, content: bytes) -> bytes:
     return inflated
 
 
-def tensor_of(value: Any, type_: TensorType) -> Tensor:
-    """The tensor that a JSON value writes. Errors: LanguageError that begins with the path to what is wrong."""
+def tensor_of(value: Any, type_: TensorType, *, is_lenient: bool = False) -> Tensor:
+    """The tensor that a JSON value writes; `is_lenient`: of a document that is sent.
+
+    Errors: LanguageError that begins with the path to what is wrong.
+    """
     try:
         builder = TensorBuilder(type_)
-        _Reader(builder).read(value)
+        _Reader(builder, is_lenient).read(value)
         return builder.build()
     except ValueError as error:
         raise LanguageError(str(error)) from None
@@ -87,21 +97,22 @@ Cells = dict[tuple[Labels, tuple[int, ...]], float]
 def read_cells(value: Any, type_: TensorType, path: str) -> Cells:
     """The cells that are given in any form of `cells`. Errors: LanguageError that begins with the path."""
     collector = CellCollector(type_)
-    _Reader(collector).cells(value, path)
+    _Reader(collector, is_lenient=True).cells(value, path)
     return collector.cells
 
 
 def read_blocks(value: Any, type_: TensorType, path: str) -> Cells:
     """The cells of the subspaces that are given in any form of `blocks`. Errors: as `read_cells`."""
     collector = CellCollector(type_)
-    _Reader(collector).blocks(value, path)
+    _Reader(collector, is_lenient=True).blocks(value, path)
     return collector.cells
 
 
 class _Reader:
-    def __init__(self, builder: TensorBuilder | CellCollector) -> None:
+    def __init__(self, builder: TensorBuilder | CellCollector, is_lenient: bool) -> None:
         self.builder = builder
         self.type = builder.type
+        self.is_lenient = is_lenient
 
     def read(self, value: Any) -> None:
         if isinstance(value, dict) and self.is_named_form(value):
@@ -115,7 +126,7 @@ class _Reader:
         elif isinstance(value, dict) and not value:
             return
         else:
-            self.subspace((), value, "")
+            self.values(list(value.values()) if isinstance(value, dict) and self.is_lenient else value, "")
 
     def is_named_form(self, value: dict[str, Any]) -> bool:
         """Whether these keys say what is under them, and are no labels of mapped dimensions."""
@@ -136,7 +147,7 @@ class _Reader:
         readers: Mapping[str, Callable[[Any, str], None]] = {
             "cells": self.cells,
             "blocks": self.blocks,
-            "values": lambda values, path: self.subspace((), values, path),
+            "values": self.values,
         }
         for key, inner in value.items():
             if key in readers:
@@ -144,7 +155,8 @@ class _Reader:
                     _fail(key, f"a {self.type} has mapped dimensions: use cells or blocks")
                 readers[key](inner, key)
             elif key == "type":
-                self.check_type(inner)
+                if not self.is_lenient:
+                    self.check_type(inner)
             else:
                 _fail(key, "expected type, cells, values or blocks")
 
@@ -182,7 +194,7 @@ class _Reader:
             indexes.append(int(text))
         labels = tuple(str(address[d.name]) for d in self.type.mapped)
         try:
-            self.builder.cell(labels, tuple(indexes), _number(value, path))
+            self.builder.cell(labels, tuple(indexes), self.number(value, path))
         except ValueError as error:
             _fail(path, str(error))
 
@@ -217,51 +229,92 @@ class _Reader:
         else:
             _fail(path, f"expected an object of labels, found {_kind(value)}")
 
+    def values(self, value: Any, path: str) -> None:
+        """All values of a tensor without mapped dimensions."""
+        cells = self.subspace_cells(value, path)
+        missing = math.prod(self.type.shape) - len(cells)
+        if self.is_lenient and len(cells) and missing > 0:
+            cells = np.pad(cells, (0, missing))
+        self.add_subspace((), cells, path)
+
     def subspace(self, labels: Labels, value: Any, path: str) -> None:
+        self.add_subspace(labels, self.subspace_cells(value, path), path)
+
+    def add_subspace(self, labels: Labels, cells: NDArray[np.float64], path: str) -> None:
         try:
-            if isinstance(value, str) and self.type.indexed:
-                self.builder.subspace(labels, hex_cells(value, self.type))
-            elif not self.type.indexed:
-                single = value[0] if isinstance(value, list) and len(value) == 1 else value
-                self.builder.subspace(labels, [_number(single, path)])
-            else:
-                self.builder.subspace(labels, np.array(_flat(value, self.type.shape, path), np.float64))
+            self.builder.subspace(labels, cells)
         except ValueError as error:
             _fail(path, str(error))
 
+    def subspace_cells(self, value: Any, path: str) -> NDArray[np.float64]:
+        if isinstance(value, str) and self.type.indexed:
+            if not _HEX.fullmatch(value):
+                _fail(path, "a string of values has hexadecimal digits only")
+            return hex_cells(value, self.type)
+        if not self.type.indexed:
+            single = value[0] if isinstance(value, list) and len(value) == 1 else value
+            return np.array([self.number(single, path)], np.float64)
+        return np.array(self.flat(value, self.type.shape, path), np.float64)
 
-def _flat(value: Any, shape: tuple[int, ...], path: str) -> list[float]:
-    """The numbers of nested arrays, or of one flat array."""
-    if not isinstance(value, list):
-        _fail(path, f"expected an array, found {_kind(value)}")
-    if not any(isinstance(item, list) for item in value):
+    def flat(self, value: Any, shape: tuple[int, ...], path: str) -> list[float]:
+        """The numbers of nested arrays, or of one flat array."""
+        if not isinstance(value, list):
+            _fail(path, f"expected an array, found {_kind(value)}")
         if set(map(type, value)) <= _NUMBERS:
             return value
-        return [_number(item, f"{path}[{place}]") for place, item in enumerate(value)]
-    if len(shape) < 2:
-        _fail(path, "arrays are nested deeper than there are dimensions")
-    if len(value) != shape[0]:
-        _fail(path, f"expected {shape[0]} arrays, found {len(value)}")
-    flat: list[float] = []
-    for place, item in enumerate(value):
-        inner = _flat(item, shape[1:], f"{path}[{place}]")
-        if len(inner) != math.prod(shape[1:]):
-            _fail(f"{path}[{place}]", f"expected {math.prod(shape[1:])} value(s), found {len(inner)}")
-        flat += inner
-    return flat
+        if self.is_lenient:
+            return self.leaves(value, path)
+        if not any(isinstance(item, list) for item in value):
+            return [self.number(item, f"{path}[{place}]") for place, item in enumerate(value)]
+        if len(shape) < 2:
+            _fail(path, "arrays are nested deeper than there are dimensions")
+        if len(value) != shape[0]:
+            _fail(path, f"expected {shape[0]} arrays, found {len(value)}")
+        flat: list[float] = []
+        for place, item in enumerate(value):
+            inner = self.flat(item, shape[1:], f"{path}[{place}]")
+            if len(inner) != math.prod(shape[1:]):
+                _fail(f"{path}[{place}]", f"expected {math.prod(shape[1:])} value(s), found {len(inner)}")
+            flat += inner
+        return flat
+
+    def leaves(self, value: list[Any], path: str) -> list[float]:
+        """The numbers of arrays nested in any way."""
+        flat: list[float] = []
+        for place, item in enumerate(value):
+            if isinstance(item, list) and set(map(type, item)) <= _NUMBERS:
+                flat += item
+            else:
+                flat += [self.number(leaf, f"{path}[{place}]") for leaf in _leaves(item)]
+        return flat
+
+    def number(self, value: Any, path: str) -> float:
+        if type(value) in _NUMBERS:
+            try:
+                return float(value)
+            except OverflowError:
+                _fail(path, "the number is too large")
+        if value is None:
+            return math.nan
+        if isinstance(value, str):
+            if value.lower() in _WORDS:
+                return _WORDS[value.lower()]
+            if self.is_lenient and (decimal := _DECIMAL.fullmatch(value)) is not None:
+                return float(decimal[1])
+        _fail(path, f"expected a number, found {_kind(value)}")
 
 
-def _number(value: Any, path: str) -> float:
-    if type(value) in _NUMBERS:
-        try:
-            return float(value)
-        except OverflowError:
-            _fail(path, "the number is too large")
-    if value is None:
-        return math.nan
-    if isinstance(value, str) and value in _WORDS:
-        return _WORDS[value]
-    _fail(path, f"expected a number, found {_kind(value)}")
+def _leaves(value: Any) -> Iterator[Any]:
+    """What is in nested arrays, however deep; a value that is no array itself."""
+    waiting = [iter((value,))]
+    while waiting:
+        for item in waiting[-1]:
+            if isinstance(item, list):
+                waiting.append(iter(item))
+                break
+            yield item
+        else:
+            waiting.pop()
 
 
 def _kind(value: Any) -> str:
