@@ -96,9 +96,11 @@ def test_a_string_takes_the_text_of_any_single_value() -> None:
     assert "Expected a single value, got an array" in refusal(title=["a"])
 
 
-def test_a_bool_is_true_or_false_and_no_number() -> None:
-    assert [put(live=value)["live"] for value in (True, False, "True", "FALSE")] == [True, False, True, False]
-    assert 'Expected true or false, got "1"' in refusal(live=1)
+def test_a_bool_is_false_unless_it_is_true() -> None:
+    """BoolFieldValue.java: Boolean.parseBoolean."""
+    assert [put(live=value)["live"] for value in (True, "True", "TRUE")] == [True] * 3
+    assert [put(live=value)["live"] for value in (False, "FALSE", 1, 0, "1", "yes", "", 1.5)] == [False] * 8
+    assert "Expected a single value, got an array" in refusal(live=[True])
 
 
 def test_arrays_name_the_element_that_is_wrong() -> None:

@@ -46,6 +46,9 @@ def read_call(request: Request, document_id: DocumentId, options: Options, route
 def _get(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
     if options.dry_run:
         raise InvalidInput(f"May not specify 'dryRun' at '{request.raw_path}'")
+    if not routes.has_type(document_id.document_type):  # nobody has such a document
+        routes.check_cluster(options.cluster)
+        return Call(document_id, (), GetRequest(document_id, None, options.tensor_form), options)
     route = routes.route(document_id.document_type, options.cluster)
     name = route.type.name
     fields = read_field_set(options.field_set, {name: route.type}, {name: route.derived})

@@ -128,6 +128,9 @@ class Routes:
             raise InvalidInput(f"There is no route '{route}', only {known}")
         return self._named[name]
 
+    def has_type(self, document_type: str) -> bool:
+        return document_type in self._routes
+
     def route(self, document_type: str, cluster: str | None = None) -> Route:
         """Errors: InvalidInput for a type or cluster that there is not, and for a type that is not in the cluster."""
         self.check_cluster(cluster)

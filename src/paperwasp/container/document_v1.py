@@ -119,6 +119,7 @@ class DocumentApi:
 
     async def _ask_in_turn(self, call: Call) -> Any:
         """The document of the first cluster that has it."""
+        answer = GetResponse(None)
         for target in call.targets:
             answer = await self._queue.ask(target.address, call.message, call.options.timeout_ms)
             if answer.fields is not None:

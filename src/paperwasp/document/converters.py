@@ -7,7 +7,6 @@
 It is on the feed path, so a converter does nothing that its type does not need.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html
-Differs: a number in a bool field is refused; Vespa silently takes it as false.
 """
 
 from __future__ import annotations
@@ -142,12 +141,8 @@ def _scalar_text(value: object) -> str:
 
 
 def _bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = _scalar_text(value)
-    if isinstance(value, str) and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    raise ValueError(f'Expected true or false, got "{text}"')
+    """As Boolean.parseBoolean of Java: whatever is not "true" is false, numbers too."""
+    return value if isinstance(value, bool) else _scalar_text(value).lower() == "true"
 
 
 def _integer_converter(data_type: NumericType) -> Converter:

@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn
 import orjson
 
 from paperwasp.document.converters import converter_of, describe
+from paperwasp.document.sent_values import SentCheck
 from paperwasp.document.types import DocumentType
 from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import FieldUpdate, Value
@@ -35,6 +36,7 @@ class DocumentReader:
         self._type = document_type
         self._converters = {name: converter_of(data_type) for name, data_type in document_type.fields.items()}
         self._updates = UpdateReader(document_type)
+        self._check = SentCheck(document_type)
 
     def read_put(self, fields: Mapping[str, object], document_id: str = "") -> dict[str, Value]:
         """The typed values of a put. A field whose value is null is left unset.
@@ -52,6 +54,7 @@ class DocumentReader:
             self._refuse_unknown(name, document_id)
         except ValueError as error:
             self._refuse_value(name, error, document_id)
+        self._check.check_put(values, document_id)
         return values
 
     def read_update(self, fields: Mapping[str, object], document_id: str = "") -> tuple[FieldUpdate, ...]:
@@ -59,7 +62,9 @@ class DocumentReader:
 
         Errors: InvalidInput that names document, field, type and value.
         """
-        return self._updates.read(fields, document_id)
+        updates = self._updates.read(fields, document_id)
+        self._check.check_updates(updates, document_id)
+        return updates
 
     def _refuse_unknown(self, name: str, document_id: str) -> NoReturn:
         known = ", ".join(self._type.fields)
