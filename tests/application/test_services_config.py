@@ -1,4 +1,5 @@
-"""Juniper's configuration in services.xml: https://docs.vespa.ai/en/querying/document-summaries.html"""
+"""Configurations in services.xml: Juniper's, https://docs.vespa.ai/en/querying/document-summaries.html, and that of the
+OpenNLP linguistics, https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html"""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import pytest
 from paperwasp.application import ApplicationModel, ApplicationPackage, build_model
 from paperwasp.errors import InvalidPackage
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
+from paperwasp.schema.text_profiles import text_profile
 
 JUNIPER = '<config name="vespa.config.search.summary.juniperrc">{}</config>'
 SERVICES = """<services version="1.0">{root}
@@ -22,7 +24,7 @@ def model_of(**said: str) -> ApplicationModel:
     texts = {place: said.get(place, "") for place in ("root", "container", "content", "document")}
     files = {
         "services.xml": SERVICES.format(**texts),
-        "schemas/music.sd": "schema music { document music { } }",
+        "schemas/music.sd": "schema music { document music { field title type string { indexing: index } } }",
         "schemas/book.sd": "schema book { document book { } }",
     }
     package = ApplicationPackage({path: text.encode() for path, text in files.items()})
@@ -91,4 +93,50 @@ def test_elsewhere_and_by_other_names_it_has_no_effect() -> None:
 def test_what_is_wrong_is_told(place: str, inside: str, problem: str) -> None:
     with pytest.raises(InvalidPackage) as caught:
         model_of(**{place: JUNIPER.format(inside)})
+    assert problem in caught.value.message
+
+
+OPEN_NLP = '<config name="ai.vespa.opennlp.open-nlp">{}</config>'
+SNOWBALL = "<snowballStemmingForEnglish>{}</snowballStemmingForEnglish>"
+
+
+@pytest.mark.parametrize(
+    ("root", "container", "is_snowball"),
+    [("", "", False), ("", "true", True), ("true", "", True), ("true", "false", False), ("", "false", False)],
+)
+def test_snowball_for_english(root: str, container: str, is_snowball: bool) -> None:
+    said = {"root": root, "container": container}
+    model = model_of(**{place: OPEN_NLP.format(SNOWBALL.format(value)) for place, value in said.items() if value})
+    field = model.schemas["music"].fields["title"]
+    assert (text_profile(field).stemmer("en") == "english") == is_snowball
+    assert text_profile(field).stemmer("pl") == "krovetz"
+    assert not model.findings
+
+
+def test_the_namespace_may_stand_apart() -> None:
+    config = OPEN_NLP.format(SNOWBALL.format("true")).replace(
+        "ai.vespa.opennlp.open-nlp", 'open-nlp" namespace="ai.vespa.opennlp'
+    )
+    assert text_profile(model_of(container=config).schemas["music"].fields["title"]).snowball_english
+
+
+def test_what_of_open_nlp_has_no_effect_is_reported() -> None:
+    inside = "<cjk>true</cjk><createCjkGrams>false</createCjkGrams>"
+    inside += "<detectConfidenceThreshold>4.2</detectConfidenceThreshold>"
+    found = [(each.level, each.message) for each in model_of(container=OPEN_NLP.format(inside)).findings]
+    assert [level for level, _ in found] == ["WARNING", "INFO"]
+    assert "'cjk' of ai.vespa.opennlp.open-nlp is not executed yet" in found[0][1]
+    assert "'detectConfidenceThreshold'" in found[1][1]
+
+
+@pytest.mark.parametrize(
+    ("inside", "problem"),
+    [
+        ("<snowballStemmingForEnglsh>true</snowballStemmingForEnglsh>", "did you mean 'snowballStemmingForEnglish'?"),
+        (SNOWBALL.format("yes"), "must be 'true' or 'false', not 'yes'"),
+    ],
+)
+def test_what_is_wrong_with_open_nlp_is_reported(inside: str, problem: str) -> None:
+    with pytest.raises(InvalidPackage) as caught:
+        model_of(container=OPEN_NLP.format(inside))
     assert problem in caught.value.message

@@ -36,6 +36,7 @@ from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Schema
 from paperwasp.schema.streaming import streamed_schema
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
+from paperwasp.schema.text_profiles import with_snowball_english
 from paperwasp.semantics import NO_RULES, RuleBases
 
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -98,7 +99,7 @@ def build_model(
     findings = Findings()
     files = looked_at(package.files)
     services = _services(files, properties or DeployProperties(), findings)
-    schemas, broken = _schemas(files, check_schema, _streamed_types(services), findings)
+    schemas, broken = _schemas(files, check_schema, services, findings)
     check_files(files, findings)
     profiles, profile_findings = parse_query_profiles(files)
     findings.extend(profile_findings)
@@ -130,10 +131,11 @@ def _services(files: Mapping[str, bytes], properties: DeployProperties, findings
 
 
 def _schemas(
-    files: Mapping[str, bytes], check_schema: SchemaCheck, streamed_types: Collection[str], findings: Findings
+    files: Mapping[str, bytes], check_schema: SchemaCheck, services: Services, findings: Findings
 ) -> tuple[Mapping[str, Schema], Collection[str]]:
     """The schemas of the package by name, and the names of those that cannot be used."""
     texts, broken = _schema_texts(files, findings)
+    streamed_types = _streamed_types(services)
     try:
         found = parse_schemas(texts)
         schemas = found.schemas
@@ -142,11 +144,13 @@ def _schemas(
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
     at_hand = PackageFiles(files)
-    seen = {
-        name: streamed_schema(schema) if schema.document.name in streamed_types else schema
-        for name, schema in schemas.items()
-    }
-    schemas = MappingProxyType({name: replace(schema, files=at_hand) for name, schema in seen.items()})
+    schemas = {name: replace(schema, files=at_hand) for name, schema in schemas.items()}
+    for name, schema in schemas.items():
+        if schema.document.name in streamed_types:
+            schemas[name] = streamed_schema(schema)
+    if _is_snowball_for_english(services, findings):
+        schemas = {name: with_snowball_english(schema) for name, schema in schemas.items()}
+    schemas = MappingProxyType(schemas)
     for schema in schemas.values():
         try:
             findings.extend(check_schema(schema, files))
@@ -162,6 +166,14 @@ def _streamed_types(services: Services) -> Collection[str]:
         for document in cluster.documents:
             modes.setdefault(document.type, set()).add(document.mode)
     return {name for name, found in modes.items() if "streaming" in found and "index" not in found}
+
+
+def _is_snowball_for_english(services: Services, findings: Findings) -> bool:
+    said = {container.snowball_english: container for container in services.containers}
+    if len(said) == 2:
+        message = "snowballStemmingForEnglish of one container holds for all: documents and queries are stemmed alike"
+        findings.warning(message, said[True].position)
+    return True in said
 
 
 def _is_only_for_others(finding: Finding, streamed_types: Collection[str], schemas: Mapping[str, Schema]) -> bool:

@@ -52,7 +52,7 @@ def parse_services(
 def _read(root: Element, hosts: Hosts, findings: Findings) -> Services:
     GrammarCheck(findings).check(root, RULES["services"])
     hosts.check(root, findings)
-    containers = [read_container(element, hosts, findings) for element in root.all("container")]
+    containers = [read_container(element, root, hosts, findings) for element in root.all("container")]
     configured = JuniperConfig().below(root, findings)
     clusters = [read_content(element, hosts, findings, configured) for element in root.all("content")]
     _check_ids(containers, clusters, findings)

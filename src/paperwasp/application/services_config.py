@@ -1,10 +1,12 @@
-"""What `config` elements of services.xml say: `vespa.config.search.summary.juniperrc`, for dynamic summaries.
+"""What `config` elements of services.xml say: of dynamic summaries and of linguistics.
 
-It may stand in `services`, `content` and the `document` of a cluster; what is further in counts more. Its `override`
-is an array of `item`, each for the summary field `fieldname`; what an item does not say has its default. Of every other
-configuration is told that it has no effect.
+`vespa.config.search.summary.juniperrc` may stand in `services`, `content` and the `document` of a cluster; what is
+further in counts more. Its `override` is an array of `item`, each for the summary field `fieldname`; what an item does
+not say has its default. `ai.vespa.opennlp.open-nlp` may stand in `services` and `container`. Every other configuration
+is reported as one without effect.
 
-Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration
+Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration and
+https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html
 """
 
 from __future__ import annotations
@@ -23,6 +25,14 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, Teasers, TeaserSettings
 
 _JUNIPER: Final = "vespa.config.search.summary.juniperrc"
+_OPEN_NLP: Final = "ai.vespa.opennlp.open-nlp"
+_SNOWBALL_ENGLISH: Final = "snowballStemmingForEnglish"
+_OPEN_NLP_SETTINGS: Final = {
+    _SNOWBALL_ENGLISH: VALUES["boolean"],
+    "cjk": VALUES["boolean"],
+    "createCjkGrams": VALUES["boolean"],
+    "detectConfidenceThreshold": VALUES["from-0"],
+}
 _OVERRIDE: Final = "override"
 _ITEM: Final = "item"
 _FIELD_NAME: Final = "fieldname"
@@ -49,15 +59,60 @@ class JuniperConfig:
             if config.attributes.get("name") == _JUNIPER:
                 said |= _settings(config, findings, _OVERRIDE)
                 overrides |= _overrides(config, findings)
-            else:
-                what = f"element 'config' in '{element.tag}' has no effect: {RULES['config'].why}"
-                findings.add(Finding(what, config.position, "INFO"))
+            elif element.tag != "services" or _name_of(config) != _OPEN_NLP:
+                _note_unused(config, element, findings)
         return JuniperConfig(said, overrides)
 
     def teasers(self) -> Teasers:
         """The settings of every summary field."""
         by_name = {name: TeaserSettings(**said) for name, said in self.overrides.items()}
         return Teasers(TeaserSettings(**self.said), MappingProxyType(by_name))
+
+
+def snowball_english(root: Element, container: Element, findings: Findings) -> bool:
+    """Whether the linguistics of a container stems English by Snowball's algorithm. What is wrong is reported."""
+    found = False
+    for element in (root, container):
+        for config in element.all("config"):
+            if _name_of(config) == _OPEN_NLP:
+                found = _open_nlp(config, findings, found)
+            elif element is container:
+                _note_unused(config, element, findings)
+    return found
+
+
+def _open_nlp(config: Element, findings: Findings, otherwise: bool) -> bool:
+    found = otherwise
+    for child in config.children:
+        kind = _OPEN_NLP_SETTINGS.get(child.tag)
+        if kind is None:
+            message = f"{_OPEN_NLP} has no '{child.tag}'{did_you_mean(child.tag, _OPEN_NLP_SETTINGS)}"
+            findings.error(message, child.position)
+        elif not kind.accepts(child.text):
+            findings.error(_invalid(child, kind.description), child.position)
+        elif child.tag == _SNOWBALL_ENGLISH:
+            found = boolean(child.text)
+        elif child.tag == "cjk" and boolean(child.text):
+            findings.warning(f"'cjk' of {_OPEN_NLP} is not executed yet: Chinese is not cut in words", child.position)
+        elif child.tag == "detectConfidenceThreshold":
+            what = f"'{child.tag}' of {_OPEN_NLP} has no effect: languages are detected by letters and common words"
+            findings.add(Finding(what, child.position, "INFO"))
+    return found
+
+
+def _name_of(config: Element) -> str:
+    """With its namespace, which may stand apart."""
+    name, namespace = config.attributes.get("name", ""), config.attributes.get("namespace", "")
+    return f"{namespace}.{name}" if namespace else name
+
+
+def _note_unused(config: Element, element: Element, findings: Findings) -> None:
+    what = f"element 'config' in '{element.tag}' has no effect: {RULES['config'].why}"
+    findings.add(Finding(what, config.position, "INFO"))
+
+
+def _invalid(element: Element, wanted: str) -> str:
+    return f"value of '{element.tag}' is invalid; must be {wanted}, not '{element.text[:100]}'"
 
 
 def _overrides(config: Element, findings: Findings) -> dict[str, _Said]:
@@ -86,8 +141,7 @@ def _settings(element: Element, findings: Findings, beside: str) -> dict[str, An
             message = f"{_JUNIPER} has no '{child.tag}'{did_you_mean(child.tag, (*_SETTINGS, beside))}"
             findings.error(message, child.position)
         elif not _KINDS[kind].accepts(child.text):
-            message = f"value of '{child.tag}' is invalid; must be {_KINDS[kind].description}, not '{child.text[:100]}'"
-            findings.error(message, child.position)
+            findings.error(_invalid(child, _KINDS[kind].description), child.position)
         else:
             found[child.tag] = boolean(child.text) if kind is bool else kind(child.text)
     return found

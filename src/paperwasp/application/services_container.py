@@ -7,6 +7,7 @@ from typing import Final
 from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import Hosts
 from paperwasp.application.services_components import read_components
+from paperwasp.application.services_config import snowball_english
 from paperwasp.application.services_model import Container, HttpServer, Node
 from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
@@ -19,8 +20,8 @@ _DEFAULT_BINDINGS: Final = {
 """Paths that are served anyway."""
 
 
-def read_container(element: Element, hosts: Hosts, findings: Findings) -> Container:
-    """The container. What the grammar found wrong is left out; what it cannot know is told."""
+def read_container(element: Element, root: Element, hosts: Hosts, findings: Findings) -> Container:
+    """The container below `root`. What the grammar found wrong is left out; what it cannot know is told."""
     api = element.first("document-api")
     search = element.first("search")
     for interface in (search, api):
@@ -36,6 +37,7 @@ def read_container(element: Element, hosts: Hosts, findings: Findings) -> Contai
         components=read_components(element, findings),
         search_chains=_search_chains(search),
         significance_models=_significance_models(search),
+        snowball_english=snowball_english(root, element, findings),
         ignore_undefined_fields=boolean(_text(api, "ignore-undefined-fields")),
         max_document_size_bytes=size_bytes(_text(api, "max-document-size")),
         position=element.position,

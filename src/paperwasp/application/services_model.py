@@ -77,6 +77,8 @@ class Container:
     significance_models: tuple[tuple[str, Position | None], ...] = ()
     """Paths of files in the package, and where they are named."""
     ignore_undefined_fields: bool = False
+    snowball_english: bool = False
+    """Whether its linguistics stems English by Snowball's algorithm."""
     max_document_size_bytes: int | None = None
     position: Position | None = None
 

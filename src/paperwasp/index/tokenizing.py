@@ -22,7 +22,6 @@ from paperwasp.linguistics import (
     detect_all,
     document_language,
     stem_words,
-    stemmer_of,
 )
 
 Array: TypeAlias = NDArray[np.uint32]
@@ -52,7 +51,7 @@ def tokenize(
         return terms, positions, offsets, ends
     surfaces = terms.copy() if profile.stemming == "multiple" and profile.is_stemmed else None
     if profile.is_stemmed:
-        _stem(lexicon, terms, _stemmers(texts, languages), owned, ends)
+        _stem(lexicon, terms, _stemmers(profile, texts, languages), owned, ends)
     if len(terms) > profile.max_occurrences:
         kept = _rare_enough(terms, positions, offsets, owned, ends, profile.max_occurrences)
         if kept is not None:
@@ -63,15 +62,15 @@ def tokenize(
     return terms, positions, offsets, ends
 
 
-def _stemmers(texts: list[str], languages: Sequence[str] | None) -> list[str]:
+def _stemmers(profile: TextProfile, texts: list[str], languages: Sequence[str] | None) -> list[str]:
     """The stemmer of each text; one alone, if all have the same."""
     if languages is None:
         detected = detect_all(texts)
         if not detected:
-            return [stemmer_of(ENGLISH)]
-        found = [stemmer_of(detected.get(number, ENGLISH)) for number in range(len(texts))]
+            return [profile.stemmer(ENGLISH)]
+        found = [profile.stemmer(detected.get(number, ENGLISH)) for number in range(len(texts))]
     else:
-        found = [stemmer_of(document_language(text, tag)) for text, tag in zip(texts, languages, strict=True)]
+        found = [profile.stemmer(document_language(text, tag)) for text, tag in zip(texts, languages, strict=True)]
     return found[:1] if found.count(found[0]) == len(found) else found
 
 

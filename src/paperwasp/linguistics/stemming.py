@@ -1,8 +1,8 @@
 """Stemmers: the form of a word that stands for all of its forms.
 
 English, and every language that has no stemmer of its own, is stemmed by Krovetz's algorithm, which leaves words alone
-that are not all of a to z; the others by Snowball's. The stems are in the index: a major version of the libraries that
-changes them changes what is found until documents are reindexed.
+that are not all of a to z; the others by Snowball's, and English too where the application says so. The stems are in
+the index: a major version of the libraries that changes them changes what is found until documents are reindexed.
 
 Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#stemming
 Differs: words of 25 to 49 letters are not stemmed in English. Snowball's algorithms are those of its version 3, which
@@ -19,7 +19,7 @@ from typing import Final
 import Stemmer
 
 from paperwasp.linguistics.krovetzstemmer import Stemmer as KrovetzStemmer
-from paperwasp.linguistics.languages import Language
+from paperwasp.linguistics.languages import ENGLISH, Language
 
 NO_STEMMER: Final = "none"
 KROVETZ: Final = "krovetz"
@@ -47,7 +47,8 @@ _SNOWBALL: Final[dict[Language, str]] = {
     "tr": "turkish",
 }
 
-STEMMERS: Final = (NO_STEMMER, KROVETZ, *sorted(set(_SNOWBALL.values())))
+_SNOWBALL_ENGLISH: Final = "english"
+STEMMERS: Final = (NO_STEMMER, KROVETZ, *sorted({*_SNOWBALL.values(), _SNOWBALL_ENGLISH}))
 """All of them. What the lexicon numbers are places in it; files say the names."""
 
 _LONGEST_KEPT: Final = 32
@@ -57,8 +58,10 @@ _krovetz: Callable[[str], str] = KrovetzStemmer().stem
 """One for all threads: it never lets go of the interpreter's lock."""
 
 
-def stemmer_of(language: Language) -> str:
-    """The name of the stemmer for a language."""
+def stemmer_of(language: Language, snowball_english: bool = False) -> str:
+    """The name of the stemmer for a language. `snowball_english`: English is stemmed by Snowball's, too."""
+    if snowball_english and language == ENGLISH:
+        return _SNOWBALL_ENGLISH
     return _SNOWBALL.get(language, KROVETZ)
 
 

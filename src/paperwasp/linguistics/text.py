@@ -58,6 +58,8 @@ class TextProfile:
     """Of one term in one text that are indexed."""
     max_token_length: int = limits.TOKEN_CHARACTERS
     """Longer words are not indexed."""
+    snowball_english: bool = False
+    """Whether English is stemmed by Snowball's algorithm instead of Krovetz's."""
 
     @property
     def plain(self) -> bool:
@@ -70,7 +72,7 @@ class TextProfile:
 
     def stemmer(self, language: Language) -> str:
         """The name of the stemmer for texts in a language."""
-        return stemmer_of(language) if self.is_stemmed else NO_STEMMER
+        return stemmer_of(language, self.snowball_english) if self.is_stemmed else NO_STEMMER
 
     def canonical(self, text: str) -> str:
         """Text that the compiled tokenizer splits at the right places; its ASCII letters are not lower-cased yet."""
@@ -126,6 +128,7 @@ def profile_of(
     max_length: int | None = None,
     max_occurrences: int | None = None,
     max_token_length: int | None = None,
+    snowball_english: bool = False,
 ) -> TextProfile:
     """The profile of a schema's `stemming`, `normalizing` and `match` settings; None: not said."""
     return TextProfile(
@@ -137,6 +140,7 @@ def profile_of(
         max_length=max_length or limits.FIELD_MATCH_CHARACTERS,
         max_occurrences=max_occurrences or limits.TERM_OCCURRENCES,
         max_token_length=max_token_length or limits.TOKEN_CHARACTERS,
+        snowball_english=snowball_english,
     )
 
 

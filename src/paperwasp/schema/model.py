@@ -56,6 +56,8 @@ class IndexSettings:
     lower_bound: int | None = None
     upper_bound: int | None = None
     dense_posting_list_threshold: float | None = None
+    snowball_english: bool = False
+    """What the application's container says of linguistics: English is stemmed by Snowball's algorithm."""
 
 
 @dataclass(frozen=True, slots=True)

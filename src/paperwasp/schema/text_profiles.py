@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import MappingProxyType
+
 from paperwasp.document.parts import is_uri
 from paperwasp.linguistics import TextProfile, profile_of
-from paperwasp.schema.model import Field
+from paperwasp.schema.model import Field, Schema
 
 
 def text_profile(field: Field) -> TextProfile:
@@ -22,4 +25,14 @@ def text_profile(field: Field) -> TextProfile:
         match.max_length,
         match.max_occurrences,
         match.max_token_length,
+        field.index.snowball_english,
     )
+
+
+def with_snowball_english(schema: Schema) -> Schema:
+    """The schema with English stemmed by Snowball's algorithm."""
+    fields = {
+        name: field if field.index is None else replace(field, index=replace(field.index, snowball_english=True))
+        for name, field in schema.fields.items()
+    }
+    return replace(schema, fields=MappingProxyType(fields))

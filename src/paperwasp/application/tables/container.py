@@ -138,5 +138,5 @@ container  used version!:1.0 id:name ~jetty:boolean
     threadpool@threadpool?
     inference?  pending any
     include@include
-    config@config
+    config@read-config
 """
