@@ -26,6 +26,7 @@ from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import IllegalQuery, LanguageError, Timeout
 from paperwasp.query import (
     AndItem,
+    Annotations,
     Item,
     NotItem,
     OrItem,
@@ -52,6 +53,7 @@ schema mail {
   fieldset default { fields: subject }
   rank-profile bm25 { first-phase { expression: bm25(subject) }
     match-features: bm25(subject) attribute(size) }
+  rank-profile alike inherits bm25 { rank-properties { bm25(subject).averageFieldLength: 3 } }
   rank-profile size { first-phase { expression: attribute(size) }
     second-phase { expression: -attribute(size)
       rerank-count: 2 } }
@@ -225,10 +227,12 @@ def test_random_queries_beside_mode_index():
         for n in range(80)
     ]
 
+    alike = Annotations(document_frequency=(20, 80))  # streaming search has no statistics of its own
+
     def item(depth: int = 2) -> Item:
         kind = random_.randrange(5 if depth else 2)
         if kind == 0:
-            return WordItem("subject", random_.choice(words))
+            return WordItem("subject", random_.choice(words), annotations=alike)
         if kind == 1:
             return RangeItem("size", random_.choice([None, 1, 2]), random_.choice([None, 3, 4]))
         below = tuple(item(depth - 1) for _ in range(2))
@@ -238,7 +242,7 @@ def test_random_queries_beside_mode_index():
         for _ in range(80):
             tree = item()
             order = random_.choice([(), (SortKey("size", True),)])
-            found = [ask(node, tree, order_by=order, hits=100) for node in (streaming, index)]
+            found = [ask(node, tree, "alike", order_by=order, hits=100) for node in (streaming, index)]
             scores = [sorted((hit.document_id, round(hit.relevance, 9)) for hit in answer.hits) for answer in found]
             assert scores[0] == scores[1], (seed, tree)
             assert found[0].total_count == found[1].total_count

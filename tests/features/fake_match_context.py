@@ -88,8 +88,9 @@ class FakeMatchContext:
     def _found(self, term: int, field: str) -> list[list[int]]:
         return [[place for place, *_ in self._places(term, document, field)] for document in self.documents]
 
-    def document_frequency(self, term: int, field: str) -> int:
-        return sum(1 for positions in self._found(term, field) if positions)
+    def document_frequency(self, term: int) -> tuple[int, int]:
+        found = sum(1 for field in self.terms[term].fields for positions in self._found(term, field) if positions)
+        return min(found, len(self.documents)), len(self.documents)
 
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         return np.array([bool(positions) for positions in self._found(term, field)], np.bool_)

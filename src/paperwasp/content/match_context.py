@@ -36,6 +36,8 @@ Lids = NDArray[np.uint32]
 _LEAST_FREQUENCY = 1e-6
 """Vespa's significance takes no term for rarer than this."""
 DEFAULT_CONNECTIVITY = 0.1
+STREAMED_LENGTH = 100.0
+"""What streaming search takes for the average length of a field."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,29 +46,25 @@ class QueryTerms:
 
     root: Operator
     operators: tuple[TermOperator, ...]
-    documents: int
 
     @classmethod
-    def of(cls, operator: Operator, space: SearchSpace) -> QueryTerms:
-        return cls(operator, tuple(operator.terms()), space.documents)
+    def of(cls, operator: Operator) -> QueryTerms:
+        return cls(operator, tuple(operator.terms()))
 
     @cached_property
     def rank_terms(self) -> tuple[RankTerm, ...]:
         """As ranking sees them."""
         before = (None, *self.operators)
-        return tuple(
-            _rank_term(term, previous, self.documents) for term, previous in zip(self.operators, before, strict=False)
-        )
+        return tuple(_rank_term(term, previous) for term, previous in zip(self.operators, before, strict=False))
 
 
-def _rank_term(term: TermOperator, previous: TermOperator | None, documents: int) -> RankTerm:
+def _rank_term(term: TermOperator, previous: TermOperator | None) -> RankTerm:
     notes = term.annotations
-    given = notes.significance
     return RankTerm(
         fields=tuple(match.field for match in term.matches),
         weight=notes.weight,
-        significance=_significance(term, documents) if given is None else given,
-        explicit_significance=given is not None,
+        significance=_significance(term),
+        explicit_significance=notes.significance is not None,
         connectivity=_connectivity(term, previous),
         id=notes.id,
         label=notes.label,
@@ -82,13 +80,18 @@ def _leaves(operator: Operator) -> Iterator[TermOperator]:
         yield from _leaves(child)
 
 
-def _significance(term: TermOperator, documents: int) -> float:
-    """0.5 for a term that all documents have, to 1 for one in a million."""
-    if term.annotations.document_frequency is not None:
-        frequency, documents = term.annotations.document_frequency
-    else:
-        frequency = max((match.frequency() for match in term.matches), default=0)
-    share = min(max(frequency / max(documents, 1), _LEAST_FREQUENCY), 1.0)
+def _significance(term: TermOperator) -> float:
+    """0.5 for a term that all documents have, to 1 for one in a million; or what the query gives.
+
+    Vespa: features/utils.cpp (`get_legacy_significance`): a document frequency that the query gives takes precedence.
+    """
+    notes = term.annotations
+    if notes.significance is not None and notes.document_frequency is None:
+        return notes.significance
+    frequency, documents = notes.document_frequency or term.document_frequency
+    if documents == 0 or not term.matches:
+        return 0.5
+    share = min(max(frequency / documents, _LEAST_FREQUENCY), 1.0)
     return 0.5 + 0.5 * math.log(share) / math.log(_LEAST_FREQUENCY)
 
 
@@ -143,7 +146,12 @@ class QuerySetting:
         return self._inputs[name]
 
     def field_statistics(self, name: str) -> FieldStatistics:
-        """Asked for by every block, so looked up once for a field."""
+        """The statistics of a field, looked up once.
+
+        Streaming search collects none: Vespa assumes a length of 100 there (streamingvisitors' queryenvironment.h).
+        """
+        if self.space.streamed:
+            return FieldStatistics(self.space.documents, STREAMED_LENGTH, STREAMED_LENGTH)
         if name not in self._statistics:
             index, number = self.space.index, self.number_of(name)
             averages = index.statistics(number)[1], index.average_element_length(number)
@@ -309,8 +317,8 @@ class BlockContext:
         places = self.setting.places
         return [place for name, place in places if name == field] or [place for _, place in places]
 
-    def document_frequency(self, term: int, field: str) -> int:
-        return sum(match.frequency() for match in self._matches(term, field))
+    def document_frequency(self, term: int) -> tuple[int, int]:
+        return self.setting.terms.operators[term].document_frequency
 
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         result = np.zeros(len(self.lids), np.bool_)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from paperwasp.content.match_context import QuerySetting
 from paperwasp.core import _core
-from paperwasp.features.bm25 import Bm25Parameters, bm25_parameters, term_weight
+from paperwasp.features.bm25 import Bm25Parameters, bm25_parameters, idf_of
 from paperwasp.features.family import RankSetup
 from paperwasp.operators import IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
@@ -27,7 +27,6 @@ from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import FieldMatch
 from paperwasp.operators.weak_and import WeakAndOperator
-from paperwasp.query import Annotations
 from paperwasp.ranking import CompiledProfile
 
 LEAST_WEIGHT: Final = 1e-20
@@ -220,8 +219,7 @@ def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
         parameters = bm25_parameters(setup, name)
         statistics = setting.field_statistics(name)
         average_length = parameters.average_field_length or statistics.average_length or 1.0
-        for notes, match, only_filters in _matches_in(name, shape, setting):
-            idf = term_weight(notes.significance, notes.document_frequency, statistics.documents, match.frequency())
+        for idf, match, only_filters in _matches_in(name, shape, setting):
             lists.fields.append(match.number)
             lists.terms.append(match.term)
             lists.weights.append(idf * weight)
@@ -231,11 +229,13 @@ def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
     return lists
 
 
-def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[Annotations, IndexMatch, bool]]:
-    """The words of the query that search a field, with what is said of their terms, and whether they only filter."""
+def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[float, IndexMatch, bool]]:
+    """The words of the query that search a field, with the idf of their terms, and whether they only filter."""
     searched = set(shape.terms)
     for term in setting.terms.operators:
         if term in searched:
+            notes = term.annotations
             for match in term.matches:
                 if match.field == field and (word := _posting(match)) is not None:
-                    yield term.annotations, word, match.only_filters
+                    idf = idf_of(notes.document_frequency, notes.significance, term.document_frequency)
+                    yield idf, word, match.only_filters

@@ -312,7 +312,7 @@ def _setting(operator: Operator, profile: CompiledProfile, request: SearchReques
     numbers, texts, tensors = _sorted_inputs(request.inputs)
     return QuerySetting(
         space,
-        QueryTerms.of(operator, space),
+        QueryTerms.of(operator),
         {**profile.inputs, **numbers},
         {**profile.properties, **request.rank_properties},
         space.now_seconds,

@@ -4,8 +4,7 @@ Documents are read from the store in the order of their global ids, and those of
 there. A batch of them becomes a small index and columns in memory, and so a view of its own, which is searched as any
 other; so whatever works for types of mode index works here. Batches bound the memory: of each only the hits stay.
 
-As in Vespa words may be matched by a part of them, there is no stemming, and statistics of terms are those of what is
-read (here: of the batch), not of all documents of the type.
+As in Vespa words may be matched by a part of them, there is no stemming, and there are no statistics of terms.
 
 Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
 """

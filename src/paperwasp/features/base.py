@@ -27,7 +27,8 @@ class RankTerm:
     `fields` are the fields it searches (several for a fieldset). A phrase is one term. `significance` is Vespa's term
     significance 0..1; `connectivity` is to the previous term (default 0.1). `weight` is the query's percentage.
     `explicit_significance`: the query itself gave the significance, which then also stands for the idf of bm25.
-    `document_frequency`: (documents with the term, documents), where the query itself says so.
+    `document_frequency`: (documents with the term, documents), where the query itself gives it; it takes precedence
+    over what the node counts and over a significance.
     """
 
     fields: tuple[str, ...]
@@ -183,8 +184,8 @@ class MatchContext(Protocol):
         """The centres, x and y in millionths of degrees, of circles that the query searches in a field of positions;
         where it searches none there, those of all that it searches."""
 
-    def document_frequency(self, term: int, field: str) -> int:
-        """How many documents have term number `term` in `field`."""
+    def document_frequency(self, term: int) -> tuple[int, int]:
+        """(documents with term number `term`, documents) as the node counts them: one number for all its fields."""
 
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         """Where term number `term` matched in `field`, index or attribute."""

@@ -62,21 +62,22 @@ def _listed(setup: RankSetup) -> Iterable[str]:
     return [f"bm25({field})" for field in setup.index_fields]
 
 
-def term_weight(significance: float | None, said: tuple[int, int] | None, documents: int, frequency: int) -> float:
-    """The idf of a term: the significance that the query gives it; or by what the query says of its frequency (and of
-    the number of documents); or by what these are."""
-    if significance is not None:
+def idf_of(given: tuple[int, int] | None, significance: float | None, counted: tuple[int, int]) -> float:
+    """The idf of a term, the same in all its fields.
+
+    It comes from the document frequency that the query gives; else it is the significance that the query gives; else
+    it comes from the document frequency that the node counts. Vespa: bm25_utils.cpp (`get_inverse_document_frequency`).
+    """
+    if significance is not None and given is None:
         return significance
-    if said is not None:
-        frequency, documents = said
+    frequency, documents = given or counted
     return inverse_document_frequency(documents, frequency)
 
 
-def term_idf(term: RankTerm, number: int, field: str, context: MatchContext) -> float:
-    """Of a term of the query in a field."""
-    given = term.significance if term.explicit_significance else None
-    documents = context.field_statistics(field).documents
-    return term_weight(given, term.document_frequency, documents, context.document_frequency(number, field))
+def term_idf(term: RankTerm, number: int, context: MatchContext) -> float:
+    """The idf of a term of the query."""
+    significance = term.significance if term.explicit_significance else None
+    return idf_of(term.document_frequency, significance, context.document_frequency(number))
 
 
 def _terms(context: MatchContext, field: str, label: str | None) -> Iterator[tuple[int, RankTerm]]:
@@ -107,7 +108,7 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
         average_length = _average_length(context, field, parameters)
         lengths = context.field_length(field)
         for number, term in _terms(context, field, label):
-            weight = term_idf(term, number, field, context)
+            weight = term_idf(term, number, context)
             if context.only_filters(number, field):
                 scores += context.matched(number, field) * parameters.degraded(weight)
                 continue
@@ -130,7 +131,7 @@ def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
     def compute(context: MatchContext, label: str | None) -> Floats:
         scores = np.zeros(len(context.lids))
         for number, term in _terms(context, field, label):
-            added = parameters.degraded(term_idf(term, number, field, context))
+            added = parameters.degraded(term_idf(term, number, context))
             scores += context.matched(number, field) * added
         return scores
 
@@ -159,7 +160,7 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
 def _full_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
     average_length = _average_length(context, field, parameters)
     lengths, occurrences = context.field_length(field), context.occurrences(number, field)
-    weight = term_idf(term, number, field, context)
+    weight = term_idf(term, number, context)
     added = np.zeros(len(context.lids))
     _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, added)
     made_of = {
@@ -174,6 +175,6 @@ def _full_part(context: MatchContext, field: str, number: int, term: RankTerm, p
 
 def _degraded_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
     matched = context.matched(number, field).astype(np.float64)
-    weight = term_idf(term, number, field, context)
+    weight = term_idf(term, number, context)
     parts = (Part("idf", one(weight)), Part("matches", matched))
     return Part(f"term({number})", matched * parameters.degraded(weight), parts, number)

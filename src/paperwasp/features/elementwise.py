@@ -67,7 +67,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
         for number, term in terms_of(context, field):
             found, occurrences, lengths = _by_element(context.element_places(number, field))
             keys.append(found)
-            scores.append(parameters.scores(occurrences, lengths, average, term_idf(term, number, field, context)))
+            scores.append(parameters.scores(occurrences, lengths, average, term_idf(term, number, context)))
         return _summed(np.concatenate(keys), np.concatenate(scores), len(context.lids), type_)
 
     return compute

@@ -72,6 +72,10 @@ class BestMatch(FieldMatch):
     def frequency(self) -> int:
         return self.estimate() if self._best is None else _core.bitmap_count(self._best, self._space.accept)
 
+    def document_frequencies(self) -> tuple[int, ...]:
+        """All that have a value may match."""
+        return (self._space.documents,)
+
     def estimate(self) -> int:
         return min(self._target_hits, self._space.documents)
 

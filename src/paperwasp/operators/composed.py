@@ -65,6 +65,9 @@ class UnionMatch(FieldMatch):
     def frequency(self) -> int:
         return _core.bitmap_count(self._bitmap, self._space.accept)
 
+    def document_frequencies(self) -> tuple[int, ...]:
+        return tuple(max(match.document_frequencies()) for match in self.matches) or (0,)
+
     def estimate(self) -> int:
         return min(self._space.documents, sum(match.estimate() for match in self.matches))
 
@@ -114,6 +117,16 @@ class UnionMatch(FieldMatch):
         return weights
 
 
+class TokensMatch(UnionMatch):
+    """Words of a list, as one. For ranking their document frequencies add up.
+
+    Vespa: weighted_set_term_blueprint.cpp (`addTerm`).
+    """
+
+    def document_frequencies(self) -> tuple[int, ...]:
+        return (sum(super().document_frequencies()),)
+
+
 def element_keys(offsets: NDArray[np.uint32], elements: NDArray[np.uint32]) -> NDArray[np.uint64]:
     """Row and element as one number, rising."""
     rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.uint64), np.diff(offsets))
@@ -142,6 +155,10 @@ class SequenceMatch(FoundMatch):
         ends = np.concatenate([[0], np.cumsum(count[there])]).astype(np.uint32)
         return lids[there], ends, np.concatenate(positions)
 
+    def document_frequencies(self) -> tuple[int, ...]:
+        """That of the rarest part."""
+        return (min(max(part.document_frequencies()) for part in self.parts),)
+
     def estimate(self) -> int:
         return min(part.estimate() for part in self.parts)
 
@@ -162,6 +179,9 @@ class WithoutPositions(FieldMatch):
 
     def frequency(self) -> int:
         return self.match.frequency()
+
+    def document_frequencies(self) -> tuple[int, ...]:
+        return self.match.document_frequencies()
 
     def estimate(self) -> int:
         return self.match.estimate()

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from paperwasp.linguistics import query_terms
 from paperwasp.operators.base import Operator, SearchSpace, planner
-from paperwasp.operators.composed import UnionMatch
+from paperwasp.operators.composed import TokensMatch
 from paperwasp.operators.term import AttributeMatch, FieldMatch
 from paperwasp.operators.text import tokens_match
 from paperwasp.operators.word import fields_of, term_operator
@@ -31,7 +31,7 @@ def plan_in(item: InItem, space: SearchSpace) -> Operator:
 
 def _any_word(item: InItem, field: Field, space: SearchSpace) -> FieldMatch:
     found = (token_of(value, field, space) for value in item.values)
-    return UnionMatch(space, field.name, [match for match in found if match is not None])
+    return TokensMatch(space, field.name, [match for match in found if match is not None])
 
 
 def token_of(value: str | int, field: Field, space: SearchSpace) -> FieldMatch | None:

@@ -62,6 +62,13 @@ class MaskedMatch(FieldMatch):
         """Of the term by itself: how rare a word is does not depend on the query."""
         return self._match.frequency()
 
+    def document_frequencies(self) -> tuple[int, ...]:
+        return self._match.document_frequencies()
+
+    @property
+    def is_counted(self) -> bool:
+        return self._match.is_counted
+
     def estimate(self) -> int:
         return self._match.estimate()
 

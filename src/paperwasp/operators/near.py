@@ -82,6 +82,10 @@ class NearMatch(PositionalMatch):
     def frequency(self) -> int:
         return len(self.matching(self._space.accept))
 
+    def document_frequencies(self) -> tuple[int, ...]:
+        """That of the rarest term."""
+        return (min(max(term.document_frequencies()) for term in self.terms),)
+
     def estimate(self) -> int:
         return min(term.estimate() for term in self.terms)
 
@@ -132,6 +136,9 @@ class _TermMatch(PositionalMatch):
 
     def frequency(self) -> int:
         return self._near.terms[self._number].frequency()
+
+    def document_frequencies(self) -> tuple[int, ...]:
+        return self._near.terms[self._number].document_frequencies()
 
     def positions(self, lids: Lids) -> Occurrences:
         return self._near.of_term(self._number, lids)

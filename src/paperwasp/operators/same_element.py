@@ -79,6 +79,11 @@ class SameElementMatch(FieldMatch):
     def frequency(self) -> int:
         return len(self._lids)
 
+    @property
+    def is_counted(self) -> bool:
+        """Vespa sets no document frequency (blueprintbuilder.cpp, `buildSameElement`)."""
+        return False
+
     def estimate(self) -> int:
         return self._condition.estimate()
 
@@ -176,7 +181,11 @@ def candidates(condition: Operator, within: Bitmap) -> Bitmap:
 
 
 class SameElementOperator(TermOperator):
-    """One term for ranking, as in Vespa; below it are the terms of indexed fields, where the whole matches."""
+    """One term for ranking, as in Vespa; below it are the terms of indexed fields, where the whole matches.
+
+    Where there are terms on the field itself, it is they that ranking sees in it, and not the operator (Vespa:
+    sameelementmodifier.cpp).
+    """
 
     def __init__(self, space: SearchSpace, match: SameElementMatch, condition: Operator) -> None:
         super().__init__(space, [match], DEFAULT_ANNOTATIONS)
@@ -187,12 +196,39 @@ class SameElementOperator(TermOperator):
         return (self._condition,)
 
     def terms(self) -> Iterator[TermOperator]:
-        yield self
+        below = tuple(self._terms_below())
+        if any(match.field == self._match.field for term in below for match in term.matches):
+            yield TermOperator(self._space, [_UnseenMatch(self._match.field)], self.annotations)
+        else:
+            yield self
+        yield from below
+
+    def _terms_below(self) -> Iterator[TermOperator]:
         for term in self._condition.terms():
             found = [match for match in term.matches if isinstance(match, PositionalMatch)]
             if found:
                 matches = [_WithinMatch(self._space, match, self._match) for match in found]
                 yield TermOperator(self._space, matches, term.annotations, term.length)
+
+
+class _UnseenMatch(FieldMatch):
+    """A term whose matches ranking does not see."""
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+    def add_to(self, bitmap: Bitmap) -> None:
+        """Sets no bit."""
+
+    def frequency(self) -> int:
+        return 0
+
+    @property
+    def is_counted(self) -> bool:
+        return False
+
+    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
+        return np.zeros(len(lids), np.int32)
 
 
 class _WithinMatch(PositionalMatch):
@@ -211,6 +247,9 @@ class _WithinMatch(PositionalMatch):
 
     def frequency(self) -> int:
         return self._match.frequency()
+
+    def document_frequencies(self) -> tuple[int, ...]:
+        return self._match.document_frequencies()
 
     def positions(self, lids: Lids) -> Occurrences:
         offsets, positions = self._match.positions(lids)

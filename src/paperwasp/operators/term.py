@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 from paperwasp.attribute import ColumnView
 from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
+from paperwasp.document.types import BOOL
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace
 from paperwasp.query.items import Annotations
 
 Lids = NDArray[np.uint32]
 Occurrences = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """(offsets[lids + 1], positions)"""
+NOT_COUNTED: Final = (0, 1)
+"""The document frequency of a term whose documents are not counted."""
 
 
 def counts_of(found: Occurrences) -> NDArray[np.int32]:
@@ -56,6 +60,18 @@ class FieldMatch(ABC):
     @abstractmethod
     def frequency(self) -> int:
         """How many live documents match."""
+
+    def document_frequencies(self) -> tuple[int, ...]:
+        """The document frequency for ranking of each alternative that the match consists of.
+
+        These are Vespa's estimates (the `estHits` of its blueprints), which need not be the exact number of matches.
+        """
+        return (self.frequency(),)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the documents with the term are counted; if not, ranking takes it for as rare as a term can be."""
+        return True
 
     @abstractmethod
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
@@ -208,6 +224,13 @@ class PhraseMatch(FoundMatch):
     def found(self) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
         return self._space.index.phrase(self.number, self.terms, self._space.accept)
 
+    def document_frequencies(self) -> tuple[int, ...]:
+        """That of the rarest word."""
+        space = self._space
+        return (
+            min(space.index.live_frequency(self.number, term, space.accept, space.dead) for term in set(self.terms)),
+        )
+
 
 class AttributeMatch(FieldMatch):
     """Values of an attribute."""
@@ -228,6 +251,18 @@ class AttributeMatch(FieldMatch):
 
     def frequency(self) -> int:
         return _core.bitmap_count(self._bitmap, self._space.accept)
+
+    def document_frequencies(self) -> tuple[int, ...]:
+        """Without fast-search there are no counts, so that a value may be in all documents."""
+        if self._has_counts or (self.column.is_string and self.frequency() == 0):
+            return (self.frequency(),)
+        return (self._space.documents,)
+
+    @property
+    def _has_counts(self) -> bool:
+        field = self._space.schema.field_named(self.field)
+        settings = None if field is None else field.attribute
+        return field is None or field.type == BOOL or (settings is not None and settings.fast_search)
 
     def estimate(self) -> int:
         return min(self._space.documents, self.column.estimate(self.wanted))
@@ -277,6 +312,23 @@ class TermOperator(Operator):
 
     def estimate(self) -> int:
         return min(self._space.documents, sum(match.estimate() for match in self.matches))
+
+    @cached_property
+    def document_frequency(self) -> tuple[int, int]:
+        """(documents with the term, documents), one number for all fields of the term as in Vespa.
+
+        It is the sum over the fields, at most all documents; of alternatives, such as the parts of an equiv, the
+        greatest. Nothing is counted in streaming search.
+
+        Vespa: blueprintbuilder.cpp (`buildTerm`, `buildEquiv`), querynodes.cpp (`setDocumentFrequency`).
+        """
+        documents = self._space.documents
+        if self._space.streamed or documents == 0 or not all(match.is_counted for match in self.matches):
+            return NOT_COUNTED
+        found = [match.document_frequencies() for match in self.matches]
+        if len({len(each) for each in found}) == 1:
+            return min(documents, max(sum(each) for each in zip(*found, strict=True))), documents
+        return min(documents, sum(map(max, found))), documents
 
     def terms(self) -> Iterator[TermOperator]:
         if self.annotations.ranked:

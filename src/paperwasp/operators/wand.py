@@ -14,7 +14,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.term import Lids, Occurrences, counts_of
-from paperwasp.operators.weighted_match import TokensMatch, tokens_matches
+from paperwasp.operators.weighted_match import TokensOfField, tokens_matches
 from paperwasp.query import WandItem
 
 DEFAULT_TARGET_HITS = 10
@@ -23,7 +23,7 @@ DEFAULT_TARGET_HITS = 10
 class WandMatch(BestMatch):
     """The best by products of weights, above `threshold`."""
 
-    def __init__(self, space: SearchSpace, tokens: TokensMatch, target_hits: int, threshold: float) -> None:
+    def __init__(self, space: SearchSpace, tokens: TokensOfField, target_hits: int, threshold: float) -> None:
         super().__init__(space, tokens.field, target_hits)
         self._tokens = tokens
         self._threshold = threshold
@@ -39,6 +39,9 @@ class WandMatch(BestMatch):
 
     def scores(self, lids: Lids) -> NDArray[np.float64]:
         return self._tokens.products(lids)
+
+    def document_frequencies(self) -> tuple[int, ...]:
+        return self._tokens.document_frequencies()
 
     def estimate(self) -> int:
         return min(super().estimate(), self._tokens.estimate())

@@ -20,7 +20,7 @@ from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
 from paperwasp.operators.or_operator import OrOperator, any_of
-from paperwasp.operators.term import bits_of
+from paperwasp.operators.term import NOT_COUNTED, TermOperator, bits_of
 from paperwasp.operators.tuning import Tuning
 from paperwasp.query import Item, WeakAndItem
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, TermItem
@@ -95,9 +95,15 @@ def _absolute(share: float, space: SearchSpace) -> int:
     return int(share * (space.documents + 1))
 
 
+def _frequency(operator: Operator) -> int:
+    if isinstance(operator, TermOperator) and operator.document_frequency != NOT_COUNTED:
+        return operator.document_frequency[0]
+    return operator.estimate()
+
+
 def _score(child: Item, operator: Operator, space: SearchSpace) -> int:
     notes = child.annotations if isinstance(child, TermItem | EquivItem) else DEFAULT_ANNOTATIONS
     total = space.documents + 1
-    frequency = max(operator.estimate(), 1)
+    frequency = max(_frequency(operator), 1)
     idf = math.log1p((total - frequency + 0.5) / (frequency + 0.5))
     return int(_FIXED_POINT * notes.weight * idf) + 1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paperwasp.attribute import ColumnView
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import SearchSpace
-from paperwasp.operators.composed import UnionMatch, WithoutPositions, element_keys
+from paperwasp.operators.composed import TokensMatch, WithoutPositions, element_keys
 from paperwasp.operators.in_operator import token_of
 from paperwasp.operators.term import AttributeMatch, Lids, first_weights
 from paperwasp.operators.word import fields_of
@@ -39,7 +39,7 @@ class TokensInAttribute(AttributeMatch):
         return self.tokens.weights_of(self.column.elements(lids, self.wanted).values).astype(np.int32)
 
 
-class TokensInIndex(UnionMatch):
+class TokensInIndex(TokensMatch):
     """Tokens as words of an indexed field. Without elements, where each token is found counts 1."""
 
     def __init__(self, space: SearchSpace, field: Field, tokens: TokenWeights) -> None:
@@ -66,12 +66,12 @@ class TokensInIndex(UnionMatch):
         return weights
 
 
-TokensMatch = TokensInAttribute | TokensInIndex
+TokensOfField = TokensInAttribute | TokensInIndex
 
 
-def tokens_matches(item: TermItem, tokens: TokenWeights, space: SearchSpace) -> list[TokensMatch]:
+def tokens_matches(item: TermItem, tokens: TokenWeights, space: SearchSpace) -> list[TokensOfField]:
     """The tokens in each of the fields that the item searches. Raises InvalidQuery for a field that has no values."""
-    matches: list[TokensMatch] = []
+    matches: list[TokensOfField] = []
     for field in fields_of(item.index, space):
         if space.has_index(field):
             matches.append(TokensInIndex(space, field, tokens))
@@ -85,7 +85,7 @@ def tokens_matches(item: TermItem, tokens: TokenWeights, space: SearchSpace) -> 
 class WeightedSetMatch(WithoutPositions):
     """Tokens of which ranking sees the weights in place of the field's."""
 
-    def __init__(self, tokens: TokensMatch) -> None:
+    def __init__(self, tokens: TokensOfField) -> None:
         super().__init__(tokens)
         self._tokens = tokens
 
@@ -103,7 +103,7 @@ class WeightedSetMatch(WithoutPositions):
 class DotProductMatch(WithoutPositions):
     """Tokens whose raw score is the sum of products of weights."""
 
-    def __init__(self, tokens: TokensMatch) -> None:
+    def __init__(self, tokens: TokensOfField) -> None:
         super().__init__(tokens)
         self._tokens = tokens
 
