@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from nodes import TestNode, started
 
-from paperwasp.content.messages import SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
+from paperwasp.content.messages import RankingOverride, SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
@@ -50,7 +50,8 @@ schema thing {
     field vector type tensor<float>(x[2]) { indexing: attribute }
   }
   rank-profile number { first-phase { expression: attribute(number) } }
-  rank-profile features inherits number { match-features: firstPhase }
+  rank-profile features inherits number { match-features: firstPhase secondPhase
+    second-phase { expression: 10 * firstPhase } }
   rank-profile computed inherits number {
     function rest() { expression: fmod(attribute(number), 7) }
     function odd() { expression: if (fmod(attribute(number), 5) == 0, 0 / 0, attribute(number)) }
@@ -211,7 +212,20 @@ def test_what_is_built_in():
         assert names(dropped) == "b"
         unranked = ask(node, SortKey("number", DOWN), rank_profile="features")
         assert [hit.relevance for hit in unranked.hits] == [0, 0, 0, 0]
-        assert [hit.match_features for hit in unranked.hits] == [{"firstPhase": n} for n in (9, 5, 2, 2)]
+        assert [hit.match_features for hit in unranked.hits] == [
+            {"firstPhase": n, "secondPhase": 10 * n} for n in (9, 5, 2, 2)
+        ]
+
+
+def test_a_drop_limit_makes_sorted_hits_ranked():
+    """Vespa: matcher.cpp (`willNeedRanking`)."""
+    with node_with(*(thing(n, number=number) for n, number in zip("abcd", (2, 9, 2, 5), strict=True))) as node:
+        order = SortKey("number", UP)
+        dropped = ask(node, order, rank_profile="number", ranking=RankingOverride(rank_score_drop_limit=4.0))
+        assert [(hit.document_id[-1], hit.relevance) for hit in dropped.hits] == [("d", 5), ("b", 9)]
+        assert dropped.total_count == 2
+        by_profile = ask(node, order, rank_profile="dropping")
+        assert [(hit.document_id[-1], hit.relevance) for hit in by_profile.hits] == [("b", 9)]
 
 
 @pytest.mark.parametrize("descending", [False, True])

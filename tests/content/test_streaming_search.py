@@ -136,7 +136,7 @@ def test_all_that_a_hit_has():
         assert hit.relevance == hit.match_features["bm25(subject)"] > 0
         assert hit.attributes == {"size": 1}
         assert hit.document_type == "mail" and hit.document_id == "id:n:mail:g=ann:b"
-        assert names(ask(node, TrueItem(), "size")) == "cab"
+        assert names(ask(node, TrueItem(), "size")) == "bca", "the second phase ranks all hits"
 
 
 def test_what_matches():

@@ -37,7 +37,7 @@ def values(*names: str, now_seconds: float = 0, **settings) -> dict[str, list[fl
     """name → values of features, for the two documents."""
     profile = RankProfile("p", first_phase="0", match_features=names, **settings)
     documents = settings.pop("documents", DOCUMENTS)
-    relevance = {"firstPhase": [10, 20], "secondPhase": [1, 2]}
+    relevance = {"firstPhase": [10, 20], "secondPhase": [1, 2], "relevance": [3, 4]}
     context = FakeMatchContext(documents, TERMS, {"boost": 3.0}, now_seconds=now_seconds, relevance=relevance)
     found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
     return {name: column.tolist() for name, column in found.items()}
@@ -88,7 +88,7 @@ CASES = {
     "termDistance(body,0,1).forward": [1_000_000, 1_000_000],
     "firstPhase": [10, 20],
     "secondPhase": [0, 0],  # there is no second phase
-    "relevanceScore": [10, 20],
+    "relevanceScore": [3, 4],
     "value(2.5)": [2.5, 2.5],
 }
 
@@ -102,7 +102,7 @@ def test_features(name: str) -> None:
 
 def test_scores_of_a_second_phase() -> None:
     found = values("secondPhase", "relevanceScore", second_phase="firstPhase * 2")
-    assert found == {"secondPhase": [1, 2], "relevanceScore": [1, 2]}
+    assert found == {"secondPhase": [1, 2], "relevanceScore": [3, 4]}
 
 
 def test_freshness() -> None:
@@ -143,7 +143,7 @@ def test_bm25_without_enable_bm25_counts_a_match_as_one_occurrence_in_a_field_of
 
 def test_a_block_without_hits() -> None:
     profile = RankProfile("p", match_features=tuple(CASES))
-    context = FakeMatchContext([], TERMS, relevance={"firstPhase": [], "secondPhase": []})
+    context = FakeMatchContext([], TERMS, relevance={"firstPhase": [], "secondPhase": [], "relevance": []})
     found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
     assert {len(column) for column in found.values()} == {0}
 

@@ -77,8 +77,12 @@ class _Explaining:
         return [found[row] for row in np.argsort(self._order).tolist()]
 
     def _first_phase(self) -> list[Json]:
-        context = BlockContext(self._ranked.setting, self._ranked.lids[self._places])
-        return self._phase("first-phase", self._ranked.first_phase[self._places], context)
+        profile = self._ranked.profile
+        context = BlockContext(self._ranked.setting, self._ranked.lids[self._places], phases=profile.phases)
+        only_second = profile.second_phase is None and "secondPhase" in profile.phases  # as streaming search ranks
+        return self._phase(
+            "second-phase" if only_second else "first-phase", self._ranked.first_phase[self._places], context
+        )
 
     def _second_phase(self) -> list[Json]:
         """Of the hits that it ranked; the others it has moved below them, or there was no time for it."""
@@ -87,7 +91,7 @@ class _Explaining:
         assert end is not None
         lids, scores, first = (values[self._places] for values in (ranked.lids, ranked.scores, ranked.first_phase))
         chosen = np.isfinite(end.ranks(lids))
-        context = BlockContext(ranked.setting, lids[chosen], {"firstPhase": first[chosen]}, end)
+        context = BlockContext(ranked.setting, lids[chosen], {"firstPhase": first[chosen]}, first_phase=end)
         told = iter(self._phase("second-phase", scores[chosen], context))
         note = "not among the hits that the second phase ranks: moved below them where it was above"
         return [
@@ -119,8 +123,8 @@ class _Explaining:
         if ranked.profile.global_phase is None or not wanted.any():
             return [None] * len(places)
         rows = places[wanted]
-        phases = {"firstPhase": ranked.first_phase[rows], "secondPhase": ranked.scores[rows]}
-        context = BlockContext(ranked.setting, ranked.lids[rows], phases)
+        relevance = {"relevance": ranked.scores[rows]}
+        context = BlockContext(ranked.setting, ranked.lids[rows], relevance, ranked.profile.phases)
         try:
             explanation = ranked.profile.explanations["global-phase"]
         except LanguageError:

@@ -20,10 +20,12 @@ from paperwasp.attribute.cells import CodeTable, kept_tensors, labelled, tensors
 from paperwasp.attribute.elements import numbers_in, positions_in, subspace_labels, sums_by_key, weights_of
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, Worked
+from paperwasp.features.execution import evaluate
 from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
 from paperwasp.operators.geo import PositionMatch
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
+from paperwasp.ranking import Program
 from paperwasp.ranking.text_hash import text_hashes
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.kept import KeptTensors
@@ -209,7 +211,9 @@ class BlockContext:
     setting: QuerySetting
     lids: Lids
     scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    """By phase: "firstPhase", "secondPhase"."""
+    """Known scores: of "firstPhase", "secondPhase", or "relevance", which is what the hits have in the end."""
+    phases: Mapping[str, Program] = field(default_factory=dict)
+    """The expressions of phases whose values are computed when they are needed."""
     first_phase: FirstPhase | None = None
     _lengths: dict[str, NDArray[np.int32]] = field(default_factory=dict)
     known: dict[object, Any] = field(default_factory=dict)
@@ -249,7 +253,7 @@ class BlockContext:
     def part(self, places: slice) -> BlockContext:
         """Some of the hits."""
         scores = {phase: values[places] for phase, values in self.scores.items()}
-        return BlockContext(self.setting, self.lids[places], scores, self.first_phase)
+        return BlockContext(self.setting, self.lids[places], scores, self.phases, self.first_phase)
 
     def query_tensor(self, name: str) -> Tensor | None:
         return self.setting.tensors.get(name)
@@ -285,9 +289,12 @@ class BlockContext:
         return np.full(len(self.lids), np.inf) if self.first_phase is None else self.first_phase.ranks(self.lids)
 
     def relevance(self, phase: str) -> NDArray[np.float64]:
-        if phase not in self.scores:
-            raise InternalError(f"{phase} is asked for before it is computed")
-        return self.scores[phase]
+        if phase in self.scores:
+            return self.scores[phase]
+        if phase not in self.phases:
+            raise InternalError(f"{phase} is needed before it is computed")
+        program = self.phases[phase]
+        return self.once(program, lambda: evaluate(program, self))
 
     def attribute(self, name: str) -> NDArray[np.float64]:
         return self.setting.column(name).as_float64(self.lids)

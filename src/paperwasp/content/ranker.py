@@ -78,10 +78,9 @@ class RankedHits:
             return [{} for _ in places]
         order = np.argsort(self.lids[places])
         picked = np.asarray(places)[order]
-        phases = {"firstPhase": self.first_phase[picked], "secondPhase": self.scores[picked]}
-        context = BlockContext(
-            self.setting, self.lids[picked], phases, self.first_phase_end if while_matching else None
-        )
+        end = self.first_phase_end if while_matching else None
+        relevance = {"relevance": self.scores[picked]}
+        context = BlockContext(self.setting, self.lids[picked], relevance, self.profile.phases, end)
         found = features_of(context, programs)
         return [found[place] for place in np.argsort(order).tolist()]
 
@@ -209,7 +208,9 @@ class Ranker:
 
     def _first_phase(self, lids: Lids) -> Scores:
         with self._task(FIRST_PHASE, EXPRESSION, len(lids)):
-            return _finite(scores_of(BlockContext(self.setting, lids), self.profile.first_phase))
+            return _finite(
+                scores_of(BlockContext(self.setting, lids, phases=self.profile.phases), self.profile.first_phase)
+            )
 
     def _task(self, phase: str, name: str, count: int = 1) -> AbstractContextManager[None]:
         """Within it something is done that a profile of the phase tells of."""
@@ -286,7 +287,8 @@ class Ranker:
             return _NO_SCORES
         try:
             with self._task(FIRST_PHASE, EXPRESSION, len(block)):
-                return _finite(scores_in_time(BlockContext(self.setting, block), self.profile.first_phase))
+                context = BlockContext(self.setting, block, phases=self.profile.phases)
+                return _finite(scores_in_time(context, self.profile.first_phase))
         except OutOfTime:
             if is_first:
                 raise
@@ -320,7 +322,7 @@ class Ranker:
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
         highest = -np.inf if ranked.first_phase_end is None else ranked.first_phase_end.highest
         end = FirstPhase(highest, ranked.lids[:count])
-        context = BlockContext(self.setting, lids, {"firstPhase": first}, end)
+        context = BlockContext(self.setting, lids, _known_first(first), self.profile.phases, end)
         with self._task(SECOND_PHASE, EXPRESSION, count):
             scores = _finite(scores_of(context, self.profile.second_phase))
         moving = Moving.below(first, scores)
@@ -359,19 +361,16 @@ class Ranker:
     def sorted_by(self, levels: Sequence[Level], wanted: int) -> RankedHits:
         """The first `wanted` in the order of the levels; ties: the lower lid first.
 
-        Documents are only ranked where `[relevance]` is among them; else the relevance of all is 0.
+        Documents are only ranked where `[relevance]` is among them, or hits are dropped by their score; else the
+        relevance of all is 0. Vespa: matcher.cpp (`willNeedRanking`).
         """
         matches = self.matches()
         limit = self.setting.space.limit
-        if not any(level.field == RELEVANCE for level in levels):
+        if self.profile.rank_score_drop_limit is None and not any(level.field == RELEVANCE for level in levels):
             bitmap = self._behind(levels, matches.needed, _no_scores)
             lids = first_hits(levels, bitmap, limit, wanted, _no_scores)
             self._tell("sorting", levels=len(levels))
-            zeros = np.zeros(len(lids))
-            first = (
-                self._first_phase_of(lids) if self.profile.match_features or self.profile.summary_features else zeros
-            )
-            return replace(self._ranked(matches, lids, zeros), first_phase=first, first_phase_end=None)
+            return replace(self._ranked(matches, lids, np.zeros(len(lids))), first_phase_end=None)
         ranked = self._exhaustive(matches, matches.count)
         ranked, _ = self._second_phase(ranked)
         rising = np.argsort(ranked.lids)
@@ -421,6 +420,11 @@ def _finite(scores: Scores) -> Scores:
     """What is no finite number is -inf, as in Vespa: below all others, and rendered as "-Infinity"."""
     is_finite = np.isfinite(scores)
     return scores if is_finite.all() else np.where(is_finite, scores, -np.inf)
+
+
+def _known_first(scores: Scores) -> dict[str, Scores]:
+    """The first phase's scores as `firstPhase`, where they are the values of its expression."""
+    return {"firstPhase": scores} if np.isfinite(scores).all() else {}
 
 
 def _no_scores(lids: Lids) -> Scores:

@@ -28,7 +28,7 @@ from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.records import Mutate
 from paperwasp.content.sort_features import sort_feature
 from paperwasp.content.sorting import Level, levels_of
-from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of
+from paperwasp.content.streaming_search import STREAMING_MODE, StreamedType, batches_of, ranked_in_one_phase
 from paperwasp.content.summary import SummaryForms
 from paperwasp.content.trace import QueryTrace
 from paperwasp.content.view import View
@@ -295,6 +295,8 @@ def _rank(
     wanted: int,
 ) -> RankedHits:
     profile = overridden(profiles.of(space.schema, request.rank_profile), request.ranking)
+    if space.streamed:
+        profile = ranked_in_one_phase(profile)
     if not space.streamed:
         clock.begin_matching()
     try:

@@ -28,6 +28,7 @@ from paperwasp.content.view import View
 from paperwasp.content.visiting import filter_of, span
 from paperwasp.errors import IllegalQuery
 from paperwasp.index.text_index import TextIndex
+from paperwasp.ranking import CompiledProfile
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.store.document_store import DocumentStore, StoredDocument
@@ -64,6 +65,16 @@ class StreamedType:
             if value:
                 document[name] = read(value)
         return document
+
+
+def ranked_in_one_phase(profile: CompiledProfile) -> CompiledProfile:
+    """The profile as streaming search runs it: a second phase ranks all matches, and the first phase none.
+
+    Vespa: streamingvisitors' rankprocessor.cpp (`init`). The first phase's drop limit is kept, for these scores.
+    """
+    if profile.second_phase is None:
+        return profile
+    return replace(profile, first_phase=profile.second_phase, second_phase=None, bm25_sum=None)
 
 
 def _unstemmed(field: Field) -> Field:

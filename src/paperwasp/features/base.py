@@ -154,7 +154,7 @@ class MatchContext(Protocol):
         """The hash of element `element` of an attribute of strings; that of a single value is number 0."""
 
     def relevance(self, phase: str) -> NDArray[np.float64]:
-        """Scores of an earlier phase: "firstPhase" or "secondPhase"."""
+        """The values of the expression of "firstPhase" or "secondPhase"; or "relevance", the final scores of hits."""
 
     def attribute(self, name: str) -> NDArray[np.float64]:
         """A single-valued numeric attribute; NaN where unset (integers have an unset value too: NaN here)."""

@@ -30,8 +30,8 @@ def bind_second(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Co
 
 @register("relevanceScore", outputs=("score",))
 def bind_relevance(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    """Of the last phase that the profile has."""
-    return _of_phase("secondPhase" if setup.profile.second_phase is not None else "firstPhase")
+    """What the hit is ranked by before the global phase."""
+    return _of_phase("relevance")
 
 
 @register("firstPhaseRank", outputs=("score",))

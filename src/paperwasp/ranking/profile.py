@@ -119,6 +119,8 @@ class CompiledProfile:
     name: str
     first_phase: Program
     second_phase: Program | None
+    phases: Mapping[str, Program]
+    """What the features firstPhase and secondPhase compute."""
     global_phase: GlobalPhase | None
     match_features: Mapping[str, RankValue]
     """name as the result shows it → what computes it."""
@@ -366,12 +368,13 @@ class _ProfileCompiler:
             listed = LazyPrograms(listed, lambda: self.feature_programs(default_rank_features()))
         if self.problems:
             raise ProfileError(self.problems)
-        first_phase = phases["first-phase"]
+        first_phase, second_phase = phases["first-phase"], phases.get("second-phase")
         explanations = self.explanations(roots)
         return CompiledProfile(
             name=profile.name,
             first_phase=first_phase,
-            second_phase=phases.get("second-phase"),
+            second_phase=second_phase,
+            phases={"firstPhase": first_phase, **({"secondPhase": second_phase} if second_phase else {})},
             global_phase=self.global_phase(phases.get("global-phase"), explanations),
             match_features=features.get("match-features", {}),
             summary_features=features.get("summary-features", {}),
