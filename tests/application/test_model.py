@@ -64,6 +64,18 @@ def test_a_model_has_clusters_with_the_schemas_of_their_types() -> None:
     assert model.checksum == app(**{"schemas/artist.sd": "schema artist { document artist { } }"}).checksum
 
 
+def test_files_that_are_no_schemas_are_not_read() -> None:
+    """Vespa: FilesApplicationPackage.getSchemaFiles reads what is directly in the folder and not hidden."""
+    files = {"schemas/README.md": "# Schemas", "schemas/old/music.sd": "broken", "schemas/._music.sd": b"\xff"}
+    model = model_of(app(**files))
+    assert list(model.schemas) == ["music"]
+    unknown = "File in application package with unknown extension: "
+    assert [str(found).removeprefix(unknown) for found in model.findings] == [
+        "schemas/README.md, please delete or move file to another directory.",
+        "schemas/old/music.sd, please delete or move file to another directory.",
+    ]
+
+
 def test_all_problems_are_told_at_once() -> None:
     def check(schema: Schema, files: object) -> NoReturn:
         raise LanguageError("no such feature", Position(schema.source, 1, 2))

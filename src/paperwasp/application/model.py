@@ -20,7 +20,7 @@ from paperwasp.application.changes.overrides import ValidationOverrides, parse_o
 from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import HOSTS_FILE, Hosts, parse_hosts
 from paperwasp.application.package import ApplicationPackage
-from paperwasp.application.package_files import check_files, looked_at
+from paperwasp.application.package_files import check_files, is_schema_file, looked_at
 from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.application.references import check_references
@@ -190,6 +190,8 @@ def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> tuple[Mappi
     unreadable: set[str] = set()
     for folder in _SCHEMA_FOLDERS:
         for path, content in ApplicationPackage(files).under(folder, ".sd", ".profile", ".expression"):
+            if path.endswith(".sd") and not is_schema_file(path):
+                continue
             try:
                 texts[path] = content.decode()
             except UnicodeDecodeError as error:

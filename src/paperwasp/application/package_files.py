@@ -1,5 +1,8 @@
 """The files of a package beside services.xml and the schemas: which folder may hold what, and what is made of it.
 
+A file of another kind than its folder is for is not read, and is warned of, as a Vespa that is not hosted does
+(SessionRepository.validateFileExtensions).
+
 Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 """
 
@@ -56,32 +59,36 @@ def looked_at(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     return MappingProxyType({path: content for path, content in files.items() if not path.startswith(EXTENSIONS)})
 
 
+def is_schema_file(path: str) -> bool:
+    """Whether Vespa reads the file as a schema: it is directly in the folder of schemas, and not hidden."""
+    return path.endswith(".sd") and path.count("/") == 1 and "/." not in path
+
+
 def check_files(files: Mapping[str, bytes], findings: Findings) -> None:
     """Tells which files are where they cannot be, cannot work here, or are not executed yet."""
     for path in sorted(files):
-        name, folder = _folder_of(path)
+        folder = _folder_of(path)
         if folder is None or path.endswith(_UNHEEDED_SUFFIXES):
             continue
         if not path.endswith(folder.suffixes):
-            expected = " or ".join(folder.suffixes)
-            said = f"File in application package with unknown extension: {path}, please delete it or move it to another"
-            findings.error(f"{said} directory: in '{name}' are files with {expected}")
+            said = "File in application package with unknown extension"
+            findings.warning(f"{said}: {path}, please delete or move file to another directory.")
         elif folder.level is not None:
             findings.add(Finding(f"{path}: {folder.told}", level=folder.level))
     if _DEPLOYMENT_FILE in files:
         _check_deployment(files[_DEPLOYMENT_FILE], findings)
 
 
-def _folder_of(path: str) -> tuple[str, _Folder | None]:
+def _folder_of(path: str) -> _Folder | None:
     """The innermost folder with a rule that the path is below."""
     if path.startswith(_PROFILE_FOLDERS) and path.count("/") > 1:
-        return path.rpartition("/")[0], _Folder((".profile", ".expression"))
+        return _Folder((".profile",))
     folder = path.rpartition("/")[0]
     while folder:
         if folder in _FOLDERS:
-            return folder, _FOLDERS[folder]
+            return _FOLDERS[folder]
         folder = folder.rpartition("/")[0]
-    return "", None
+    return None
 
 
 def _check_deployment(content: bytes, findings: Findings) -> None:

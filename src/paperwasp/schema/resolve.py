@@ -139,8 +139,8 @@ class _Package:
                 self.problems.error(message, node.position)
         elif schema not in self.broken:
             hint = nearest(schema, self.sources)
-            message = f"{node.describe()} belongs to schema {schema!r}, which does not exist{hint}"
-            self.problems.error(message, node.position)
+            message = f"{node.describe()} is not used: it belongs to schema {schema!r}, which does not exist{hint}"
+            self.problems.warn(message, node.position)
 
     # Resolving
 
