@@ -19,7 +19,7 @@ from paperwasp.content.matched_elements import matched_elements
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.search import Profiles, search, space_of
 from paperwasp.document.operations import Put, Remove, Update
-from paperwasp.document.updates import Assign, FieldUpdate
+from paperwasp.document.updates import Assign, FieldUpdate, Index, Member
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators import plan
 from paperwasp.query import AndItem, InItem, Item, NotItem, OrItem, PrefixItem, RangeItem, RankItem, WordItem
@@ -33,15 +33,18 @@ schema crew {{
     struct person {{ field name type string {{}}
       field age type int {{}}
       field score type double {{}}
+      field away type bool {{}}
       field secret type string {{}} }}
     field persons type array<person> {{ indexing: summary
       struct-field name {{ indexing: attribute }}
+      struct-field away {{ indexing: attribute }}
       struct-field age {{ indexing: attribute
         attribute: fast-search }}
       {score} }}
     field people type map<string, person> {{ indexing: summary
       struct-field key {{ indexing: attribute }}
       struct-field value.name {{ indexing: attribute }}
+      struct-field value.away {{ indexing: attribute }}
       struct-field value.age {{ indexing: attribute }} }}
     field counts type map<string, int> {{ indexing: summary
       struct-field key {{ indexing: attribute }}
@@ -105,6 +108,7 @@ def _person(prefix: str, person: Fields) -> Element:
         f"{prefix}name": person.get("name", ""),
         f"{prefix}age": person.get("age", INT_MIN),
         f"{prefix}score": person.get("score", float("nan")),
+        f"{prefix}away": person.get("away", False),
     }
 
 
@@ -183,6 +187,8 @@ def person(chance: random.Random) -> Fields:
         found["age"] = chance.randrange(4)
     if chance.random() < 0.5:
         found["score"] = chance.randrange(4) / 2
+    if chance.random() < 0.6:
+        found["away"] = chance.random() < 0.5
     return found | ({"secret": "s"} if chance.random() < 0.3 else {})
 
 
@@ -210,8 +216,8 @@ def fields(chance: random.Random) -> Fields:
 
 
 PARTS: dict[str, tuple[tuple[str, str], ...]] = {
-    "persons": (("name", "text"), ("age", "int"), ("score", "float")),
-    "people": (("key", "key"), ("value.name", "text"), ("value.age", "int")),
+    "persons": (("name", "text"), ("age", "int"), ("score", "float"), ("away", "bool")),
+    "people": (("key", "key"), ("value.name", "text"), ("value.age", "int"), ("value.away", "bool")),
     "counts": (("key", "key"), ("value", "int")),
     "tags": (("", "text"),),
     "numbers": (("", "int"),),
@@ -234,6 +240,8 @@ def leaf(chance: random.Random, name: str, kind: str) -> Item:
         value = chance.randrange(4)
         bounds = RangeItem(name, chance.choice((None, value)), chance.choice((None, value)))
         return chance.choice((WordItem(name, str(value)), bounds, InItem(name, (value, 3))))
+    if kind == "bool":
+        return WordItem(name, chance.choice(("true", "false")))
     word = chance.choice(KEYS if kind == "key" else NAMES)
     choices = (WordItem(name, word), PrefixItem(name, word[: chance.randrange(1, 4)]), InItem(name, (word, "cy")))
     return chance.choice(choices)
@@ -423,3 +431,15 @@ def test_fields_are_searched_by_their_aliases(node: TestNode) -> None:
 def test_references_are_matched_by_id(node: TestNode) -> None:
     node.apply(Put(doc_id("a", "task"), {"crew": "id:n:crew::1"}), Put(doc_id("b", "task"), {"crew": "id:n:crew::2"}))
     assert found(node, WordItem("crew", "id:n:crew::2"), "task") == {"b"}
+
+
+def test_a_bool_in_a_struct_is_updated_in_place(node: TestNode) -> None:
+    """Vespa: ComplexAttributeFieldUtils.isPrimitiveType has bool among the types of struct-fields."""
+    people = [{"name": "ann"}, {"name": "cy", "away": True}]
+    node.apply(Put(doc_id("1", "crew"), {"persons": people}))
+    away = SameElementItem("persons", (WordItem("name", "ann"), WordItem("away", "true")))
+    assert found(node, away) == set()
+    set_away = FieldUpdate("persons", Assign(True), (Index(0), Member("away")))
+    node.apply(Update(doc_id("1", "crew"), (set_away,)))
+    assert found(node, away) == {"1"}
+    assert found(node, WordItem("persons.away", "false")) == set()

@@ -83,7 +83,7 @@ DISTANCE_METRICS: Final[Mapping[str, DistanceMetric]] = {
 
 
 class Distances:
-    """From the one vector of a query to those of a column: dense ones, or one for each label of a mapped dimension.
+    """From the one vector of a query to those of a column: dense ones, or one for each label of the mapped dimensions.
 
     Errors: ValueError for tensors that cannot be compared so.
     """
@@ -145,7 +145,7 @@ class Distances:
 
 
 def _check(column: TensorType, query: TensorType, metric: str) -> None:
-    if len(column.indexed) != 1 or len(column.mapped) > 1:
+    if len(column.indexed) != 1:
         raise ValueError(f"Attribute tensor type ({column}) is not supported")
     if query.mapped or query.is_number:
         raise ValueError(f"Query tensor type ({query}) is not a dense tensor")

@@ -377,7 +377,7 @@ class BlockContext:
 
     def vector_labels(self, field: str, hits: NDArray[np.int64], subspaces: NDArray[np.uint32]) -> NDArray[np.int64]:
         texts = subspace_labels(self.setting.column(field), self.lids[hits], subspaces)
-        return self.labels.numbers(chain.from_iterable(texts)).reshape(-1, 1)
+        return self.labels.numbers(chain.from_iterable(texts))
 
     def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
         if key not in self.known:

@@ -1,7 +1,8 @@
 """The values that parts of arrays of structs, and of maps, have in columns of their own.
 
 Such a column is an array with an element for each of the field's: element i of `persons.name` and of `persons.age` are
-of the same person. A struct without the member has there what stands for "unset" in a single value of the type.
+of the same person. A struct without the member has there what stands for "unset" in a single value of the type; a bool
+has no such value there and is false, as in Vespa.
 
     persons.name        member of the structs of an array
     map.key, map.value  keys, and values that are no structs
@@ -18,7 +19,7 @@ from typing import Any, Final
 from paperwasp.attribute.numeric import unset_of
 from paperwasp.document.operations import Value
 from paperwasp.document.parts import part_of, part_of_element
-from paperwasp.document.types import PRIMITIVES, ArrayType, DataType, MapType, NumericType, StructType, unrolled
+from paperwasp.document.types import BOOL, PRIMITIVES, ArrayType, DataType, MapType, NumericType, StructType, unrolled
 
 _SINGLE: Final = frozenset(PRIMITIVES.values())
 
@@ -68,7 +69,7 @@ def part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value]
     """What gives the values of the part at `path` (with the field's name) of a value of the field."""
     names = path.split(".")[1:]
     part = part_of(data_type, ".".join(names))
-    unset: Any = unset_of(part) if isinstance(part, NumericType) else ""
+    unset: Any = _unset_element(part)
     elements: Callable[[Any], Iterable[Any]] = iter
     if isinstance(data_type, MapType):
         elements = dict.keys if names.pop(0) == "key" else dict.values
@@ -80,3 +81,9 @@ def part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value]
         return [unset if each is None else each for each in found] if names else found
 
     return read
+
+
+def _unset_element(part: DataType | None) -> Value:
+    if part == BOOL:
+        return False
+    return unset_of(part) if isinstance(part, NumericType) else ""

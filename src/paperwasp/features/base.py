@@ -217,8 +217,8 @@ class MatchContext(Protocol):
         """None: the term is not nearestNeighbor in this field."""
 
     def vector_labels(self, field: str, hits: NDArray[np.int64], subspaces: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """The labels of one vector of each of some hits, (hits, mapped dimensions), as numbers of `labels`. `hits`:
-        places in `lids`."""
+        """The labels of one vector of each of some hits, those of one hit after those of another, as numbers of
+        `labels`. `hits`: places in `lids`."""
 
     def field_length(self, field: str) -> NDArray[np.int32]:
         """The length in tokens of the indexed `field`."""

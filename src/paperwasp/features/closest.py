@@ -23,17 +23,17 @@ def _field_type(setup: RankSetup, field: str) -> TensorType:
 
 
 def _type(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:
-    """The mapped dimension of the field, with its cells."""
+    """The mapped dimensions of the field, with its cells."""
     field = _field_type(setup, arguments[0])
     return TensorType.of(field.mapped, field.cell_type)
 
 
 def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     field = _field_type(setup, arguments[0])
-    if len(field.mapped) != 1 or len(field.indexed) != 1:
+    if not field.mapped or len(field.indexed) != 1:
         raise LanguageError(
-            f"rank feature 'closest': field {arguments[0]!r} is a {field}: one mapped and one indexed dimension are"
-            " expected"
+            f"rank feature 'closest': field {arguments[0]!r} is a {field}: mapped dimensions and one indexed"
+            " dimension are expected"
         )
     return ""
 
@@ -53,7 +53,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
                 nearest[nearer], subspaces[nearer] = vectors.distances[nearer], vectors.subspaces[nearer]
         found = np.flatnonzero(nearest < np.inf)
         starts = np.concatenate([[0], np.cumsum(nearest < np.inf)]).astype(np.int64)
-        labels = context.vector_labels(field, found, subspaces[found])
+        labels = context.vector_labels(field, found, subspaces[found]).reshape(len(found), len(type_.mapped))
         return TensorBatch(type_, starts, labels, np.ones(len(found), DTYPES[type_.cell_type]))
 
     return compute

@@ -33,7 +33,7 @@ _NO_INDEX: Final[dict[str, str]] = {
     "raw": "indexing of raw fields is not supported",
     "bool": "its type is bool",
 }
-_SIMPLE: Final = frozenset({"byte", "int", "long", "float", "double", "string"})
+_SIMPLE: Final = frozenset({"bool", "byte", "int", "long", "float", "double", "string"})
 """Types of which a part of a struct may be an attribute."""
 _OF_PREDICATES: Final = frozenset({"arity", "lower-bound", "upper-bound", "dense-posting-list-threshold"})
 
@@ -154,11 +154,8 @@ def _tensor(draft: Draft, problems: Problems) -> None:
     if "quantization" in draft.places and not tensor.indexed:
         message = f"quantization is for tensors with an indexed dimension, and {draft.described} has none"
         problems.error(message, draft.place("quantization"))
-    if "index" in draft.outputs and (len(tensor.indexed) != 1 or len(tensor.mapped) > 1):
-        message = (
-            f"a tensor of type {tensor} cannot have an index: that is for tensors with one indexed dimension, and at"
-            " most one mapped dimension"
-        )
+    if "index" in draft.outputs and len(tensor.indexed) != 1:
+        message = f"a tensor of type {tensor} cannot have an index: that is for tensors with one indexed dimension"
         problems.error(message, draft.place("indexing"))
     elif "index" in draft.outputs and "attribute" not in draft.outputs:
         problems.error(f"tensor {draft.described} has an index, so it must be an attribute", draft.place("indexing"))

@@ -103,7 +103,7 @@ def is_found_now(field: Field) -> bool:
     """Whether operators of their own search the field: those of places and of vectors."""
     element = field.type.element if isinstance(field.type, ArrayType) else field.type
     if isinstance(element, TensorFieldType):
-        return is_attribute_now(field) and len(element.tensor.indexed) == 1 and len(element.tensor.mapped) <= 1
+        return is_attribute_now(field) and len(element.tensor.indexed) == 1
     return is_attribute_now(field) and element == POSITION
 
 
