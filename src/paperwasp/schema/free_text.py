@@ -25,10 +25,12 @@ def line_end(tokens: TokenStream, token: Token) -> int:
     return len(tokens.text) if end < 0 else end
 
 
-def line_text(tokens: TokenStream, colon: Token, *, script: bool) -> str:
+def line_text(tokens: TokenStream, colon: Token, *, script: bool = False, may_be_empty: bool = False) -> str:
     """The free text after `colon`: its line, and for scripts the lines that go on from there."""
     taken = tokens.take_block(line_end(tokens, colon))
     if not taken:
+        if may_be_empty:
+            return ""
         tokens.fail("expected text after ':' on the same line", colon)
     opened = _still_open([], taken)
     while script and _continues(tokens, taken[-1], opened):

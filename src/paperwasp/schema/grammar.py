@@ -67,6 +67,8 @@ class Value(Enum):
     """A data type."""
     LINE = auto()
     """Free text to the end of the line, or to the brace that closes the block around it."""
+    OPTIONAL_LINE = auto()
+    """As LINE, or nothing."""
     SCRIPT = auto()
     """Free text as LINE, continued on the next line while a bracket is open or a `|` or `.` hangs at the seam."""
 
@@ -113,7 +115,7 @@ def _properties(block: str, *header: Part) -> Element:
     return Element(header, value=Value.CHILD, block=block)
 
 
-_FEATURES = Element((Part.INHERITS,), value=Value.LINE, block=Block.TEXT)
+_FEATURES = Element((Part.INHERITS,), value=Value.OPTIONAL_LINE, block=Block.TEXT)
 _EXPRESSION = Element(value=Value.LINE, block=Block.TEXT)
 _STEMMING = _value(Value.WORD)
 _FIELD = _block("field", Part.NAME, Part.TYPE)

@@ -233,8 +233,9 @@ class _Parser:
     def input_value(self) -> str:
         if self.tokens.at(*OPENING):
             return bracketed(self.tokens)
-        if self.tokens.at("file"):
-            return self.path()
+        if self.tokens.accept("file"):
+            self.tokens.expect(":")
+            return f"file:{self.path()}"
         if not self.tokens.at_kind("number", "word"):
             self.tokens.fail(f"expected a number, a tensor or 'file:', found {self.tokens.found()}")
         return self.tokens.next().text
@@ -271,6 +272,8 @@ class _Parser:
                 return (self.word(("on", "off", "true", "false")),)
             case Value.TYPE:
                 return (self.data_type(),)
+            case Value.OPTIONAL_LINE:
+                return (line_text(self.tokens, colon, may_be_empty=True),)
             case _:
                 return (line_text(self.tokens, colon, script=element.value is Value.SCRIPT),)
 
