@@ -18,6 +18,7 @@ from paperwasp.application.services_container import read_container
 from paperwasp.application.services_content import processing_chains, read_content
 from paperwasp.application.services_model import Container, Content, HttpServer, Services
 from paperwasp.application.tables import RULES
+from paperwasp.application.values import boolean
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.nearest import did_you_mean
@@ -57,6 +58,7 @@ def _read(root: Element, hosts: Hosts, findings: Findings) -> Services:
     clusters = [read_content(element, hosts, findings, configured) for element in root.all("content")]
     _check_ids(containers, clusters, findings)
     _check_references(root, containers, clusters, findings)
+    _check_legacy(root, findings)
     return Services(_with_free_ports(containers, findings), tuple(clusters))
 
 
@@ -94,6 +96,14 @@ def _check_references(
                 findings.error(message, cluster.position)
             else:
                 findings.warning(f"document processing chain '{chain}' is not executed yet", cluster.position)
+
+
+def _check_legacy(root: Element, findings: Findings) -> None:
+    """That no older behaviour is wanted. Vespa: LegacyFlags."""
+    legacy = root.first("legacy")
+    positions = legacy.first("v7-geo-positions") if legacy is not None else None
+    if positions is not None and boolean(positions.text):
+        findings.warning("'v7-geo-positions' true is not executed yet", positions.position)
 
 
 def _unknown_cluster(

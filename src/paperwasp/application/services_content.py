@@ -44,7 +44,7 @@ def read_content(element: Element, hosts: Hosts, findings: Findings, configured:
     interval = integer(documents.attributes.get("garbage-collection-interval", ""))
     return Content(
         id=element.attributes.get("id", "content"),
-        documents=tuple(_documents(documents, findings, configured)),
+        documents=_documents(documents, findings, configured),
         selection=documents.attributes.get("selection", ""),
         garbage_collection=boolean(documents.attributes.get("garbage-collection", "")),
         garbage_collection_interval_s=_GARBAGE_COLLECTION_S if interval is None else interval,
@@ -59,14 +59,14 @@ def read_content(element: Element, hosts: Hosts, findings: Findings, configured:
     )
 
 
-def _documents(documents: Element, findings: Findings, configured: JuniperConfig) -> Iterator[ContentDocument]:
-    seen: set[str] = set()
+def _documents(documents: Element, findings: Findings, configured: JuniperConfig) -> tuple[ContentDocument, ...]:
+    """The document types in their order; of a type that is there twice the last is taken, as in Vespa."""
+    found: dict[str, ContentDocument] = {}
     for element in documents.all("document"):
         name = element.attributes.get("type", "")
-        if name in seen:
-            findings.error(f"Document type '{name}' is in the cluster more than once", element.position)
-            continue
-        seen.add(name)
+        if name in found:
+            message = f"Document type '{name}' is in the cluster more than once; the last one counts"
+            findings.warning(message, element.position)
         mode = element.attributes.get("mode", "index")
         is_global = boolean(element.attributes.get("global", ""))
         if is_global and mode != "index":
@@ -76,7 +76,8 @@ def _documents(documents: Element, findings: Findings, configured: JuniperConfig
             known = cast(Mode, mode) if mode in _MODES else "index"
             selection = element.attributes.get("selection", "")
             teasers = configured.below(element, findings).teasers()
-            yield ContentDocument(name, known, selection, is_global, teasers, element.position)
+            found[name] = ContentDocument(name, known, selection, is_global, teasers, element.position)
+    return tuple(found.values())
 
 
 def _check_selection(element: Element, findings: Findings, document_type: str = "") -> None:

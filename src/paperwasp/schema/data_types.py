@@ -67,6 +67,7 @@ class TypeScope:
         structs: Iterable[Node],
         annotations: Iterable[Node],
         inherited: Mapping[str, DataType],
+        ambiguous: Iterable[str],
         inherited_annotations: Iterable[str],
         problems: Problems,
     ) -> None:
@@ -74,6 +75,8 @@ class TypeScope:
         self.declared: dict[str, Node] = {}
         self.annotations = set(inherited_annotations)
         self.structs: dict[str, DataType] = dict(inherited)
+        self.ambiguous = set(ambiguous)
+        """Names of different structs in several parents. Fields may have such types; only to name one is an error."""
         self.failed: set[str] = set()
         """Structs that have no type; to name them elsewhere is no further problem."""
         self.parts = 0
@@ -99,6 +102,7 @@ class TypeScope:
             self.problems.error(f"struct {node.name} has the name of a built-in type", node.position)
         else:
             self.declared[node.name] = node
+            self.ambiguous.discard(node.name)
 
     def _declare_annotations(self, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
@@ -153,8 +157,12 @@ class TypeScope:
             elif parent in self.declared or parent in self.failed:
                 return None
             else:
-                message = f"struct {node.name} inherits {parent!r}, which does not exist"
-                self.problems.error(message + nearest(parent, {*self.structs, *self.declared}), node.position)
+                message = f"struct {node.name} inherits {parent!r}, which "
+                if parent in self.ambiguous:
+                    message += "is a different struct in several parents"
+                else:
+                    message += f"does not exist{nearest(parent, {*self.structs, *self.declared})}"
+                self.problems.error(message, node.position)
                 return None
         return fields
 
@@ -212,7 +220,9 @@ class TypeScope:
             return InnerStructType(text, self.structs)
         if text in self.declared or text in self.structs:
             return self._struct(text)
-        if text not in self.failed:
+        if text in self.ambiguous:
+            self._refuse(f"the type {text} of {node.describe()} is a different struct in several parents", node)
+        elif text not in self.failed:
             words = [*SINGLE_TYPES, TAG.name, *_COLLECTIONS, *self.structs, *self.declared]
             self._refuse(f"unknown type {text!r} of {node.describe()}{nearest(text, words)}", node)
         return None

@@ -107,19 +107,21 @@ class _Declaration:
 
     def scope(self) -> TypeScope:
         structs: dict[str, DataType] = {}
-        for name, parent in self.parents.items():
+        ambiguous: set[str] = set()
+        for parent in self.parents.values():
+            ambiguous |= parent.scope.ambiguous
             for struct, type_ in parent.scope.structs.items():
                 if structs.setdefault(struct, type_) != type_:
-                    message = (
-                        f"document {self.source.name} inherits different structs {struct}, one of them from {name}"
-                    )
-                    self.problems.error(message, self.source.document.position)
+                    ambiguous.add(struct)
+        for struct in ambiguous:
+            structs.pop(struct, None)
         annotations = {name for parent in self.parents.values() for name in parent.scope.annotations}
         document = self.source.document
         return TypeScope(
             [*document.all("struct"), *self.source.elements("struct")],
             [*document.all("annotation"), *self.source.elements("annotation")],
             structs,
+            ambiguous,
             annotations,
             self.problems,
         )

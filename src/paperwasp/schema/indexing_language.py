@@ -137,7 +137,7 @@ _ARGUMENTS: Final[Mapping[str, _Argument]] = {
     **dict.fromkeys(("_", "base64decode", "base64encode", "clear_state", "echo", "false", "flatten"), _nothing),
     **dict.fromkeys(("exhex8encode", "exhex16encode", "exhex8floatencode", "exhex16doubleencode"), _nothing),
     **dict.fromkeys(("get_language", "hash", "hexdecode", "hexencode", "hostname", "lowercase", "normalize"), _nothing),
-    **dict.fromkeys(("now", "optimize_predicate", "pack_bits", "set_language", "this", "to_array"), _nothing),
+    **dict.fromkeys(("now", "optimize_predicate", "pack_bits", "set_language", "sleep", "this", "to_array"), _nothing),
     **dict.fromkeys(("to_bool", "to_byte", "to_double", "to_epoch_second", "to_float", "to_int"), _nothing),
     **dict.fromkeys(("to_long", "to_pos", "to_string", "to_uri", "trim", "true", "zcurve"), _nothing),
     **dict.fromkeys((*OUTPUTS, "passthrough", "input", "to_tensor"), _optional_name),

@@ -59,6 +59,12 @@ def is_derived(field: Field) -> bool:
     return not field.in_document and is_filled_now(field)
 
 
+def _calls(field: Field, keyword: str) -> bool:
+    """Whether the script of the field has an expression of that keyword."""
+    tree = field.script.tree if field.script is not None else None
+    return tree is not None and any(each.keyword == keyword for each in tree.walk())
+
+
 def _components(field: Field) -> list[str]:
     """What the script of a field calls that is not executed yet."""
     tree = field.script.tree if field.script is not None else None
@@ -235,6 +241,11 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
         "query-command",
         lambda field: not all(map(is_known, field.query_commands)),
         _FOR_JAVA,
+    ),
+    (
+        "sleep",
+        lambda field: _calls(field, "sleep"),
+        "the value goes on at once",
     ),
     ("linguistics", lambda field: field.linguistics is not None, "Vespa's default linguistics has no profiles either"),
 )

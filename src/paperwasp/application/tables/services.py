@@ -60,6 +60,9 @@ services  used version:1.0 minimum-required-vespa-version major-version ~applica
     admin@admin?
     routing@routing?
     config@read-config
+    legacy?  used
+        v7-geo-positions?  used = boolean
+        foo-bar?  used = text
     clients?  noted version:2.0 any
     service  refused any -- paperwasp starts no other programs
     cluster  refused any -- paperwasp starts no other programs
