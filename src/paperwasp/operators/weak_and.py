@@ -22,8 +22,9 @@ from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planne
 from paperwasp.operators.or_operator import OrOperator, any_of
 from paperwasp.operators.term import NOT_COUNTED, TermOperator, bits_of
 from paperwasp.operators.tuning import Tuning
+from paperwasp.operators.word import DOCUMENT_TYPE
 from paperwasp.query import Item, WeakAndItem
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, TermItem
+from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, OrItem, TermItem, WordItem
 
 _FIXED_POINT: Final = 1_000_000
 _OFF: Final = 1.0
@@ -65,9 +66,10 @@ class WeakAndOperator(OrOperator):
 @planner(WeakAndItem)
 def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
     tuning = space.tuning
+    children = tuple(child for child in item.children if not _is_every_document(child, space)) or item.children
     if tuning.stopword_limit >= _OFF and tuning.adjust_target >= _OFF:
-        return any_of(tuple(plan(child, space) for child in item.children), space)
-    planned = [(child, plan(child, space)) for child in item.children]
+        return any_of(tuple(plan(child, space) for child in children), space)
+    planned = [(child, plan(child, space)) for child in children]
     left = _without_stopwords(planned, tuning, space)
     operators = tuple(operator for _, operator in left)
     if tuning.adjust_target >= _OFF or len(operators) < 2:
@@ -76,6 +78,16 @@ def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
     target = _absolute(tuning.adjust_target, space)
     nearest = min(range(len(left)), key=lambda at: abs(operators[at].estimate() - target))
     return WeakAndOperator(space, operators, scores, scores[nearest])
+
+
+def _is_every_document(item: Item, space: SearchSpace) -> bool:
+    """Whether an item asks for the document type that is searched: beside others it says nothing about documents.
+
+    Vespa: QueryRewrite.optimizeByRestrict, which takes such an item out of a weakAnd, and leaves it in an or.
+    """
+    if isinstance(item, OrItem | EquivItem):
+        return any(_is_every_document(child, space) for child in item.children)
+    return isinstance(item, WordItem) and item.index == DOCUMENT_TYPE and item.word == space.schema.document.name
 
 
 def _without_stopwords(

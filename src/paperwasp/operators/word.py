@@ -7,6 +7,8 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
 
 from __future__ import annotations
 
+from typing import Final
+
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.and_operator import AndOperator
@@ -24,9 +26,13 @@ from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 
 
+DOCUMENT_TYPE: Final = "sddocname"
+"""The index whose only word is the name of a document's type."""
+
+
 @planner(WordItem)
 def plan_word(item: WordItem, space: SearchSpace) -> Operator:
-    if item.index == "sddocname":
+    if item.index == DOCUMENT_TYPE:
         return TrueOperator(space) if item.word == space.schema.document.name else FalseOperator(space)
     matches: list[FieldMatch] = []
     split: dict[int, list[tuple[Field, list[QueryToken]]]] = {}

@@ -104,6 +104,16 @@ class ConditionParser:
         self.note_field(name, token)
         return name
 
+    def field_of_function(self) -> str:
+        """The name of a field as the argument of a function, which may be in quotes: Vespa's fetchFieldName."""
+        token = self.tokens.current
+        if token.kind != "string":
+            return self.field()
+        self.tokens.next()
+        name = string_value(self.tokens, token)
+        self.note_field(name, token)
+        return name
+
     def note_field(self, name: str, token: Token) -> None:
         name = self.element + name
         if name not in self.fields:
