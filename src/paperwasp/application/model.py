@@ -33,11 +33,12 @@ from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.files import PackageFiles
-from paperwasp.schema.model import Schema
+from paperwasp.schema.model import Input, Schema
 from paperwasp.schema.streaming import streamed_schema
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
 from paperwasp.schema.text_profiles import with_snowball_english
 from paperwasp.semantics import NO_RULES, RuleBases
+from paperwasp.tensor.types import TensorType
 
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
@@ -99,9 +100,9 @@ def build_model(
     findings = Findings()
     files = looked_at(package.files)
     services = _services(files, properties or DeployProperties(), findings)
-    schemas, broken = _schemas(files, check_schema, services, findings)
-    check_files(files, findings)
     profiles, profile_findings = parse_query_profiles(files)
+    schemas, broken = _schemas(files, check_schema, services, profiles.input_types, findings)
+    check_files(files, findings)
     findings.extend(profile_findings)
     rules = read_rules(files, findings)
     overrides = _overrides(files, now, findings)
@@ -131,7 +132,11 @@ def _services(files: Mapping[str, bytes], properties: DeployProperties, findings
 
 
 def _schemas(
-    files: Mapping[str, bytes], check_schema: SchemaCheck, services: Services, findings: Findings
+    files: Mapping[str, bytes],
+    check_schema: SchemaCheck,
+    services: Services,
+    input_types: Mapping[str, TensorType],
+    findings: Findings,
 ) -> tuple[Mapping[str, Schema], Collection[str]]:
     """The schemas of the package by name, and the names of those that cannot be used."""
     texts, broken = _schema_texts(files, findings)
@@ -144,7 +149,7 @@ def _schemas(
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
     at_hand = PackageFiles(files)
-    schemas = {name: replace(schema, files=at_hand) for name, schema in schemas.items()}
+    schemas = {name: replace(_with_inputs(schema, input_types), files=at_hand) for name, schema in schemas.items()}
     for name, schema in schemas.items():
         if schema.document.name in streamed_types:
             schemas[name] = streamed_schema(schema)
@@ -157,6 +162,18 @@ def _schemas(
         except PaperwaspError as error:
             findings.extend(_findings_of(error))
     return schemas, broken
+
+
+def _with_inputs(schema: Schema, types: Mapping[str, TensorType]) -> Schema:
+    """The schema with those inputs in its rank profiles that only types of query profiles declare."""
+    if not types:
+        return schema
+    inputs = {name: Input(type_) for name, type_ in types.items()}
+    profiles = schema.rank_profiles.items()
+    return replace(
+        schema,
+        rank_profiles={name: replace(profile, inputs=inputs | dict(profile.inputs)) for name, profile in profiles},
+    )
 
 
 def _streamed_types(services: Services) -> Collection[str]:

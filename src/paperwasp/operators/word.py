@@ -25,7 +25,6 @@ from paperwasp.query import Annotations, WordItem
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 
-
 DOCUMENT_TYPE: Final = "sddocname"
 """The index whose only word is the name of a document's type."""
 

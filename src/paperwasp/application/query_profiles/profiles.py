@@ -7,12 +7,14 @@ Used on one thread at a time; what is kept ready is only ever replaced by its eq
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.query_profiles.checks import check_profiles
+from paperwasp.application.query_profiles.field_types import FieldDescription, ProfileType
 from paperwasp.application.query_profiles.ids import Registry
 from paperwasp.application.query_profiles.model import QueryProfile
 from paperwasp.application.query_profiles.profile_reader import ProfileReader
@@ -20,16 +22,22 @@ from paperwasp.application.query_profiles.request import FullName, values_of
 from paperwasp.application.query_profiles.resolved import ResolvedProfile, resolve
 from paperwasp.application.query_profiles.type_reader import read_types
 from paperwasp.errors import Finding
+from paperwasp.tensor.types import TensorType
 
 FOLDER: Final = "search/query-profiles"
 _TYPES: Final = f"{FOLDER}/types"
 DEFAULT: Final = "default"
+_INPUT: Final = re.compile(r"query\((.+)\)")
 
 
 class QueryProfiles:
     """The query profiles of an application."""
 
-    def __init__(self, profiles: Registry[QueryProfile] | None = None) -> None:
+    def __init__(
+        self, profiles: Registry[QueryProfile] | None = None, input_types: Mapping[str, TensorType] | None = None
+    ) -> None:
+        """`input_types`: what types say of the inputs of ranking, by the name in query(name)."""
+        self.input_types: Mapping[str, TensorType] = input_types or {}
         self._profiles: Registry[QueryProfile] = profiles if profiles is not None else Registry()
         self._dimensions: dict[QueryProfile, tuple[tuple[str, frozenset[str]], ...]] = {}
         self._resolved: dict[tuple[QueryProfile, tuple[str | None, ...]], ResolvedProfile] = {}
@@ -131,7 +139,38 @@ def parse_query_profiles(files: Mapping[str, bytes]) -> tuple[QueryProfiles, tup
             types[path] = content
         else:
             findings.warning(f"{path} is not read: query profiles are in {FOLDER} itself, types in {_TYPES}", None)
-    reader = ProfileReader(read_types(types, findings), findings)
+    known_types = read_types(types, findings)
+    reader = ProfileReader(known_types, findings)
     check_profiles(reader.read(profiles), findings)
-    found = NO_QUERY_PROFILES if findings.errors else QueryProfiles(reader.profiles)
+    found = (
+        NO_QUERY_PROFILES if findings.errors else QueryProfiles(reader.profiles, _input_types(known_types, findings))
+    )
     return found, (*findings.errors, *findings.notes)
+
+
+def _input_types(types: Iterable[ProfileType], findings: Findings) -> dict[str, TensorType]:
+    """The tensor types of all fields `query(name)`, for expressions of rank profiles that do not declare the input.
+
+    Vespa: RankProfile.addInputs of what all query profile types say, whichever of them a query uses.
+    """
+    found: dict[str, TensorType] = {}
+    for type_ in types:
+        for field in _own_fields(type_):
+            match = _INPUT.fullmatch(field.name)
+            if match is None or field.type.tensor is None:
+                continue
+            other = found.setdefault(match[1], field.type.tensor)
+            if other != field.type.tensor:
+                message = f"{field.name} has the types {other} and {field.type.tensor}: the first counts in expressions"
+                findings.warning(message, type_.position)
+    return found
+
+
+def _own_fields(type_: ProfileType) -> Iterator[FieldDescription]:
+    """The fields that a type declares, also those with dots in their names, which are in types of their own."""
+    for field in type_.declared.values():
+        nested = field.type.profile_type
+        if nested is not None and nested.is_nested:
+            yield from _own_fields(nested)
+        else:
+            yield field
