@@ -318,21 +318,20 @@ def test_what_writing_the_hits_took_is_measured():
 @pytest.mark.parametrize(
     ("teasers", "word", "expected"),
     [
-        # "teaser" of the cluster's settings: 20 bytes around the word, completed to whole words
+        # "teaser" of the cluster's settings: 20 bytes around the word, completed to whole words. A piece takes a byte
+        # more than is seen, and A as many as it, a and the nine bytes around them: 12 + 3 + 3 before it,
+        # 3 + 6 + 3 + 3 + 2 + 3 after it
         (
             Teasers(TeaserSettings(surround_max=20)),
             "blue",
-            "<sep />ipsum lorem ipsum  A <hi>blue</hi> train it is. lorem<sep />",
+            "<sep />ipsum  A <hi>blue</hi> train it is<sep />",
         ),
-        (Teasers(TeaserSettings(prefix=False)), "zappa", None),
-        (Teasers(TeaserSettings(length=12)), "zappa", "A train<sep />"),
-        (Teasers(by_name={"teaser": TeaserSettings(length=12)}), "zappa", "A train<sep />"),
-        (
-            Teasers(TeaserSettings(length=12), {"teaser": TeaserSettings(length=20)}),
-            "zappa",
-            "A train. lorem ipsum<sep />",
-        ),
-        (Teasers(TeaserSettings(length=12), {"review": TeaserSettings(length=20)}), "zappa", "A train<sep />"),
+        (Teasers(TeaserSettings(prefix=False)), "zappa", ""),
+        # 11 + 1 + 5 bytes are the beginning up to train, 7 more those up to lorem
+        (Teasers(TeaserSettings(length=16)), "zappa", "A<sep />"),
+        (Teasers(by_name={"teaser": TeaserSettings(length=17)}), "zappa", "A train<sep />"),
+        (Teasers(TeaserSettings(length=12), {"teaser": TeaserSettings(length=24)}), "zappa", "A train. lorem<sep />"),
+        (Teasers(TeaserSettings(length=17), {"review": TeaserSettings(length=24)}), "zappa", "A train<sep />"),
     ],
 )
 def test_teasers_are_made_as_the_cluster_says(teasers, word, expected):

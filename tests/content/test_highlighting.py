@@ -43,6 +43,14 @@ def test_examples(parts, text, bolded):
     assert Highlighter(parts, ENGLISH).bold(text) == bolded
 
 
+def test_a_repeated_part_of_the_query_is_looked_for_once():
+    highlighter = Highlighter(words(*["cat", "dog"] * 100), ENGLISH)
+    text = "cat dog bird " * 50
+    _, found = highlighter._look(text, highlighter._meanings(text, "en"))
+    assert len(found) == 100
+    assert {occurrence.weight for occurrence in found} == {100}
+
+
 @pytest.mark.parametrize(
     ("settings", "text", "bolded"),
     [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.content.teaser import NO_TAGS, Occurrence, Tags, teaser
+from paperwasp.content.teaser import NO_TAGS, Occurrence, Tags, annotated, teaser
 from paperwasp.schema.teaser_settings import TeaserSettings
 
 FILL = "abcde fghij " * 40
@@ -48,6 +48,52 @@ def test_without_a_match_it_is_the_beginning():
     assert teaser_of(FILL, "cat", tags=NO_TAGS) == FILL[:251] + "..."
     assert teaser_of(FILL, "cat", settings=TeaserSettings(prefix=False)) == ""
     assert teaser_of("x" * 300 + " y", "cat") == "<sep />"
+
+
+def test_an_indexed_text_has_the_terms_of_its_words():
+    """As annotation_converter.cpp of Vespa's searchsummary writes it."""
+    found = annotated("The cats, é!", [(0, 3), (4, 8), (10, 11)], [("the",), ("cat", "cats"), ("é",)])
+    assert found == (
+        "\ufff9The\ufffathe\ufffb\x1f \x1f\ufff9cats\ufffacat cats\ufffb\x1f, \x1fé\x1f!\x1f",
+        [(0, 9), (12, 27), (31, 32)],
+    )
+    assert annotated("", [], []) == ("", [])
+    assert annotated("...", [], []) == ("...\x1f", [])
+
+
+def annotated_teaser_of(text: str, word: str, **settings: int) -> str:
+    """Of a text whose words are indexed without their capitals."""
+    spans = [match.span() for match in WORDS.finditer(text)]
+    terms = [(text[start:end].lower(),) for start, end in spans]
+    found = [Occurrence(0, (number,)) for number, (term,) in enumerate(terms) if term == word]
+    return teaser(*annotated(text, spans, terms), found, TeaserSettings(**settings))
+
+
+def test_the_terms_of_an_indexed_text_take_room():
+    # A piece takes a byte more than what it shows; "Abcde " is 5 + 9 + 5 + 1 + 2 bytes
+    plain, capitals = "abcde " * 60, "Abcde " * 60
+    assert annotated_teaser_of(plain + "cat", "cat", surround_max=40) == "<sep />" + "abcde " * 5 + "<hi>cat</hi>"
+    assert annotated_teaser_of(capitals + "cat", "cat", surround_max=40) == "<sep />" + "Abcde " * 2 + "<hi>cat</hi>"
+    assert annotated_teaser_of(plain, "cat", length=60) == ("abcde " * 10).strip() + "<sep />"
+    assert annotated_teaser_of(capitals, "cat", length=60) == "Abcde Abcde Abcde<sep />"
+
+
+def test_a_word_with_its_term_is_never_cut():
+    word = "X" + "x" * 200
+    shown = annotated_teaser_of("cat " + word + " dog " * 100, "cat", surround_max=10, length=100)
+    assert shown == f"<hi>cat</hi> {word}<sep />"
+
+
+def test_a_word_that_is_twice_in_the_query_weighs_more():
+    text = "cat one " + FILL * 4 + "dog two " + FILL * 4
+    spans = [match.span() for match in WORDS.finditer(text)]
+    places = {text[start:end]: number for number, (start, end) in enumerate(spans)}
+    for heavier, shown in (("cat", "one"), ("dog", "two")):
+        found = [
+            Occurrence(number, (places[word],), 2 if word == heavier else 1)
+            for number, word in enumerate(("cat", "dog"))
+        ]
+        assert f" {shown} " in teaser(text, spans, found, TeaserSettings(max_matches=1, min_length=1))
 
 
 def test_one_match_has_text_on_both_sides():

@@ -8,13 +8,14 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#bolding
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import regex
 
-from paperwasp.content.teaser import HI_TAGS, Occurrence, Span, Tags, marked, teaser
+from paperwasp.content.teaser import HI_TAGS, Occurrence, Span, Tags, annotated, marked, teaser
 from paperwasp.core.clock import check_time
 from paperwasp.linguistics import TextProfile, document_language, index_terms
 from paperwasp.operators import SearchSpace
@@ -137,8 +138,11 @@ class Highlighter:
         profile: TextProfile,
         tags: Tags = HI_TAGS,
         settings: TeaserSettings = DEFAULT_SETTINGS,
+        annotated: bool = False,
     ) -> None:
-        self._parts = parts
+        """`annotated`: whether teasers measure words with what they are indexed as."""
+        self._parts = tuple(Counter(parts).items())
+        self._annotated = annotated
         self._profile = profile
         self._tags = tags
         self._settings = settings
@@ -151,6 +155,10 @@ class Highlighter:
         self._extended = frozenset(
             term for word in alone for term in word.terms if len(term) > settings.stem_min_length
         )
+        self._beginning_with = self._parts_by_first_term()
+        self._with_prefix = [
+            number for number, (part, _) in enumerate(self._parts) if any(way[0].prefix for way in part)
+        ]
         self._candidates = _Candidates({term for word in words for term in word.terms}, profile)
 
     def bold(self, text: str, language: str = "") -> str:
@@ -173,8 +181,19 @@ class Highlighter:
 
     def teaser(self, text: str, language: str = "") -> str:
         """The dynamic summary of the text."""
-        spans, found = self._look(text, self._meanings(text, language))
+        meanings = self._meanings(text, language)
+        spans, found = self._look(text, meanings)
+        if self._annotated:
+            text, spans = annotated(text, spans, [meanings[text[start:end]] for start, end in spans])
         return teaser(text, spans, found, self._settings, self._tags)
+
+    def _parts_by_first_term(self) -> dict[str, list[int]]:
+        """Term → the numbers of the parts that may begin with it."""
+        found: dict[str, list[int]] = {}
+        for number, (part, _) in enumerate(self._parts):
+            for term in frozenset().union(*(way[0].terms for way in part)):
+                found.setdefault(term, []).append(number)
+        return found
 
     def _marked_if_met(self, word: str, meanings: _Meanings) -> str:
         return f"{self._tags.open}{word}{self._tags.close}" if self._begins(meanings[word]) else word
@@ -215,11 +234,15 @@ class Highlighter:
     def _at(self, forms: Sequence[Forms], at: int) -> Iterator[Occurrence]:
         """The parts of the query that begin at a word."""
         check_time()
-        for number, part in enumerate(self._parts):
+        cuts = range(1, self._settings.stem_max_extend + 1) if self._extended else ()
+        terms = {form[: len(form) - cut] for form in forms[at] for cut in (0, *cuts) if cut < len(form)}
+        begun = {number for term in terms for number in self._beginning_with.get(term, ())}
+        for number in sorted(begun.union(self._with_prefix)):
+            part, weight = self._parts[number]
             for way in part:
                 following = forms[at : at + len(way)]
                 if len(following) == len(way) and self._meets(way, following):
-                    yield Occurrence(number, range(at, at + len(way)))
+                    yield Occurrence(number, range(at, at + len(way)), weight)
                     break
 
 

@@ -104,8 +104,8 @@ class SummaryForm:
     members: Members | None
     """How to cut the summary out of a stored document; None: its values have to be read."""
     shows_empty: frozenset[str]
-    """Fields that are shown where they are empty too: structs and tensors. As in Vespa, empty texts, arrays, maps and
-    weighted sets are not."""
+    """Fields that are shown where they are empty too: structs, tensors and teasers. As in Vespa, empty texts, arrays,
+    maps and weighted sets are not."""
 
 
 class SummaryWriter:
@@ -195,13 +195,16 @@ def _shown_fields(request: SearchRequest, space: SearchSpace, elements: Elements
 
 def _form(request: SearchRequest, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryForm:
     summary = schema.summaries.get(request.summary)
+    asked = _asked(request, schema)
     shows_id = summary is not None and shows_document_id(summary, schema)
     if request.summary_fields:
         shows_id = shows_id and DOCUMENT_ID in request.summary_fields
     return SummaryForm(
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
-        shows_empty=frozenset(name for name, field in shown.items() if _may_be_empty(field, schema)),
+        shows_empty=frozenset(
+            name for name, field in shown.items() if asked[name].dynamic or _may_be_empty(field, schema)
+        ),
         shows_id=shows_id,
         needs_document=shows_id or any(field.needs_document for field in shown.values()),
         omits_features=summary is not None and summary.omit_summary_features,
@@ -330,7 +333,7 @@ def _steps(
 
 def _highlight(
     field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace
-) -> Callable[[str, str], str] | None:
+) -> Callable[[str, str], str | None] | None:
     """What makes a text its teaser, or marks the words of the query; None: it is shown as it is."""
     if source.index is None or not (request.bolding or field.dynamic):
         return None
@@ -340,10 +343,12 @@ def _highlight(
     tags = HI_TAGS if request.bolding else NO_TAGS
     if not field.dynamic:
         return Highlighter(parts, text_profile(source), tags).bold
-    return Highlighter(parts, text_profile(source), tags, space.schema.teasers.of(field.name)).teaser
+    settings = space.schema.teasers.of(field.name)
+    shorten = Highlighter(parts, text_profile(source), tags, settings, annotated=not space.streamed).teaser
+    return lambda text, language: shorten(text, language) if text else None
 
 
-def _each(change: Callable[[str, str], str], value: Any, language: str) -> Any:
+def _each(change: Callable[[str, str], str | None], value: Any, language: str) -> Any:
     """Changes a text in a language, or the texts of an array; other values stay as they are."""
     if isinstance(value, str):
         return change(value, language)

@@ -6,12 +6,17 @@ Matches are places where words of the query stand close together. The best of th
 between them, first) are shown, each word with text around it, as much as the length allows. All lengths are bytes of
 UTF-8, and parts begin and end with whole words.
 
+In a text that is indexed, Vespa measures the words with what they are indexed as: `annotated` makes that form. So the
+teaser of a field with an index is shorter than that of the same text in streaming search.
+
 Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippets, and its configuration `juniperrc`
+and annotation_converter.cpp of its searchsummary
 Differs: nested operators of the query are seen as one list of words and phrases.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +24,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from paperwasp.core.clock import check_time
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
 
 Span = tuple[int, int]
@@ -29,6 +35,13 @@ MIN_GAP: Final = 8
 MIN_SURROUND: Final = 10
 LONGEST_WORD: Final = 64
 """Bytes after which a word may be cut."""
+
+# How Vespa writes a word and what it is indexed as, and what it puts after each piece of such a text.
+_ANCHOR: Final = "\ufff9"
+_SEPARATOR: Final = "\ufffa"
+_TERMINATOR: Final = "\ufffb"
+_UNIT_END: Final = "\x1f"
+_ANNOTATION: Final = re.compile(f"{_ANCHOR}([^{_SEPARATOR}]*){_SEPARATOR}[^{_TERMINATOR}]*{_TERMINATOR}|{_UNIT_END}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,8 @@ class Occurrence(NamedTuple):
     """The number of the part in the query."""
     words: Sequence[int]
     """The numbers of the words in the text."""
+    weight: int = 1
+    """How many times the query has the part."""
 
 
 def marked(text: str, places: Sequence[Span], tags: Tags = HI_TAGS) -> str:
@@ -60,6 +75,25 @@ def marked(text: str, places: Sequence[Span], tags: Tags = HI_TAGS) -> str:
         pieces += [text[end:start], tags.open, text[start:stop], tags.close]
         end = stop
     return "".join([*pieces, text[end:]])
+
+
+def annotated(text: str, words: Sequence[Span], terms: Sequence[tuple[str, ...]]) -> tuple[str, list[Span]]:
+    """The text with each word's terms, where they are not the word itself, and where its words then stand."""
+    pieces: list[str] = []
+    spans: list[Span] = []
+    at = end = 0
+    for (start, stop), found in zip(words, terms, strict=True):
+        gap = text[end:start] + _UNIT_END if start > end else ""
+        word = text[start:stop]
+        if found and found != (word,):
+            word = f"{_ANCHOR}{word}{_SEPARATOR}{' '.join(found)}{_TERMINATOR}"
+        at += len(gap)
+        spans.append((at, at + len(word)))
+        pieces += [gap, word, _UNIT_END]
+        at += len(word) + 1
+        end = stop
+    rest = text[end:] + _UNIT_END if end < len(text) else ""
+    return "".join([*pieces, rest]), spans
 
 
 def teaser(
@@ -97,9 +131,16 @@ def _in_bytes(text: str, spans: Sequence[Span]) -> list[Span]:
 def _beginning(encoded: bytes, words: Sequence[Span], settings: TeaserSettings, tags: Tags) -> str:
     """Whole words of the beginning."""
     if len(encoded) <= settings.length:
-        return encoded.decode()
-    fitting = bisect_right(words, settings.length, key=lambda span: span[1])
-    return encoded[: words[fitting - 1][1] if fitting else 0].decode() + tags.separator
+        return _readable(encoded)
+    end_of_unit = _UNIT_END.encode()
+    fitting = bisect_right(words, settings.length, key=lambda span: span[1] - encoded.count(end_of_unit, 0, span[1]))
+    return _readable(encoded[: words[fitting - 1][1] if fitting else 0]) + tags.separator
+
+
+def _readable(encoded: bytes) -> str:
+    """A piece of a text, without annotations."""
+    text = encoded.decode()
+    return _ANNOTATION.sub(r"\1", text) if _UNIT_END in text or _ANCHOR in text else text
 
 
 @dataclass(slots=True)
@@ -107,16 +148,25 @@ class _Match:
     """Words of the query that stand close together: at most one occurrence of each part."""
 
     first: Occurrence
-    parts: dict[int, Occurrence] = field(default_factory=dict)
+    parts: set[int] = field(default_factory=set)
+    weight: int = 0
+    """How many times the query has these parts."""
+    places: set[int] = field(default_factory=set)
+    """The numbers of their words."""
+
+    def add(self, found: Occurrence) -> None:
+        self.parts.add(found.part)
+        self.weight += found.weight
+        self.places.update(found.words)
 
     @property
     def words(self) -> list[int]:
-        return sorted({number for found in self.parts.values() for number in found.words})
+        return sorted(self.places)
 
     def rank(self) -> tuple[int, int, int]:
         """Lower is better: parts of the query there, words between them, place."""
-        words = self.words
-        return -len(self.parts), words[-1] + 1 - words[0] - len(words), words[0]
+        first, last = min(self.places), max(self.places)
+        return -self.weight, last + 1 - first - len(self.places), first
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +199,7 @@ class _Teaser:
         complete_wanted = self.settings.max_matches
         open_matches: list[_Match] = []
         for found in occurrences:
+            check_time()
             start = self._start(found)
             if complete_wanted <= 0:
                 while open_matches and start - self._start(open_matches[0].first) >= self.settings.winsize:
@@ -158,7 +209,7 @@ class _Teaser:
             kept: list[_Match] = []
             while open_matches and found.part not in open_matches[-1].parts:
                 match = open_matches.pop()
-                match.parts[found.part] = found
+                match.add(found)
                 if start - self._start(match.first) >= fallback:
                     continue
                 if len(match.parts) == parts:
@@ -262,15 +313,19 @@ class _Teaser:
         if number == len(self.words):
             return at
         start = self.words[number][0]
-        return start if at - start <= LONGEST_WORD else self._character_start(at)
+        return start if at - start <= LONGEST_WORD or self._is_annotated(start) else self._character_start(at)
 
     def _word_end(self, at: int) -> int:
         """The end of the word that `at` is in, or of the one before."""
         number = bisect_left(self.words, at, key=lambda span: span[0]) - 1
         if number < 0:
             return at
-        end = self.words[number][1]
-        return end if end - at <= LONGEST_WORD else self._character_start(at)
+        start, end = self.words[number]
+        return end if end - at <= LONGEST_WORD or self._is_annotated(start) else self._character_start(at)
+
+    def _is_annotated(self, start: int) -> bool:
+        """Whether a word stands there with what it is indexed as: such a word is never cut."""
+        return self.encoded.startswith(_ANCHOR.encode(), start)
 
     def _character_start(self, at: int) -> int:
         while self.encoded[at] & 0xC0 == 0x80:
@@ -297,7 +352,7 @@ class _Teaser:
             word_start, word_end = self.words[place]
             if word_end > end:
                 break
-            word = self.encoded[word_start:word_end].decode()
-            pieces += [self.encoded[start:word_start].decode(), self.tags.open, word, self.tags.close]
+            word = _readable(self.encoded[word_start:word_end])
+            pieces += [_readable(self.encoded[start:word_start]), self.tags.open, word, self.tags.close]
             start = word_end
-        return "".join([*pieces, self.encoded[start:end].decode()])
+        return "".join([*pieces, _readable(self.encoded[start:end])])
