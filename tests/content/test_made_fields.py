@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
 sys.path.insert(0, str(Path(__file__).parent))
-from nodes import TestNode, doc_id, put, reindexed, started, update
+from nodes import TestNode, doc_id, put, reindexed, schema, started, update
 
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.content.records import Reindex
-from paperwasp.document.operations import Refusal
+from paperwasp.document.operations import Refusal, Update
+from paperwasp.document.types import INT, LONG, STRING
+from paperwasp.document.updates import Assign, FieldUpdate
+from paperwasp.errors import InvalidInput
 from paperwasp.indexing import processor_of
 from paperwasp.schema import Schema, parse_schemas
+from paperwasp.schema.model import Field
 
 SCHEMA = """
 schema music {{
@@ -62,6 +67,49 @@ def test_fields_are_made_again_by_the_scripts_in_force(tmp_path: Path) -> None:
         node.crash()
         with started(tmp_path, after) as again:
             assert shown(again, "a") == {"title": "Blue", "year": 1971, "lower": "Bl", "decade": 1970}
+
+
+def test_what_was_made_by_a_script_that_went_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    """The container made a field, and a deployment took it away before the node's turn: the rest is taken."""
+    before = schemas("lowercase")
+    after = {"music": without(before["music"], "lower")}
+    processor = processor_of(before["music"])
+    assert processor is not None
+    with started(tmp_path, before) as node:
+        feed(node, before["music"], "a", title="Blue", year=1959)
+        late_put = put("b", **processor.put(doc_id("b"), {"title": "Kind", "year": 1961}))
+        title = (FieldUpdate("title", Assign("Green")),)
+        late_update = Update(doc_id("a"), processor.update(doc_id("a"), title))
+        assert "lower" in late_put.fields and any(update.field == "lower" for update in late_update.updates)
+        read_us = node.node.view().timestamp_us
+        late_reindex = Reindex(doc_id("a"), {"lower": "blue", "decade": 1970}, read_us)
+        node.node.configure(2, after)
+        assert node.apply(late_reindex, late_put, late_update) == [True, False, True]  # type: ignore[arg-type]
+        assert shown(node, "a") == {"title": "Green", "year": 1959, "decade": 1970}
+        assert shown(node, "b") == {"title": "Kind", "year": 1961, "decade": 1960}
+        (refused,) = node.apply(put("c", nothing="of the kind"))
+        assert isinstance(refused, InvalidInput) and "No field named 'nothing'" in refused.message
+        (refused,) = node.apply(put("c", lower=3))
+        assert isinstance(refused, InvalidInput), "valid under no layout"
+        node.crash()
+        with started(tmp_path, after) as again:
+            assert shown(again, "b") == {"title": "Kind", "year": 1961, "decade": 1960}
+
+
+def without(known: Schema, name: str) -> Schema:
+    return replace(known, fields={field: value for field, value in known.fields.items() if field != name})
+
+
+def test_a_value_of_the_type_before_is_kept_where_it_reads_as_the_new_one(tmp_path: Path) -> None:
+    """As of the documents that are there: see `test_relayout`."""
+    before = schema("music", Field("title", STRING), Field("year", INT), Field("note", STRING))
+    after = schema("music", Field("title", STRING), Field("year", LONG), Field("note", INT))
+    with started(tmp_path, {"music": before}) as node:
+        node.apply(put("a", year=1, note="x"))
+        node.node.configure(2, {"music": after})
+        assert node.apply(put("b", title="t", year=2, note="y"), update("a", title="u", note="z")) == [False, True]
+        assert node.get("b") == {"title": "t", "year": 2}
+        assert node.get("a") == {"title": "u", "year": 1}
 
 
 def test_what_was_made_of_an_earlier_document_is_not_written(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def schema(fields: str = "", profile: str = "attribute(year)", extra: str = "", 
 
 MOOD = "field mood type string { indexing: summary | attribute }"
 MOOD_INDEX = "field mood type string { indexing: summary | index }"
+MADE = "field made type string { indexing: input title | lowercase | attribute | summary }"
 BOOK = "schema book { document book { field title type string { indexing: summary | index } } }"
 SHORT = "document-summary short { summary year {} }"
 SECOND = (
@@ -190,6 +191,16 @@ def check_no_field(service: Deployed) -> None:
     assert answer.status_code == 400
 
 
+def check_made(service: Deployed) -> None:
+    wait_for_reindexing(service)
+    found = search(service, "select * from music where made contains 'blue trains 7'")
+    assert found["fields"]["totalCount"] == 1
+
+
+def check_not_made(service: Deployed) -> None:
+    assert "errors" in search(service, "select * from music where made contains 'blue trains 7'")
+
+
 def relevance(expected: float) -> Callable[[Deployed], None]:
     def check(service: Deployed) -> None:
         found = search(service, "select * from music where year = 1950")["children"][0]["relevance"]
@@ -252,6 +263,10 @@ CHANGES = {
     "attribute and index of one field": [
         (package_files(MUSIC, schema(MOOD)), check_fields),
         (package_files(MUSIC, schema(MOOD_INDEX)), wait_for_reindexing),
+    ],
+    "field outside the document": [
+        (package_files(MUSIC, schema(extra=MADE)), check_made),
+        (package_files(MUSIC, schema()), check_not_made),
     ],
     "summary": [
         (package_files(MUSIC, schema(extra=SHORT)), check_summary),

@@ -29,9 +29,10 @@ from paperwasp.content.apply import NodeState
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory, Since
 from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
+from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.layout import Layout
 from paperwasp.content.publishing import NO_MODES, Configuration, view_of
-from paperwasp.content.records import Entry, Mutate, Reindex, entry_of, records_of
+from paperwasp.content.records import Entry, Mutate, Reindex, records_of
 from paperwasp.content.references import Import, imports_of
 from paperwasp.content.replay import replay
 from paperwasp.content.view import View
@@ -67,6 +68,7 @@ class ContentNode:
         self._gatherer = Gatherer(self._queue)
         self._make_index = make_index
         self._fault = Fault(environment)
+        self._late = LateOperations()
         self._configured: Configuration | None = None
         self._imports: tuple[Import, ...] = ()
         self._saver: Thread | None = None
@@ -292,7 +294,7 @@ class ContentNode:
                 reply(_no_type(document_type))
                 continue
             try:
-                entry = entry_of(operation, kind, state.codecs[document_type], timestamp_us)
+                entry = self._late.entry(operation, kind, state.codecs[document_type], timestamp_us)
             except PaperwaspError as error:
                 reply(error)
             except (TypeError, ValueError) as error:
@@ -375,6 +377,7 @@ class ContentNode:
     def _apply_configuration(self, configured: Configuration) -> None:
         layout = self._state.layout.changed(configured.generation, configured.schemas.values(), configured.modes)
         if layout.types != self._state.layout.types:
+            self._late.note_change(self._state.layout, self._state.codecs)
             self._log_layout(layout)
         self._state.layout = layout
         self._imports = imports_of(configured.schemas.values())

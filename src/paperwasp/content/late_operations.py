@@ -1,0 +1,65 @@
+"""Operations that were made under the layout before the one in force, and come late.
+
+A container processes a document by its application, and a deployment may change the layout before the node's turn with
+it. Such an operation was valid when it was made, so it is taken as if it had come before the change: what the new
+layout has no place for goes, as it goes from documents that are there (`content/relayout.py`).
+
+One thread, the writer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.layout import Layout, TypeLayout
+from paperwasp.content.records import Entry, Mutate, Reindex, entry_of
+from paperwasp.document.operations import Operation, Put, Update
+
+AnyOperation = Operation | Reindex | Mutate
+
+
+class LateOperations:
+    """Encodes operations under the layout in force, and where that fails under the one before."""
+
+    def __init__(self) -> None:
+        self._before: Mapping[str, tuple[TypeLayout, DocumentCodec]] = {}
+
+    def note_change(self, layout: Layout, codecs: Mapping[str, DocumentCodec]) -> None:
+        """The layout that was in force, which another now follows."""
+        self._before = {name: (kind, codecs[name]) for name, kind in layout.types.items() if name in codecs}
+
+    def entry(self, operation: AnyOperation, kind: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Entry:
+        """Errors: those of `entry_of`, where the operation fits neither layout."""
+        try:
+            return entry_of(operation, kind, codec, timestamp_us)
+        except Exception:
+            before = self._before.get(kind.name)
+            if before is None or before[0].fields == kind.fields or not _fits(operation, *before):
+                raise
+            return entry_of(_carried_over(operation, before[1], kind, codec), kind, codec, timestamp_us)
+
+
+def _fits(operation: AnyOperation, kind: TypeLayout, codec: DocumentCodec) -> bool:
+    try:
+        entry_of(operation, kind, codec, 0)
+    except Exception:
+        return False
+    return True
+
+
+def _carried_over(
+    operation: AnyOperation, codec_before: DocumentCodec, kind: TypeLayout, codec: DocumentCodec
+) -> AnyOperation:
+    """The operation with only what the layout has a place for."""
+    if isinstance(operation, Put):
+        return replace(operation, fields=codec.decode_kept(codec_before.encode(operation.fields)))
+    if isinstance(operation, Update):
+        kept = (one for one in operation.updates if _fits(replace(operation, updates=(one,)), kind, codec))
+        return replace(operation, updates=tuple(kept))
+    if isinstance(operation, Reindex):
+        made = (operation.derived or {}).items()
+        kept_made = {name: value for name, value in made if _fits(Reindex(operation.id, {name: value}), kind, codec)}
+        return replace(operation, derived=kept_made)
+    return operation
