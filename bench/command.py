@@ -7,7 +7,7 @@ import sys
 
 from rich.console import Console
 
-from bench import deploy, documents, feed, filters, http_load, http_query, ranking, sorting, start, top_k
+from bench import deploy, documents, feed, filters, http_load, http_query, ranking, soak, sorting, start, top_k
 from bench.report import Report
 
 BENCHMARKS = (
@@ -25,14 +25,16 @@ BENCHMARKS = (
     "memory",
     "deploy",
 )
+ON_REQUEST = ("soak",)
+"""What takes too long to be run by default."""
 
 
 def main() -> None:
     arguments = _parser().parse_args()
     report, console = Report(), Console(width=arguments.width)
     for name in arguments.only.split(",") if arguments.only else BENCHMARKS:
-        if name not in BENCHMARKS:
-            sys.exit(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+        if name not in BENCHMARKS + ON_REQUEST:
+            sys.exit(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS + ON_REQUEST)}")
         console.print(f"[dim]{name} …[/]")
         try:
             _run(name, report, arguments)
@@ -62,6 +64,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         http_query.run(report, http_query.Options(**count))
     elif name == "http_load":
         http_load.run(report, http_load.Options(**count))
+    elif name == "soak":
+        soak.run(report, soak.Options(minutes=arguments.minutes, rate=arguments.rate))
     elif name == "deploy":
         deploy.run(report, deploy.Options())
     elif name == "start":
@@ -74,7 +78,9 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help=f"names separated by commas, of {', '.join(BENCHMARKS)}")
+    parser.add_argument(
+        "--only", default="", help=f"names separated by commas, of {', '.join(BENCHMARKS + ON_REQUEST)}"
+    )
     parser.add_argument("--engines", default="pisa,tantivy,lucene", help="peers to run beside ours, or none")
     parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
     parser.add_argument("--passes", type=int, default=3, help="runs of each query; the least time counts")
@@ -82,6 +88,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--documents", type=int, default=None, help="documents fed, in place of the usual number")
     parser.add_argument("--works", default="", help="only kinds of top-k queries whose name contains this")
     parser.add_argument("--encoding", default="block_simdbp", help="PISA's encoding of postings")
+    parser.add_argument("--minutes", type=float, default=60, help="how long the soak takes")
+    parser.add_argument("--rate", type=float, default=200, help="operations a second of the soak")
     parser.add_argument("--no-check", action="store_true", help="leave out the comparison of results")
     parser.add_argument("--width", type=int, default=150, help="columns of the table")
     return parser

@@ -12,6 +12,7 @@ import json
 import statistics
 import time
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -45,10 +46,10 @@ class Options:
 def run(report: Report, options: Options) -> None:
     """The large package anew, unchanged and changed; then many deployments of a small one."""
     with data_directory() as data, paperwasp(data, None) as server:
-        port = _config_port(server)
-        first = _deploy(port, package(options, 0))
-        unchanged = statistics.median(_deploy(port, package(options, 0)) for _ in range(options.repeats))
-        changed = statistics.median(_deploy(port, package(options, n + 1)) for n in range(options.repeats))
+        port = config_port(server)
+        first = deploy_zip(port, package(options, 0))
+        unchanged = statistics.median(deploy_zip(port, package(options, 0)) for _ in range(options.repeats))
+        changed = statistics.median(deploy_zip(port, package(options, n + 1)) for n in range(options.repeats))
     size = (
         f"{options.schemas_count} schemas of {options.fields_count} fields and {options.profiles_count} rank profiles"
     )
@@ -62,10 +63,10 @@ def _many(report: Report, options: Options) -> None:
     small = Options(schemas_count=1, fields_count=5, profiles_count=2)
     tenth = options.deployments_count // 10
     with data_directory() as data, paperwasp(data, None) as server:
-        port = _config_port(server)
+        port = config_port(server)
 
         def deploy(numbers: range) -> float:
-            return sum(_deploy(port, package(small, number)) for number in numbers)
+            return sum(deploy_zip(port, package(small, number)) for number in numbers)
 
         deploy(range(tenth))
         memory_mb, disk_mb = server.resident_mb(), _size_mb(data)
@@ -86,11 +87,16 @@ def package(options: Options, version: int) -> bytes:
         f'<content id="all" version="1.0"><redundancy>1</redundancy><documents>{documents}</documents>'
         '<nodes><node hostalias="node1" distribution-key="0"/></nodes></content></services>'
     )
+    return zip_of(
+        {"services.xml": services} | {f"schemas/{name}.sd": _schema(name, options, version) for name in names}
+    )
+
+
+def zip_of(files: Mapping[str, str]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("services.xml", services)
-        for name in names:
-            archive.writestr(f"schemas/{name}.sd", _schema(name, options, version))
+        for name, content in files.items():
+            archive.writestr(name, content)
     return buffer.getvalue()
 
 
@@ -119,7 +125,7 @@ def _profile(number: int, version: int) -> str:
     )
 
 
-def _deploy(port: int, content: bytes) -> float:
+def deploy_zip(port: int, content: bytes) -> float:
     """Seconds that the deployment takes."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     start = time.perf_counter()
@@ -132,7 +138,7 @@ def _deploy(port: int, content: bytes) -> float:
     return seconds
 
 
-def _config_port(server: Running) -> int:
+def config_port(server: Running) -> int:
     assert server.config_port is not None
     return server.config_port
 
