@@ -227,7 +227,7 @@ def check_books(service: Deployed) -> None:
 
 def check_no_books(service: Deployed) -> None:
     assert "errors" in search(service, "select * from book where true")
-    assert httpx.get(service.url + "/document/v1/ns/book/docid/1").status_code == 400
+    assert httpx.get(service.url + "/document/v1/ns/book/docid/1").status_code == 404
 
 
 def check_stemming(stemmed: bool) -> Callable[[Deployed], None]:
