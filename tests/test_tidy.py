@@ -118,12 +118,6 @@ def test_every_format_shows_an_example_and_its_downsides() -> None:
         assert {"Worked example", "Downsides"} <= set(headings), page.name
 
 
-def test_files_with_names_of_their_own() -> None:
-    """pytest imports tests by their bare names: two of one name hide each other."""
-    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
-    assert sorted(names) == sorted(set(names))
-
-
 def test_the_package_is_typed_and_licensed() -> None:
     assert (PACKAGE / "py.typed").is_file()
     assert "Apache License" in (ROOT / "LICENSE").read_text()

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from index_pydoc import documents, installation_roots
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from index_pydoc import documents, installation_roots
 from paperwasp.client.deploy import deploy_package
 from paperwasp.client.feed import FeedOperation, FeedResult, feed, progress_bar, read_operation
 from paperwasp.client.query import excerpt, highlighted, search

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from change_models import ATTRIBUTE, INDEX, application, field, lines, with_fields
 
 from paperwasp.application.changes import Changes, Refusal, find_changes
 from paperwasp.document.types import (
@@ -35,6 +34,7 @@ from paperwasp.schema.model import (
 )
 from paperwasp.schema.summary_model import SummaryField
 from paperwasp.tensor.types import TensorType
+from tests.application.change_models import ATTRIBUTE, INDEX, application, field, lines, with_fields
 
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))
 PERSON = struct_of("person", {"name": STRING, "age": INT})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from change_models import with_fields
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexingScript, IndexSettings, MatchSettings
 from paperwasp.tensor.types import TensorType
+from tests.application.change_models import with_fields
 
 EXAMPLES = int(os.environ.get("PAPERWASP_FUZZ", "200"))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from change_models import ATTRIBUTE, INDEX, application, cluster, field, lines, with_fields
 
 from paperwasp.application.changes import Changes, Refusal, find_changes, told_actions, told_refusals
 from paperwasp.application.changes.overrides import Allow, ValidationOverrides
 from paperwasp.application.services_model import ContentDocument, Node
 from paperwasp.document.types import INT
 from paperwasp.schema.model import AttributeSettings
+from tests.application.change_models import ATTRIBUTE, INDEX, application, cluster, field, lines, with_fields
 
 TODAY = date(2026, 1, 15)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +12,15 @@ import vespacli
 from hypothesis import given
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+from bench import corpus as corpora
+from bench import documents, http_load, http_query, lucene_peer, service
+from bench import feed as feed_benchmark
 from bench.agreement import Exhaustive, _coarse, _idf, _same, _scores, agreement
 from bench.corpus import Corpus, document_frequencies, word_of
 from bench.engines import Paperwasp
 from bench.feed import DOCUMENT_BYTES, document
 from bench.report import Report, Row, Times
 from bench.top_k import LEAST_DOCUMENTS, Task, _measure, _row
-
-from bench import corpus as corpora
-from bench import documents, http_load, http_query, lucene_peer, service
-from bench import feed as feed_benchmark
 
 SEED = 5
 

@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from running import RunningService, running_service
-from test_vespa_cli import binary, vespa
+
+from tests.clients.test_vespa_cli import binary, vespa
+from tests.service.running import RunningService, running_service
 
 pytestmark = pytest.mark.clients
 SEED = random.SystemRandom().randrange(2**32)

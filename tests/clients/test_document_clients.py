@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from music import package
-from running import RunningService, running_service
-from test_vespa_cli import vespa as run_cli
 from vespa.application import Vespa
 from vespa.exceptions import VespaError
 from vespa.io import VespaResponse
+
+from tests import web
+from tests.clients.test_vespa_cli import vespa as run_cli
+from tests.service.music import package
+from tests.service.running import RunningService, running_service
 
 pytestmark = pytest.mark.clients
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
@@ -28,7 +29,7 @@ TOKEN = "TEST_AND_SET_CONDITION_FAILED"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     with running_service(tmp_path_factory.mktemp("documents") / "data") as running:
-        answer = httpx.post(
+        answer = web.post(
             running.config_url + DEPLOY, content=package(), headers={"Content-Type": "application/zip"}, timeout=60
         )
         assert answer.status_code == 200, answer.text

@@ -6,13 +6,14 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
-from running import RunningService, running_service
 from vespa.application import Vespa
 from vespa.exceptions import VespaError
 from vespa.io import VespaResponse
 from vespa.package import ApplicationPackage, Document, Field, FieldSet, RankProfile, Schema
+
+from tests import web
+from tests.service.running import RunningService, running_service
 
 pytestmark = pytest.mark.clients
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
@@ -35,9 +36,9 @@ def application_package() -> ApplicationPackage:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Deployed as VespaDocker does it: HEAD /ApplicationStatus, then the package, then waiting."""
     with running_service(tmp_path_factory.mktemp("pyvespa") / "data") as running:
-        assert httpx.head(running.config_url + "/ApplicationStatus").status_code == 200
+        assert web.head(running.config_url + "/ApplicationStatus").status_code == 200
         zip_bytes: io.BytesIO = application_package().to_zip()
-        answer = httpx.post(
+        answer = web.post(
             running.config_url + DEPLOY,
             content=zip_bytes.getvalue(),
             headers={"Content-Type": "application/zip"},

@@ -13,8 +13,6 @@ from typing import Any
 
 import httpx
 import pytest
-from in_process import ZIP, Deployed, deployed_service
-from onnx_model import onnx_model
 from vespa.configuration import query_profiles as qp
 from vespa.configuration import services as sv
 from vespa.package import (
@@ -54,6 +52,10 @@ from vespa.package import (
     Validation,
     ValidationID,
 )
+
+from tests import web
+from tests.clients.onnx_model import onnx_model
+from tests.service.in_process import ZIP, Deployed, deployed_service
 
 pytestmark = pytest.mark.clients
 USERDATA = "container.handler.observability.application-userdata"
@@ -325,7 +327,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 
 def deploy(service: Deployed, package: ApplicationPackage) -> httpx.Response:
     url = service.config_url + "/application/v2/tenant/default/prepareandactivate"
-    return httpx.post(url, content=package.to_zip().getvalue(), headers=ZIP, timeout=60)
+    return web.post(url, content=package.to_zip().getvalue(), headers=ZIP, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -347,8 +349,8 @@ def test_a_package_deploys_and_is_up(
     assert (answer.status_code, content.get("activated")) == (200, True), f"{content}\n{package.schema.schema_to_text}"
     assert [entry for entry in content["log"] if entry["level"] == "ERROR"] == []
     for cluster in service.ports():
-        assert httpx.get(service.container_url(cluster) + "/ApplicationStatus").status_code == 200
-    assert httpx.delete(service.application_url(), timeout=60).status_code == 200
+        assert web.get(service.container_url(cluster) + "/ApplicationStatus").status_code == 200
+    assert web.delete(service.application_url(), timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize("name", REFUSED)

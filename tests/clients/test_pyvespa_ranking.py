@@ -9,9 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
-from running import RunningService, running_service
 from vespa.application import Vespa
 from vespa.evaluation import VespaEvaluator, VespaFeatureCollector
 from vespa.exceptions import VespaError
@@ -25,6 +23,9 @@ from vespa.package import (
     RankProfile,
     Schema,
 )
+
+from tests import web
+from tests.service.running import RunningService, running_service
 
 pytestmark = pytest.mark.clients
 COLUMN = ["attribute", "summary"]
@@ -70,7 +71,7 @@ def package() -> ApplicationPackage:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     with running_service(tmp_path_factory.mktemp("ranking") / "data") as running:
-        answer = httpx.post(
+        answer = web.post(
             running.config_url + "/application/v2/tenant/default/prepareandactivate",
             content=package().to_zip().getvalue(),
             headers={"Content-Type": "application/zip"},

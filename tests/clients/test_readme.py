@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import running_service
-from test_vespa_cli import binary
+
+from tests.clients.test_vespa_cli import binary
+from tests.service.running import running_service
 
 pytestmark = pytest.mark.clients
 README = Path(__file__).parent.parent.parent / "README.md"

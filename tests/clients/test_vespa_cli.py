@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 import vespacli
-from music import write_package
-from running import RunningService, running_service
+
+from tests.service.music import write_package
+from tests.service.running import RunningService, running_service
 
 pytestmark = pytest.mark.clients
 DOCUMENTS = 500

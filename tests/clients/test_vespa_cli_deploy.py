@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from in_process import Deployed, deployed_service
-from music import FILES, SCHEMA, SERVICES, write_package
-from test_vespa_cli import vespa
 
 from paperwasp.app import Service
+from tests import web
+from tests.clients.test_vespa_cli import vespa
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.music import FILES, SCHEMA, SERVICES, write_package
 
 pytestmark = pytest.mark.clients
 SECOND = "shop.books.test"
@@ -44,9 +44,9 @@ def test_prepare_then_activate(service: Deployed, home: Path, tmp_path: Path) ->
     application = write_package(tmp_path / "music")
     prepared = vespa(home, service.config_url, "prepare", str(application))
     assert "Success" in prepared
-    assert httpx.get(service.application_url()).status_code == 404
+    assert web.get(service.application_url()).status_code == 404
     assert "Success" in vespa(home, service.config_url, "activate", str(application))
-    assert httpx.get(service.application_url()).status_code == 200
+    assert web.get(service.application_url()).status_code == 200
     told = vespa(home, service.config_url, "activate", str(application), fails=True)
     assert "409" in told
 
@@ -100,10 +100,10 @@ def test_an_application_of_another_name(service: Deployed, home: Path, tmp_path:
     _, name, instance = SECOND.split(".")
     vespa(home, service.config_url, "deploy", "-a", SECOND, str(application))
     url = service.application_url(f"default.{name}.{instance}")
-    assert httpx.get(url).status_code == 200
+    assert web.get(url).status_code == 200
     vespa(home, service.config_url, "fetch", "-a", SECOND, str(tmp_path / "second.zip"))
     assert (tmp_path / "second.zip").stat().st_size > 0
-    assert httpx.delete(url, timeout=30).status_code == 200
+    assert web.delete(url, timeout=30).status_code == 200
 
 
 def system_test(folder: Path, expected: int) -> Path:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from config_store_conformance import ConfigStoreConformance
 
 from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
 from paperwasp.cluster.disk import Disk
 from paperwasp.errors import Conflict, Corruption
+from tests.cluster.config_store_conformance import ConfigStoreConformance
 
 
 class TestFileConfigStore(ConfigStoreConformance):

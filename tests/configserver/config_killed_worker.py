@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from deploy_fixtures import config_server
-from test_config_crashes import STEPS
+from tests.configserver.deploy_fixtures import config_server
+from tests.configserver.test_config_crashes import STEPS
 
 KILLED = 9
 EVENTS = {"os.rename", "os.remove", "os.mkdir"}

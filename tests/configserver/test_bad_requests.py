@@ -14,13 +14,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from config_stores import MemoryStore
-from deploy_fixtures import PACKAGES, Service, ask, config_app, config_server, deploy
-from test_deploy_scripts import BOUNDARY, form
 
 from paperwasp import limits
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp
 from paperwasp.http.messages import Request
+from tests.configserver.config_stores import MemoryStore
+from tests.configserver.deploy_fixtures import PACKAGES, Service, ask, config_app, config_server, deploy
+from tests.configserver.test_deploy_scripts import BOUNDARY, form
 
 REQUESTS = int(os.environ.get("PAPERWASP_FUZZ", "3000"))
 UPLOAD = "/application/v2/tenant/default/prepareandactivate"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from config_stores import Crash, CrashingStore, MemoryStore
-from deploy_fixtures import Service, config_server, deploy
 
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer
 from paperwasp.configserver.reindexing import ReindexingRepository
 from paperwasp.configserver.sessions import State
+from tests.configserver.config_stores import Crash, CrashingStore, MemoryStore
+from tests.configserver.deploy_fixtures import Service, config_server, deploy
 
 DEFAULT = ApplicationId()
 OTHER = ApplicationId("abroad", "other", "inst")

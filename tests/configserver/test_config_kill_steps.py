@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from config_killed_worker import KILLED
-from test_config_crashes import STEPS, check_after_crash
 
 from paperwasp.cluster.config_store import FileConfigStore
+from tests.children import start_child
+from tests.configserver.config_killed_worker import KILLED
+from tests.configserver.test_config_crashes import STEPS, check_after_crash
 
 STRIDE = 1 if os.environ.get("PAPERWASP_ALL_STEPS") else 23
 DONE = 0
@@ -24,10 +23,7 @@ DONE = 0
 
 def run_until(path: Path, step: int) -> tuple[int, int]:
     """How the child ended, and how many steps it had acknowledged."""
-    reading, writing = os.pipe()
-    worker = str(Path(__file__).with_name("config_killed_worker.py"))
-    child = subprocess.Popen([sys.executable, worker, str(path), str(step), str(writing)], pass_fds=[writing])
-    os.close(writing)
+    child, reading = start_child("tests.configserver.config_killed_worker", path, step)
     acknowledged = b""
     while more := os.read(reading, 100):
         acknowledged += more

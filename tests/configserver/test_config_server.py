@@ -8,8 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from config_stores import MemoryStore
-from deploy_fixtures import PACKAGES, Service, build, config_server, deploy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +26,8 @@ from paperwasp.errors import (
     NotFound,
     PaperwaspError,
 )
+from tests.configserver.config_stores import MemoryStore
+from tests.configserver.deploy_fixtures import PACKAGES, Service, build, config_server, deploy
 
 DEFAULT = ApplicationId()
 OTHER = ApplicationId("default", "other", "inst")

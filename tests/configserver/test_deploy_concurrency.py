@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deploy_fixtures import PACKAGES, Service, build
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
@@ -18,6 +17,7 @@ from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline
 from paperwasp.errors import DeployTimeout, LockFailure
 from paperwasp.http.messages import Request, Response
+from tests.configserver.deploy_fixtures import PACKAGES, Service, build
 
 ROOT = "/application/v2/tenant/default"
 APPLICATION = f"{ROOT}/application/default/environment/prod/region/default/instance/default"

@@ -17,11 +17,11 @@ import re
 from pathlib import Path
 
 import pytest
-from deploy_fixtures import PACKAGES, Service, ask, config_app, config_server
 
 from paperwasp.configserver import ConfigServerApp, ServiceLog
 from paperwasp.errors import NoSpace
 from paperwasp.http.messages import Request, Response
+from tests.configserver.deploy_fixtures import PACKAGES, Service, ask, config_app, config_server
 
 SCRIPTS = Path(__file__).parent / "scripts"
 BOUNDARY = "b"

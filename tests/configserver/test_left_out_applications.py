@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy_fixtures import PACKAGES, Service, ask, build, config_app, config_server, deploy
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer, PrepareOptions
 from paperwasp.errors import Conflict, InvalidPackage, NotFound
 from paperwasp.http.messages import Request
+from tests.configserver.deploy_fixtures import PACKAGES, Service, ask, build, config_app, config_server, deploy
 
 DEFAULT = ApplicationId()
 OTHER = ApplicationId("default", "other", "inst")

@@ -9,12 +9,11 @@ import gc
 import os
 from pathlib import Path
 
-from deploy_fixtures import Service, config_server, package
-
 from paperwasp import limits
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import ApplicationId, PrepareOptions
+from tests.configserver.deploy_fixtures import Service, config_server, package
 
 DEPLOYMENTS = int(os.environ.get("PAPERWASP_DEPLOYMENTS", "400"))
 WARM = 200

@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 import pytest
-from deploy_fixtures import PACKAGES, Service, config_server, deploy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from paperwasp.configserver import ApplicationId, ConfigServer, ReindexedChunk
 from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Scheduled, Target, _decode, _encode
 from paperwasp.env import Environment
 from paperwasp.errors import NoSpace, NotFound, Overload
+from tests.configserver.deploy_fixtures import PACKAGES, Service, config_server, deploy
 
 DEFAULT = ApplicationId()
 MUSIC: Target = ("music", "music")

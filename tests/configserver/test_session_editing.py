@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from config_stores import MemoryStore
-from deploy_fixtures import PACKAGES, Service, config_server, package
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +12,8 @@ from paperwasp import limits
 from paperwasp.configserver.editing import Edit, delete, put_directory, put_file
 from paperwasp.configserver.sessions import State
 from paperwasp.errors import Conflict, InvalidInput, PaperwaspError, TooLarge, UnreadablePackage
+from tests.configserver.config_stores import MemoryStore
+from tests.configserver.deploy_fixtures import PACKAGES, Service, config_server, package
 
 PATHS = ["a", "b", "a/b", "a/b/c", "d/e/f", "services.xml", "schemas"]
 

@@ -6,7 +6,6 @@ The content cluster is a fake with a window of its own; the last test has a whol
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -28,12 +27,9 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal, Remove
 from paperwasp.errors import NoSpace, Overload, Timeout
 from paperwasp.http.messages import Request
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "service"))
-from document_scripts import SCRIPTS, model_of
-from in_process import active, deployed_service
-from music import FILES
+from tests.container.document_scripts import SCRIPTS, model_of
+from tests.service.in_process import active, deployed_service
+from tests.service.music import FILES
 
 DONE = Outcome(True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 
 import orjson
@@ -14,9 +13,7 @@ from hypothesis import strategies as st
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.document_v1 import DocumentApi
 from paperwasp.http.messages import Request, Response
-
-sys.path.insert(0, str(Path(__file__).parent))
-from document_scripts import SCRIPTS, model_of, run
+from tests.container.document_scripts import SCRIPTS, model_of, run
 
 APPLICATION = SCRIPTS / "document_application"
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 import pytest
-from clusters import cluster, model, run_script, running, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Corruption, InvalidInput, NoSpace, Overload, PaperwaspError
 from paperwasp.http.messages import Request, Response, StreamedResponse
+from tests.container.clusters import cluster, model, run_script, running, whole
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CLUSTERS = (cluster("records", "music", "rock", "artist"), cluster("archive", "music", "book"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,9 +20,7 @@ from paperwasp.container.search_values import timeout_ms
 from paperwasp.content.messages import SearchRequest, SearchResponse
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
-
-sys.path.insert(0, str(Path(__file__).parent))
-from search_scripts import SCRIPTS, FakeClusters, config, content_of, profiles_of, run
+from tests.container.search_scripts import SCRIPTS, FakeClusters, config, content_of, profiles_of, run
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("search_*.txt")), ids=lambda p: p.stem)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,9 +18,7 @@ from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
 from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
-
-sys.path.insert(0, str(Path(__file__).parent))
-from search_scripts import FakeClusters, config
+from tests.container.search_scripts import FakeClusters, config
 
 YQL = "select * from sources * where true"
 

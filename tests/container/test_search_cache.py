@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
-from pathlib import Path
 from threading import Event, Thread
 
 import orjson
@@ -15,10 +13,8 @@ from paperwasp import limits
 from paperwasp.container.search import SearchHandler
 from paperwasp.container.search_cache import SearchCache, key_of
 from paperwasp.http.messages import Request, Response
-
-sys.path.insert(0, str(Path(__file__).parent))
-from search_nodes import put, remove, running, update
-from search_scripts import FakeClusters, config
+from tests.container.search_nodes import put, remove, running, update
+from tests.container.search_scripts import FakeClusters, config
 
 
 def asked(clusters: FakeClusters, *queries: str) -> int:

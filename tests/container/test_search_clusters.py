@@ -5,15 +5,12 @@ Authority: https://docs.vespa.ai/en/querying/federation.html, result-diversity.h
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from search_nodes import Running, put, running
+from tests.container.search_nodes import Running, put, running
 
 YEARS = {
     **{("music", number): number % 4 for number in range(12)},

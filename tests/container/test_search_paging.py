@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-from search_nodes import Running, put, remove, running, update
+from tests.container.search_nodes import Running, put, remove, running, update
 
 KINDS = ("music", "book", "thing")
 DOCUMENTS = st.lists(

@@ -6,9 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import orjson
-from document_model import RULES, Fields
-from document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
-from nodes import TestNode
 
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.messages import SearchRequest
@@ -16,6 +13,9 @@ from paperwasp.content.search import Profiles, search
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
+from tests.content.document_model import RULES, Fields
+from tests.content.document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
+from tests.content.nodes import TestNode
 
 
 def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from document_schemas import DENSE, MADE, MAPPED, PROCESSOR, TYPES, Json, variant_schema
-
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Refusal, Remove, Update
+from tests.content.document_schemas import DENSE, MADE, MAPPED, PROCESSOR, TYPES, Json, variant_schema
 
 Fields = dict[str, Json]
 Change = Callable[[Json, bool], Json]

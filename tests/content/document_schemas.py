@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from nodes import ATTRIBUTE, INDEX, schema
-
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -32,6 +30,7 @@ from paperwasp.indexing import processor_of
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, Schema, SubField
 from paperwasp.tensor.types import TensorType
+from tests.content.nodes import ATTRIBUTE, INDEX, schema
 
 Json = Any
 

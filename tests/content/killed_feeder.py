@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 from threading import Semaphore
 
-from nodes import put, remove, start, update
-
 from paperwasp import limits
 from paperwasp.document.operations import Operation
+from tests.content.nodes import put, remove, start, update
 
 DOCUMENTS = 150
 IN_FLIGHT = 300

@@ -12,12 +12,11 @@ import sys
 from pathlib import Path
 from threading import Semaphore
 
-from document_model import Deed, random_deed
-from document_schemas import VARIANTS, attributes_of, variant_schema
-from nodes import start
-
 from paperwasp import limits
 from paperwasp.document.operations import Outcome
+from tests.content.document_model import Deed, random_deed
+from tests.content.document_schemas import VARIANTS, attributes_of, variant_schema
+from tests.content.nodes import start
 
 DOCUMENTS = 200
 IN_FLIGHT = 300

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nodes import ATTRIBUTE, INDEX, MUSIC_FIELDS, SCHEMAS, put, reindexed, remove, schema, start, update
-
 from paperwasp import limits
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.operations import Operation
 from paperwasp.document.types import LONG, STRING, array_of
 from paperwasp.schema.model import Field
+from tests.content.nodes import ATTRIBUTE, INDEX, MUSIC_FIELDS, SCHEMAS, put, reindexed, remove, schema, start, update
 
 KILLED = 9
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree"}

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from naive_search import Document, Domain, Structs, Text
-
 from paperwasp.query import (
     AndItem,
     DotProductItem,
@@ -37,6 +35,7 @@ from paperwasp.query import (
     WordAlternativesItem,
     WordItem,
 )
+from tests.content.naive_search import Document, Domain, Structs, Text
 
 
 def matches(item: Item, document: Document, domain: Domain) -> bool:

@@ -10,10 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
-from nodes import put, start
-
 from paperwasp import limits
 from paperwasp.errors import InternalError
+from tests.content.nodes import put, start
 
 FILE_BYTES = 40_000
 

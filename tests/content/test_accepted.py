@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nodes import ATTRIBUTE, doc_id, schema, start, started
 
 from paperwasp import limits
 from paperwasp.document import apply_updates
@@ -15,6 +14,7 @@ from paperwasp.document.operations import Operation, Outcome, Put, Update
 from paperwasp.document.types import INT, PREDICATE, RAW, STRING, array_of
 from paperwasp.errors import InvalidInput
 from paperwasp.schema.model import Field
+from tests.content.nodes import ATTRIBUTE, doc_id, schema, start, started
 
 LONGEST = 8
 

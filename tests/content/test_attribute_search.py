@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes import TestNode, started
 
 from paperwasp.content.search import space_of
 from paperwasp.document.converters import GeoPosition
@@ -48,6 +47,7 @@ from paperwasp.query import (
 from paperwasp.schema import parse_schemas
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor, TensorBuilder
+from tests.content.nodes import TestNode, started
 
 TYPES = ("byte", "int", "long", "float16", "float", "double", "bool")
 VECTORS = {

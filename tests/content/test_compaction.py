@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 import pytest
-from nodes import TestNode, put, remove, start, started, update
 
 from paperwasp import limits
 from paperwasp.content import compaction
@@ -22,6 +21,7 @@ from paperwasp.content.apply import NodeState
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
+from tests.content.nodes import TestNode, put, remove, start, started, update
 
 
 def titles(view: View, word: str) -> list[bytes]:

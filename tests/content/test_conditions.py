@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nodes import ATTRIBUTE, MUSIC, SCHEMAS, TestNode, doc_id, put, schema, start, started, update
 
 from paperwasp import limits
 from paperwasp.content.selected import matcher, oldest_tombstone_us
@@ -16,6 +15,7 @@ from paperwasp.document.types import INT
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate
 from paperwasp.errors import InvalidInput
 from paperwasp.schema.model import Field
+from tests.content.nodes import ATTRIBUTE, MUSIC, SCHEMAS, TestNode, doc_id, put, schema, start, started, update
 
 DONE, NEW = Outcome(True), Outcome(False)
 NOT_MET, EXISTS = Outcome(True, Refusal.NOT_MET), Outcome(True, Refusal.EXISTS)

@@ -17,7 +17,6 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes import TestNode, started
 
 from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey
 from paperwasp.content.search import Profiles, search
@@ -40,6 +39,7 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, started
 
 PAPER = """
 schema paper {

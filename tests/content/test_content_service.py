@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from nodes import doc_id, put, remove, started
 
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.worker_pool import WorkerPool
@@ -24,6 +23,7 @@ from paperwasp.content.view import View
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.query.items import TrueItem
+from tests.content.nodes import doc_id, put, remove, started
 
 
 def search(view: View, request: SearchRequest) -> SearchResponse:

@@ -17,7 +17,6 @@ from threading import Thread
 import numpy as np
 import orjson
 import pytest
-from nodes import TestNode, started
 from numpy.typing import NDArray
 
 from paperwasp.content.diversity import Diversifier
@@ -39,6 +38,7 @@ from paperwasp.errors import InvalidQuery, Timeout, TooLarge
 from paperwasp.query import AndItem, Item, NearItem, NotItem, OrItem, RangeItem, RankItem, TrueItem, WordItem
 from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, started
 
 SHOP = """
 schema shop {

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from document_checks import check_columns, check_stored, shown_of
-from document_model import Fields, random_deed, with_made
-from document_schemas import VARIANTS, attributes_of, variant_schema
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from nodes import reindexed, start
 
 from paperwasp import limits
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome
+from tests.content.document_checks import check_columns, check_stored, shown_of
+from tests.content.document_model import Fields, random_deed, with_made
+from tests.content.document_schemas import VARIANTS, attributes_of, variant_schema
+from tests.content.nodes import reindexed, start
 
 DOCUMENTS = 6
 

@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 import orjson
 import pytest
-from nodes import TestNode, started
 
 from paperwasp.content.messages import Hit, SearchRequest
 from paperwasp.content.search import Profiles, search
@@ -39,6 +38,7 @@ from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
 from paperwasp.store.document_store import DocumentStore
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.types import TensorType
+from tests.content.nodes import TestNode, started
 
 ALBUM = """
 schema album {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from nodes import TestNode, started
 
 from paperwasp import limits
 from paperwasp.content import explaining
@@ -18,6 +17,7 @@ from paperwasp.errors import TooLarge
 from paperwasp.query import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.tensor.literal import parse_tensor
+from tests.content.nodes import TestNode, started
 
 PLACE = """schema place {
   document place {

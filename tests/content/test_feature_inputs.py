@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from nodes import TestNode, start
 
 from paperwasp import limits
 from paperwasp.content.messages import SearchRequest
@@ -25,6 +24,7 @@ from paperwasp.features.query_vector import array_vector, weight_vector
 from paperwasp.schema import parse_schemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.yql.statement import parse_yql
+from tests.content.nodes import TestNode, start
 
 SEED = int(os.environ.get("PAPERWASP_FUZZ_SEED", "0")) or random.SystemRandom().randrange(2**32)
 

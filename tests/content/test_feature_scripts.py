@@ -29,7 +29,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from nodes import TestNode, start
 
 from paperwasp.content.messages import SearchRequest, Streaming
 from paperwasp.content.search import Profiles, search
@@ -41,6 +40,7 @@ from paperwasp.schema.model import Schema
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.statement import parse_yql
+from tests.content.nodes import TestNode, start
 
 SCRIPTS = Path(__file__).parent / "feature_scripts"
 NAMES = {**vars(math), "max": sys.float_info.max}

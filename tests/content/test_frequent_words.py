@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from nodes import start
 
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.search import Profiles, search
@@ -16,6 +15,7 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.yql.statement import parse_yql
+from tests.content.nodes import start
 
 SETTINGS = """
   filter-threshold: 0.3

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from nodes import BOOK, MUSIC_FIELDS, SCHEMAS, doc_id, put, remove, schema, start, started, update
 
 from paperwasp import limits
 from paperwasp.content.apply import NodeState
@@ -19,6 +18,8 @@ from paperwasp.document.operations import Outcome
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError, NoSpace
 from paperwasp.store.document_store import DocumentStore, StoreWrites
+from tests.children import ROOT
+from tests.content.nodes import BOOK, MUSIC_FIELDS, SCHEMAS, doc_id, put, remove, schema, start, started, update
 
 
 @pytest.mark.parametrize(("broken", "code", "error"), [
@@ -190,8 +191,8 @@ def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, mon
 def test_a_store_that_really_fails(tmp_path: Path) -> None:
     """RocksDB cannot write its table, and refuses all writes from then on, while the log has room."""
     ended = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("small_files.py")), str(tmp_path)],
-        capture_output=True, text=True, timeout=60,
+        [sys.executable, "-m", "tests.content.small_files", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     with started(tmp_path) as node:

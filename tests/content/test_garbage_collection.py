@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nodes import SCHEMAS, TestNode, doc_id, put, started, update
 
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
@@ -23,6 +22,7 @@ from paperwasp.document.types import INT
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError
 from paperwasp.schema.model import Field, ImportedField
+from tests.content.nodes import SCHEMAS, TestNode, doc_id, put, started, update
 
 
 def cluster(selection: str = "", interval_s: int = 100, **selections: str) -> ContentCluster:

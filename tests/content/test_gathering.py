@@ -6,11 +6,11 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from nodes import remove
 
 from paperwasp import limits
 from paperwasp.content import gathering
 from paperwasp.content.gathering import Control, Gatherer, Waiting
+from tests.content.nodes import remove
 
 
 def filled(count: int, size_bytes: int = 1) -> SimpleQueue[Waiting | Control]:

@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from nodes import TestNode, put, remove, started
 
 from paperwasp import limits
 from paperwasp.attribute import posting
 from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune
 from paperwasp.env import Environment
+from tests.content.nodes import TestNode, put, remove, started
 
 
 class Clock:

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 import pytest
-from nodes import TestNode, doc_id, put, remove, started, update
 
 from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey
 from paperwasp.content.search import Profiles, search
@@ -19,6 +18,7 @@ from paperwasp.document.converters import GeoPosition
 from paperwasp.errors import InvalidQuery
 from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, doc_id, put, remove, started, update
 
 CAMPAIGN = """schema campaign { document campaign {
     field budget type int { indexing: attribute }

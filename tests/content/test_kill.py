@@ -8,17 +8,16 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from killed_feeder import DOCUMENTS, IN_FLIGHT, operation
-from nodes import TestNode, doc_id, start
 
 from paperwasp.document.operations import Operation, Put, Update
+from tests.children import start_child
+from tests.content.killed_feeder import DOCUMENTS, IN_FLIGHT, operation
+from tests.content.nodes import TestNode, doc_id, start
 
 ROUNDS = int(os.environ.get("PAPERWASP_KILL_ROUNDS", "3"))
 SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
@@ -45,10 +44,7 @@ def test_every_acknowledged_write_survives(tmp_path: Path) -> None:
 
 def feed_and_kill(path: Path, first: int, acknowledgements: int) -> set[int]:
     """The numbers that a child acknowledged before it was killed, soon after it had acknowledged so many."""
-    reading, writing = os.pipe()
-    command = [sys.executable, str(Path(__file__).with_name("killed_feeder.py")), str(path), str(first), str(writing)]
-    child = subprocess.Popen(command, pass_fds=[writing])
-    os.close(writing)
+    child, reading = start_child("tests.content.killed_feeder", path, first)
     data = b""
     while len(data) < 4 * acknowledgements and (some := os.read(reading, 4096)):
         data += some

@@ -9,18 +9,17 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from document_checks import check_columns, check_searches, check_stored, shown_of
-from document_model import Fields
-from document_schemas import variant_schema
-from killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, deed_of, set_limits, variant_of
-from nodes import TestNode, start
 
 from paperwasp import limits
+from tests.children import start_child
+from tests.content.document_checks import check_columns, check_searches, check_stored, shown_of
+from tests.content.document_model import Fields
+from tests.content.document_schemas import variant_schema
+from tests.content.killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, deed_of, set_limits, variant_of
+from tests.content.nodes import TestNode, start
 
 OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "6000"))
 SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
@@ -74,11 +73,7 @@ def keep_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def work_and_kill(path: Path, first: int, acknowledgements: int) -> set[int]:
     """The numbers that a child acknowledged before it was killed, soon after it had acknowledged so many."""
-    reading, writing = os.pipe()
-    child_file = str(Path(__file__).with_name("killed_modeler.py"))
-    command = [sys.executable, child_file, str(path), str(SEED), str(first), str(writing)]
-    child = subprocess.Popen(command, pass_fds=[writing])
-    os.close(writing)
+    child, reading = start_child("tests.content.killed_modeler", path, SEED, first)
     data = bytearray()
     while len(data) < 4 * acknowledgements and (some := os.read(reading, 65536)):
         data += some

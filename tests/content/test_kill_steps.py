@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from killed_worker import KILLED
-from nodes import doc_id, start
 
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.view import View
+from tests.children import start_child
+from tests.content.killed_worker import KILLED
+from tests.content.nodes import doc_id, start
 
 STRIDE = 1 if os.environ.get("PAPERWASP_ALL_STEPS") else 29
 DONE = 0
@@ -43,10 +42,7 @@ def expected(batches: int) -> dict[int, Any]:
 
 def run_until(path: Path, step: int) -> tuple[int, int]:
     """How the child ended, and how many batches it had acknowledged."""
-    reading, writing = os.pipe()
-    command = [sys.executable, str(Path(__file__).with_name("killed_worker.py")), str(path), str(step), str(writing)]
-    child = subprocess.Popen(command, pass_fds=[writing])
-    os.close(writing)
+    child, reading = start_child("tests.content.killed_worker", path, step)
     acknowledged = b""
     while more := os.read(reading, 100):
         acknowledged += more

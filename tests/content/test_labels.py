@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from nodes import doc_id, started
 
 from paperwasp.content.search import space_of
 from paperwasp.core import _core
@@ -13,6 +12,7 @@ from paperwasp.document.operations import Put
 from paperwasp.operators import plan
 from paperwasp.query import AndItem, Item, LabeledItem, OrItem, WordItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import doc_id, started
 
 SCHEMA = """
 schema thing { document thing {

@@ -19,7 +19,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from nodes import doc_id, put, reindexed, remove, schema, start, update
 
 from paperwasp import limits
 from paperwasp.content import compaction
@@ -47,6 +46,7 @@ from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.operators import plan
 from paperwasp.query import WordItem
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Match
+from tests.content.nodes import doc_id, put, reindexed, remove, schema, start, update
 
 KINDS = ("music", "book")
 NAMES = tuple(f"f{number}" for number in range(5))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 import pytest
-from nodes import started
 
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.search import Profiles, search
@@ -14,6 +13,7 @@ from paperwasp.document.operations import Put
 from paperwasp.linguistics import versions
 from paperwasp.query import WordItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import started
 
 SCHEMAS = parse_schemas({"schemas/d.sd": "schema d { document d { field t type string { indexing: index } } }"}).schemas
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import orjson
-
-sys.path.insert(0, str(Path(__file__).parent))
-from nodes import TestNode, doc_id, put, reindexed, schema, started, update
 
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.content.records import Reindex
@@ -20,6 +16,7 @@ from paperwasp.errors import InvalidInput
 from paperwasp.indexing import processor_of
 from paperwasp.schema import Schema, parse_schemas
 from paperwasp.schema.model import Field
+from tests.content.nodes import TestNode, doc_id, put, reindexed, schema, started, update
 
 SCHEMA = """
 schema music {{

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nodes import TestNode, doc_id, start
 
 from paperwasp.content.matched_elements import matched_elements
 from paperwasp.content.messages import SearchRequest
@@ -26,6 +25,7 @@ from paperwasp.query import AndItem, InItem, Item, NotItem, OrItem, PrefixItem, 
 from paperwasp.query.items import EquivItem, NearItem, PhraseItem, SameElementItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from tests.content.nodes import TestNode, doc_id, start
 
 PARENT = """
 schema crew {{

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nodes import doc_id, put, remove, start, started, update
 
 from paperwasp.content.messages import SearchResponse
 from paperwasp.content.mutations import ON_MATCH, ON_SUMMARY, Touched, mutate
@@ -16,6 +15,7 @@ from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.errors import Overload
 from paperwasp.schema.model import Mutation
+from tests.content.nodes import doc_id, put, remove, start, started, update
 
 COUNTERS = [f"d{number}" for number in range(40)]
 

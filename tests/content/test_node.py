@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nodes import (
+
+from paperwasp import limits
+from paperwasp.content.apply import NodeState
+from paperwasp.content.checkpoint import Checkpoints
+from paperwasp.content.records import Entry, entry_of
+from paperwasp.content.view import View
+from paperwasp.document.operations import Operation, Outcome
+from paperwasp.document.types import INT, STRING
+from paperwasp.errors import Conflict, Corruption, InternalError, InvalidInput, Overload
+from paperwasp.schema.model import Field
+from tests.content.nodes import (
     ATTRIBUTE,
     BOOK,
     INDEX,
@@ -26,16 +36,6 @@ from nodes import (
     started,
     update,
 )
-
-from paperwasp import limits
-from paperwasp.content.apply import NodeState
-from paperwasp.content.checkpoint import Checkpoints
-from paperwasp.content.records import Entry, entry_of
-from paperwasp.content.view import View
-from paperwasp.document.operations import Operation, Outcome
-from paperwasp.document.types import INT, STRING
-from paperwasp.errors import Conflict, Corruption, InternalError, InvalidInput, Overload
-from paperwasp.schema.model import Field
 
 FULL = {
     "title": "Abbey Road",

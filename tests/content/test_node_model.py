@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from nodes import IN_PLACE, MUSIC_FIELDS, doc_id, put, remove, start, update
 
 from paperwasp.document.operations import Operation, Put, Update
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
+from tests.content.nodes import IN_PLACE, MUSIC_FIELDS, doc_id, put, remove, start, update
 
 NAMES = st.integers(0, 5)
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from nodes import started
 
 from paperwasp import limits
 from paperwasp.attribute.dictionary import StringDictionary
@@ -22,6 +21,7 @@ from paperwasp.linguistics.collation import Collation
 from paperwasp.query import Item, PhraseItem, WordItem
 from paperwasp.query.items import AndItem, EquivItem, NearItem, OrItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import started
 
 SCHEMA = """schema d { document d {
   field title type string { indexing: index | summary

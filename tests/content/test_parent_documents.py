@@ -22,7 +22,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from nodes import TestNode, doc_id, put, remove, start, started, update
 
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
@@ -30,6 +29,7 @@ from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.content.view import View
 from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, doc_id, put, remove, start, started, update
 
 PACKAGE = {
     "country": """document country {

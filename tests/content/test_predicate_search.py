@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nodes import TestNode, doc_id, remove, start, update
 
 from paperwasp.attribute.predicate import PredicateColumn
 from paperwasp.content.messages import SearchRequest
@@ -31,6 +30,7 @@ from paperwasp.errors import IllegalQuery
 from paperwasp.query import Item, PredicateItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from tests.content.nodes import TestNode, doc_id, remove, start, update
 
 ALL = 2**64 - 1
 PROFILES = Profiles()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import orjson
 import pytest
-from nodes import TestNode, started
 
 from paperwasp.content.messages import Profiling, SearchRequest
 from paperwasp.content.profiling import Profiler
@@ -18,6 +17,7 @@ from paperwasp.query import AndItem, Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
+from tests.content.nodes import TestNode, started
 
 SONG = """schema song {
   document song {

@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nodes import TestNode, start
-from random_profiles import INPUTS, document, features, profile, query, schema_with
 
 from paperwasp.content.messages import SearchRequest, Streaming
 from paperwasp.content.search import Profiles, search
@@ -29,6 +27,8 @@ from paperwasp.schema.model import Schema
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.statement import parse_yql
+from tests.content.nodes import TestNode, start
+from tests.content.random_profiles import INPUTS, document, features, profile, query, schema_with
 
 CASES = int(os.environ.get("PAPERWASP_PROFILE_CASES", "24"))
 SEED = int(os.environ.get("PAPERWASP_PROFILE_SEED", "0")) or random.SystemRandom().randrange(2**32)

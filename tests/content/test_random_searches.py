@@ -10,10 +10,6 @@ import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from naive_matching import matches
-from naive_search import Document, Domain, random_domain, random_query
-from nodes import TestNode, started
-
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
@@ -22,6 +18,9 @@ from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.query import Item
 from paperwasp.schema import parse_schemas
 from paperwasp.yql import to_yql
+from tests.content.naive_matching import matches
+from tests.content.naive_search import Document, Domain, random_domain, random_query
+from tests.content.nodes import TestNode, started
 
 CASES = int(os.environ.get("PAPERWASP_SEARCH_CASES", "3000"))
 SEED = int(os.environ.get("PAPERWASP_SEARCH_SEED", "0")) or random.SystemRandom().randrange(2**32)

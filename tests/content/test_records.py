@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, update
 
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import EMPTY, Layout
@@ -18,6 +17,7 @@ from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
 from paperwasp.errors import Corruption, InvalidInput
+from tests.content.nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, update
 
 LAYOUT = EMPTY.changed(1, [MUSIC, BOOK], {})
 KIND = LAYOUT.types["music"]

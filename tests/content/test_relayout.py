@@ -8,23 +8,6 @@ from threading import Event
 from typing import Any
 
 import pytest
-from nodes import (
-    ATTRIBUTE,
-    BOOK,
-    INDEX,
-    MUSIC,
-    MUSIC_FIELDS,
-    SCHEMAS,
-    TestNode,
-    doc_id,
-    put,
-    reindexed,
-    remove,
-    schema,
-    start,
-    started,
-    update,
-)  # fmt: skip
 
 from paperwasp import limits
 from paperwasp.cluster.operation_log import FileOperationLog
@@ -56,6 +39,23 @@ from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now
 from paperwasp.tensor.types import TensorType
+from tests.content.nodes import (
+    ATTRIBUTE,
+    BOOK,
+    INDEX,
+    MUSIC,
+    MUSIC_FIELDS,
+    SCHEMAS,
+    TestNode,
+    doc_id,
+    put,
+    reindexed,
+    remove,
+    schema,
+    start,
+    started,
+    update,
+)  # fmt: skip
 
 YEAR, NOTE = Field("year", INT, attribute=ATTRIBUTE), Field("note", STRING)
 

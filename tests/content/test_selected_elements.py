@@ -6,7 +6,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from nodes import started
 
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.search import Profiles, search
@@ -14,6 +13,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.query import WordItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import started
 
 SCHEMA = """
 schema note {

@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from nodes import TestNode, started
 
 from paperwasp.content.messages import RankingOverride, SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
 from paperwasp.content.search import Profiles, search
@@ -23,6 +22,7 @@ from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
 from paperwasp.query import Item, RangeItem, TrueItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, started
 
 THING = """
 schema thing {

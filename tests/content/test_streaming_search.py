@@ -15,7 +15,6 @@ from unittest.mock import patch
 
 import orjson
 import pytest
-from nodes import TestNode, started
 
 from paperwasp import limits
 from paperwasp.content.messages import SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
@@ -39,6 +38,7 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, started
 
 MAIL = """
 schema mail {

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes import TestNode, started
 
 from paperwasp.content.messages import SearchRequest
 from paperwasp.content.search import Profiles, search, space_of
@@ -31,6 +30,7 @@ from paperwasp.operators import TermOperator, plan
 from paperwasp.query import AndItem, Annotations, Item, NotItem, OrItem, PhraseItem, PrefixItem, TrueItem, WordItem
 from paperwasp.query.items import EquivItem, NearItem, RegexItem, SameElementItem, UriItem, WordAlternativesItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, started
 
 SCHEMA = """
 schema song {

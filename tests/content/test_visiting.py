@@ -15,7 +15,6 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodes import TestNode, doc_id, put, remove, start, started, update
 
 from paperwasp import limits
 from paperwasp.content.messages import VisitedDocument, VisitRequest, VisitResponse
@@ -23,6 +22,7 @@ from paperwasp.content.visiting import span, visit
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidInput
+from tests.content.nodes import TestNode, doc_id, put, remove, start, started, update
 
 ALL = ("music", "book")
 NOW_US = 2_000_000_000_000_000

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nodes import TestNode, started
 
 from paperwasp.content.messages import SearchRequest, SearchResponse
 from paperwasp.content.search import Profiles, search
@@ -16,6 +15,7 @@ from paperwasp.document.operations import Put
 from paperwasp.errors import Timeout
 from paperwasp.query import TrueItem
 from paperwasp.schema import parse_schemas
+from tests.content.nodes import TestNode, started
 
 SCHEMA = """
 schema s {

@@ -8,11 +8,11 @@ import cbor2
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
-from typed_values import KEYS, TYPES, shown, values
 
 from paperwasp.document.json_format import DocumentReader, read_body
 from paperwasp.document.types import RAW, DataType, DocumentType, map_of
 from paperwasp.http.cbor import to_cbor, to_json
+from tests.document.typed_values import KEYS, TYPES, shown, values
 
 
 def read(body: bytes, data_type: DataType) -> Any:

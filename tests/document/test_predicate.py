@@ -8,12 +8,12 @@ from itertools import chain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typed_values import PREDICATES
 
 from paperwasp import limits
 from paperwasp.document import predicate
 from paperwasp.document.predicate import Conjunction, FeatureRange, FeatureSet, Negation, Truth, parse_predicate
 from paperwasp.errors import LanguageError
+from tests.document.typed_values import PREDICATES
 
 CANONICAL = [
     ("gender in [Female] and age in [20..30] and pos in [1..4]", None),

@@ -6,13 +6,13 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typed_values import TENSORS
 
 from paperwasp.document.tensor_forms import TensorForms, retensored
 from paperwasp.document.types import STRING, DataType, array_of, described, map_of, struct_of, tensor_field
 from paperwasp.tensor.json_output import FORMS, tensor_json
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
+from tests.document.typed_values import TENSORS
 
 VECTOR = tensor_field(TensorType.parse("tensor<int8>(x[2])"))
 NODE = described({"struct": "node", "fields": [["at", {"tensor": "tensor<int8>(x[2])"}], ["next", {"inner": "node"}]]})

@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
-from typed_values import TYPES, Typed, shown, updates
 
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import converter_of
@@ -16,6 +15,7 @@ from paperwasp.document.types import DataType, DocumentType
 from paperwasp.document.update_json import UpdateReader, write_updates
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
+from tests.document.typed_values import TYPES, Typed, shown, updates
 
 
 def cases(typed: Typed) -> st.SearchStrategy[tuple[DataType, Any, list[dict[str, Any]]]]:

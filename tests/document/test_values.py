@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 import pytest
 from hypothesis import given
-from typed_values import TYPES, values
 
 from paperwasp import limits
 from paperwasp.document.converters import GeoPosition, converter_of
@@ -39,6 +38,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.values import check_of
 from paperwasp.tensor import TensorType, parse_tensor
+from tests.document.typed_values import TYPES, values
 
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))

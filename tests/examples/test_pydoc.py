@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from index_pydoc import Root, documents, installation_roots
 from paperwasp.application import build_model, load_package
 from paperwasp.features import check_profiles
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pydoc"
-sys.path.insert(0, str(EXAMPLE))
-
-from index_pydoc import Root, documents, installation_roots  # noqa: E402
-
 SOURCE = '''"""A module."""
 import nothing_that_exists
 

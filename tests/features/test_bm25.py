@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.features import compile_profile, evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
+from tests.features.fake_match_context import FakeMatchContext, schema_of
 
 DOCUMENTS = [{"title": "red red fish"}, {"title": "blue fish"}, {"title": "one fish two fish red"}, {"title": "bird"}]
 TERMS = [("red", RankTerm(("title",))), ("fish", RankTerm(("title",)))]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from fake_match_context import FakeMatchContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core.native_rank import UNDEFINED
 from paperwasp.features.base import RankTerm
 from paperwasp.features.term_distance import element_distances
+from tests.features.fake_match_context import FakeMatchContext
 
 ELEMENTS = st.lists(st.lists(st.sampled_from("abx"), max_size=6), max_size=5)
 GAPS = st.sampled_from([math.inf, 0.0, 1.0, 7.0])

@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 import pytest
-from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG, STRING, array_of
 from paperwasp.features import compile_profile, evaluate, evaluate_all
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
+from tests.features.fake_match_context import FakeMatchContext, schema_of
 
 SCHEMA = schema_of(
     ["title", "body", "plain"],

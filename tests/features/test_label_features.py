@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.features import compile_profile, default_rank_features, evaluate_all
@@ -18,6 +17,7 @@ from paperwasp.features.family import RankSetup
 from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.schema.model import RankProfile
 from paperwasp.tensor.batch import TensorBatch
+from tests.features.fake_match_context import FakeMatchContext, schema_of
 
 TERMS = [
     ("red", RankTerm(("title", "tags"), label="color", significance=2.0, explicit_significance=True)),

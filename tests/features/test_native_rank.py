@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.errors import LanguageError
 from paperwasp.features import compile_profile, evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
+from tests.features.fake_match_context import FakeMatchContext, schema_of
 
 
 def first(x: int) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp import limits
 from paperwasp.features import compile_profile, compile_profiles, evaluate
@@ -12,6 +11,7 @@ from paperwasp.features.base import RankTerm
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile
+from tests.features.fake_match_context import FakeMatchContext, schema_of
 
 SCHEMA = """schema music {
     document music {

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_match_context import FakeMatchContext, schema_of
 
 from paperwasp.document.types import INT, STRING, array_of, weighted_set_of
 from paperwasp.features import compile_profile, evaluate_all
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
+from tests.features.fake_match_context import FakeMatchContext, schema_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 TYPES = {"single": STRING, "array": array_of(STRING), "weighted": weighted_set_of(STRING)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,7 @@ from paperwasp.features.family import families
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "ranking"))
-from onnx_bytes import FLOAT, INT64, onnx_model
+from tests.ranking.onnx_bytes import FLOAT, INT64, onnx_model
 
 SCHEMA = """schema s {
     document s {

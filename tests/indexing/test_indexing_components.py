@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-from indexing_scripts import ID, NOW, deployment, schema_of
 
 from paperwasp.core import _core
 from paperwasp.core.siphash import siphash
@@ -24,6 +19,7 @@ from paperwasp.indexing.components import BUILT_IN, Components, Context
 from paperwasp.schema.model import Schema
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
+from tests.indexing.indexing_scripts import ID, NOW, deployment, schema_of
 
 
 class Lengths:

@@ -5,17 +5,12 @@ What runs gives values of its field's type: the content cluster takes them.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-from indexing_scripts import ID, processor, schema_of
 
 from paperwasp import limits
 from paperwasp.document.json_format import DocumentReader
@@ -25,6 +20,7 @@ from paperwasp.errors import InvalidInput, LanguageError
 from paperwasp.indexing import check_scripts
 from paperwasp.indexing import scope as scope_module
 from paperwasp.schema.indexing_language import KEYWORDS
+from tests.indexing.indexing_scripts import ID, processor, schema_of
 
 SINGLES = ("string", "int", "long", "double", "bool", "uri", "float", "byte", "position", "person")
 TYPES = st.sampled_from(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from indexing_scripts import SCRIPTS, cases, run
-
 from paperwasp.errors import LanguageError
 from paperwasp.schema.indexing_language import KEYWORDS, parse_script
 from paperwasp.schema.indexing_tree import Expression
+from tests.indexing.indexing_scripts import SCRIPTS, cases, run
 
 FILES = sorted(SCRIPTS.glob("*.txt"))
 ELSEWHERE = {"embed", "generate"}

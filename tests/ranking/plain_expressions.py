@@ -6,19 +6,15 @@ in one mapping, and a name that is bound comes first.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import reduce
-from pathlib import Path
 
 from paperwasp.ranking.tensor_tree import Generate, Lambda, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, Switch
 from paperwasp.tensor.value import Tensor
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tensor"))
-import plain_functions
-import plain_tensors as plain
-from plain_tensors import PlainTensor
+from tests.tensor import plain_functions
+from tests.tensor import plain_tensors as plain
+from tests.tensor.plain_tensors import PlainTensor
 
 Names = Mapping[str, PlainTensor]
 _FUNCTIONS = {**plain_functions.EXACT, **plain_functions.ROUNDED}

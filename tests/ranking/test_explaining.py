@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_compiling import AnyFeature
 
 from paperwasp import limits
 from paperwasp.core.rank_program import OPERATIONS
@@ -23,6 +22,7 @@ from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.literal import parse_tensor
+from tests.ranking.test_compiling import AnyFeature
 
 HITS = 3
 FEATURES = {

@@ -7,11 +7,11 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx_bytes import DOUBLE, FLOAT, INT64, STRING, field, onnx_model
 
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.onnx_file import OnnxSignature, OnnxValue, read_onnx
 from paperwasp.tensor.types import TensorType
+from tests.ranking.onnx_bytes import DOUBLE, FLOAT, INT64, STRING, field, onnx_model
 
 MODEL = onnx_model(
     {"input_ids": (INT64, ["batch", "sequence"]), "w": (FLOAT, [3, 4]), "scale": (DOUBLE, [])},

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from onnx_models import DOUBLE, embedding, external, product, repeated, share
 
 from paperwasp import limits
 from paperwasp.core.clock import OutOfTime, end_work_at
@@ -23,6 +22,7 @@ from paperwasp.ranking.onnx_run import OnnxRun
 from paperwasp.ranking.onnx_session import SessionSettings, session_of
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
+from tests.ranking.onnx_models import DOUBLE, embedding, external, product, repeated, share
 
 WEIGHTS = np.arange(12, dtype=np.float64).reshape(4, 3)
 

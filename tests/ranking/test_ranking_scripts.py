@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from ranking_scripts import SCRIPTS, run
 
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.ranking import parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.scope import Source
+from tests.ranking.ranking_scripts import SCRIPTS, run
 
 
 class NoFeatures:

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-from plain_expressions import plain_of, value
 
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import LanguageError, PaperwaspError, TooLarge
@@ -25,6 +24,7 @@ from paperwasp.tensor.algebra import spread
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 from paperwasp.tensor.value import Tensor, TensorBuilder
+from tests.ranking.plain_expressions import plain_of, value
 
 CASES = int(os.environ.get("PAPERWASP_PLAN_CASES", "400"))
 SEED = int(os.environ.get("PAPERWASP_PLAN_SEED", "0")) or random.SystemRandom().randrange(2**32)

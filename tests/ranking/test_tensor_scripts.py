@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from ranking_scripts import SCRIPTS, run
 
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.ranking import evaluation
@@ -11,6 +10,7 @@ from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
 from paperwasp.tensor import Tensor
+from tests.ranking.ranking_scripts import SCRIPTS, run
 
 
 class NoFeatures:

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_forest_files import ROWS
-from ubjson_writer import ubjson
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.forest_file import read_forest
 from paperwasp.ranking.ubjson import read_ubjson
+from tests.ranking.test_forest_files import ROWS
+from tests.ranking.ubjson_writer import ubjson
 
 MODELS = Path(__file__).parent / "models"
 NAMES = ("attribute(a)", "query(b)", "f")

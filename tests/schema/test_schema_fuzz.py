@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
-from schema_generator import Generator
 
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.indexing_language import KEYWORDS
+from tests.schema.schema_generator import Generator
 
 COUNT = int(os.environ.get("PAPERWASP_FUZZ", "2000"))
 SEED = int(os.environ.get("PAPERWASP_FUZZ_SEED", "0")) or random.randrange(1, 10**9)

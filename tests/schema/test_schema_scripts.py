@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from schema_scripts import SCRIPTS, meaning, run, syntax
+
+from tests.schema.schema_scripts import SCRIPTS, meaning, run, syntax
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("syntax_*.txt")), ids=lambda p: p.stem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from test_selection_scripts import NOW_US, SUBJECTS
 
 from paperwasp import limits
 from paperwasp.document.ids import DocumentId
@@ -19,6 +18,7 @@ from paperwasp.selection import (
     parse_selection,
     types_of,
 )
+from tests.selection.test_selection_scripts import NOW_US, SUBJECTS
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_selection import verdict
-from test_selection_scripts import NOW_US, SUBJECTS, TYPES, tracks
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.updates import Index, Key, Member
@@ -40,6 +38,8 @@ from paperwasp.selection.tree import (
     ValueNode,
     Variable,
 )
+from tests.selection.plain_selection import verdict
+from tests.selection.test_selection_scripts import NOW_US, SUBJECTS, TYPES, tracks
 
 NAMES = st.sampled_from(["x", "y"])
 TEXTS = st.sampled_from(["", "a", "foo", "val1", "structval1", "g", "music", "Å\n\"'\\\x01"])

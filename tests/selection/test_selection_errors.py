@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_selection_scripts import TYPES
 
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.errors import LanguageError
 from paperwasp.selection import Purpose, check_cluster_selection, check_selection, parse_selection
+from tests.selection.test_selection_scripts import TYPES
 
 ERRORS = Path(__file__).parent / "errors.txt"
 IMPORTED = {"music": {"artist_year": INT, "artist_names": array_of(STRING)}}

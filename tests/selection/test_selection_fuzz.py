@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from test_selection_scripts import MUSIC, NOW_US, SUBJECTS, TYPES, tracks
 
 from paperwasp import limits
 from paperwasp.document.ids import DocumentId
@@ -22,6 +21,7 @@ from paperwasp.selection import (
     parse_selection,
     types_of,
 )
+from tests.selection.test_selection_scripts import MUSIC, NOW_US, SUBJECTS, TYPES, tracks
 
 PIECES = [
     *["music", "album", "id", "id.user", "id.bucket", "now()", "null", "true", "not ", " and ", " or ", "$x", "$"],

@@ -6,8 +6,6 @@ import json
 import re
 from pathlib import Path
 
-from test_selection_scripts import NOW_US, VERDICTS
-
 from paperwasp import limits
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import (
@@ -23,6 +21,7 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.selection import PlainSubject, check_selection, matcher_of, parse_selection
+from tests.selection.test_selection_scripts import NOW_US, VERDICTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "document-selection.md").read_text()
 LABEL = struct_of("label", {"name": STRING, "country": STRING})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semantics.rule_scripts import SCRIPTS, check_script
+from tests.semantics.rule_scripts import SCRIPTS, check_script
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SCRIPTS.glob("*.txt")))

@@ -17,9 +17,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
 import orjson
-from in_process import Deployed, active
+
+from tests import web
+from tests.service.in_process import Deployed, active
 
 SCRIPTS = Path(__file__).parent / "ranking_scripts"
 
@@ -75,7 +76,7 @@ def deploy_and_feed(service: Deployed, mode: str) -> None:
     for line in (SCRIPTS / "documents.jsonl").read_text().splitlines():
         put = orjson.loads(line)
         path = f"{service.url}/document/v1/n/thing/docid/{put['put'].rpartition(':')[2]}"
-        answer = httpx.post(path, json={"fields": put["fields"]}, timeout=30)
+        answer = web.post(path, json={"fields": put["fields"]}, timeout=30)
         assert answer.status_code == 200, answer.text
 
 
@@ -95,7 +96,7 @@ def run(service: Deployed, script: Path, **parameters: str) -> None:
 def answered(service: Deployed, case: Case, **parameters: str) -> str:
     body = {"yql": case.yql, "ranking": case.profile, "timeout": "20s", "format.tensors": "short-value", **parameters}
     body |= {f"input.{name}": value for name, value in case.inputs.items()}
-    answer = httpx.post(f"{service.url}/search/", json=body, timeout=30)
+    answer = web.post(f"{service.url}/search/", json=body, timeout=30)
     root = answer.json()["root"]
     if errors := root.get("errors"):
         return f"{answer.status_code} error {errors[0]['code']}: {errors[0]['message']}"

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from music import package
 
 from paperwasp.app import Service, Settings
+from tests import web
+from tests.service.music import package
 
 HOST = "127.0.0.1"
 ZIP = {"Content-Type": "application/zip"}
@@ -36,7 +37,7 @@ class Deployed:
 
     def deploy(self, files: Mapping[str, str], name: str = "default.default.default", **options: str) -> httpx.Response:
         tenant, application, instance = name.split(".")
-        return httpx.post(
+        return web.post(
             f"{self.config_url}/application/v2/tenant/{tenant}/prepareandactivate",
             params={"applicationName": application, "instance": instance, **options},
             content=package(dict(files)),
@@ -52,7 +53,7 @@ class Deployed:
 
     def ports(self, name: str = "default.default.default") -> dict[str, int]:
         """Container cluster → port, as clients are told."""
-        answer = httpx.get(self.application_url(name) + "/serviceconverge", timeout=30).json()
+        answer = web.get(self.application_url(name) + "/serviceconverge", timeout=30).json()
         assert answer["converged"], answer
         return {service["clusterName"]: service["port"] for service in answer["services"]}
 

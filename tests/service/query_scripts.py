@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import cbor2
-import httpx
 import orjson
-from in_process import Deployed, active
+
+from tests import web
+from tests.service.in_process import Deployed, active
 
 SCRIPTS = Path(__file__).parent / "query_scripts"
 TIMES = frozenset(
@@ -50,7 +51,7 @@ def deploy_and_feed(service: Deployed, scripts: Path = SCRIPTS, mode: str = "ind
         _, namespace, kind, owner, name = put["put"].split(":", 4)
         place = f"group/{owner[2:]}" if owner else "docid"
         path = f"{service.url}/document/v1/{namespace}/{kind}/{place}/{name}"
-        answer = httpx.post(path, json={"fields": put["fields"]}, timeout=30)
+        answer = web.post(path, json={"fields": put["fields"]}, timeout=30)
         assert answer.status_code == 200, answer.text
 
 
@@ -79,7 +80,7 @@ def in_short(url: str, statement: str, *parameters: str) -> str:
     body = {"timeout": "20s", **dict(line.split("=", 1) for line in parameters)}
     if statement != "query":
         body["yql"] = f"select * from music {statement}" if statement.startswith("where") else statement
-    answer = httpx.post(url, json=body, timeout=30)
+    answer = web.post(url, json=body, timeout=30)
     return f"{answer.status_code} {_told(answer.json()['root'], statement.startswith('where'))}".rstrip()
 
 
@@ -99,7 +100,7 @@ def _whole(url: str, request: str, *rest: str) -> str:
     headers = dict(line.split(": ", 1) for line in said if ": " in line)
     body = "\n".join(line for line in rest if line not in said or ": " not in line)
     parameters = query.replace(" ", "+") + ("" if "timeout=" in query + body else "&timeout=20s")
-    answer = httpx.request(method, f"{url}?{parameters}", headers=headers, content=body, timeout=30)
+    answer = web.request(method, f"{url}?{parameters}", headers=headers, content=body, timeout=30)
     kind = answer.headers.get("content-type", "")
     if kind == "application/cbor":
         content = cbor2.loads(answer.content)

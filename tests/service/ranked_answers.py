@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
 import orjson
+
+from tests import web
 
 _FEATURES = ("matchfeatures", "summaryfeatures", "rankfeatures")
 
@@ -19,7 +20,7 @@ _FEATURES = ("matchfeatures", "summaryfeatures", "rankfeatures")
 def ranked(url: str, statement: str, *parameters: str) -> str:
     yql = f"select * from music {statement}" if statement.startswith("where") else statement
     body = {"timeout": "20s", "yql": yql, **dict(line.split("=", 1) for line in parameters)}
-    answer = httpx.post(url, json=body, timeout=30)
+    answer = web.post(url, json=body, timeout=30)
     return f"{answer.status_code} {_told(answer.json()['root'])}"
 
 

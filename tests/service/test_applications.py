@@ -7,14 +7,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from in_process import HOST, Deployed, active, deployed_service
-from music import SCHEMA
 
 from paperwasp.client.deploy import status_lines
 from paperwasp.configserver import ApplicationId
 from paperwasp.content.node import ContentNode
 from paperwasp.errors import Corruption
 from paperwasp.service.content_cluster import RunningCluster
+from tests import web
+from tests.service.in_process import HOST, Deployed, active, deployed_service
+from tests.service.music import SCHEMA
 
 BOOK = SCHEMA.replace("music", "book")
 HANDLERS = "<search/><document-api/>"
@@ -40,11 +41,11 @@ def application(*clusters: str) -> dict[str, str]:
 
 def put(url: str, id: int, title: str, type: str = "music", **options: str) -> httpx.Response:
     path = f"{url}/document/v1/ns/{type}/docid/{id}"
-    return httpx.post(path, json={"fields": {"title": title}}, params=options, timeout=30)
+    return web.post(path, json={"fields": {"title": title}}, params=options, timeout=30)
 
 
 def titles(url: str, source: str = "sources *") -> list[str]:
-    answer = httpx.get(f"{url}/search/", params={"yql": f"select title from {source} where true", "hits": 100})
+    answer = web.get(f"{url}/search/", params={"yql": f"select title from {source} where true", "hits": 100})
     assert answer.status_code == 200, answer.text
     return sorted(hit["fields"]["title"] for hit in answer.json()["root"].get("children", []))
 
@@ -62,7 +63,7 @@ def is_closed(port: int) -> bool:
 
 
 def create_tenant(service: Deployed, name: str) -> None:
-    answer = httpx.put(f"{service.config_url}/application/v2/tenant/{name}", timeout=30)
+    answer = web.put(f"{service.config_url}/application/v2/tenant/{name}", timeout=30)
     assert answer.status_code == 200, answer.text
 
 
@@ -89,9 +90,9 @@ def test_applications_do_not_see_each_other(tmp_path: Path) -> None:
         first, second = service.container_url(name=FIRST), service.container_url(name=SECOND)
         assert (titles(first), titles(second)) == (["Blue Train"], ["Giant Steps"])
         port = service.ports(FIRST)["default"]
-        assert httpx.delete(service.application_url(FIRST), timeout=30).status_code == 200
-        assert httpx.get(service.application_url(FIRST)).status_code == 404
-        assert httpx.get(f"http://{HOST}:{port}/ApplicationStatus").status_code == 503
+        assert web.delete(service.application_url(FIRST), timeout=30).status_code == 200
+        assert web.get(service.application_url(FIRST)).status_code == 404
+        assert web.get(f"http://{HOST}:{port}/ApplicationStatus").status_code == 503
         assert titles(second) == ["Giant Steps"]
         assert [folder.name for folder in (tmp_path / "data" / "content").iterdir()] == [SECOND]
         active(service.deploy(files, FIRST))
@@ -114,10 +115,10 @@ def test_each_container_has_its_port_and_its_interfaces(tmp_path: Path) -> None:
         assert len(set(ports.values())) == 3
         assert put(service.container_url("feed"), 1, "Blue Train").status_code == 200
         assert put(service.container_url("query"), 2, "Blue Train").status_code == 404
-        assert httpx.get(service.container_url("feed") + "/search/", params={"query": "x"}).status_code == 404
+        assert web.get(service.container_url("feed") + "/search/", params={"query": "x"}).status_code == 404
         assert titles(service.container_url("query")) == titles(service.container_url("both")) == ["Blue Train"]
         for name in ports:
-            status = httpx.get(service.container_url(name) + "/ApplicationStatus").json()
+            status = web.get(service.container_url(name) + "/ApplicationStatus").json()
             handlers = [handler["class"].rpartition(".")[2] for handler in status["handlers"]]
             assert ("SearchHandler" in handlers) == (name != "feed")
             assert ("DocumentV1ApiHandler" in handlers) == (name != "query")
@@ -126,7 +127,7 @@ def test_each_container_has_its_port_and_its_interfaces(tmp_path: Path) -> None:
         removed = application(container("query", "<search/>"), container("both", port=port), content())
         active(service.deploy(removed))
         assert service.ports() == {name: ports[name] for name in ("query", "both")}
-        assert httpx.get(service.url + "/ApplicationStatus").status_code == 503
+        assert web.get(service.url + "/ApplicationStatus").status_code == 503
         active(service.deploy(application(container("query", "<search/>"), content())))
         assert is_closed(port)
 
@@ -167,7 +168,7 @@ def test_a_port_that_another_application_has_is_refused_with_its_name(tmp_path: 
         config_port = service.service.config_server.port
         answer = service.deploy(application(container("books", port=config_port), content()), SECOND)
         assert "the config server has it" in answer.json()["message"]
-        assert httpx.get(service.application_url(SECOND)).status_code == 404
+        assert web.get(service.application_url(SECOND)).status_code == 404
         assert titles(service.url) == []
 
 
@@ -185,11 +186,11 @@ def test_an_application_whose_port_is_taken_at_the_start_is_left_out_alone(tmp_p
         other.listen()
         with deployed_service(data) as service:
             assert titles(service.container_url(name=SECOND)) == ["Giant Steps"]
-            answer = httpx.get(service.application_url(FIRST) + "/serviceconverge", params={"timeout": "0"}).json()
+            answer = web.get(service.application_url(FIRST) + "/serviceconverge", params={"timeout": "0"}).json()
             assert (answer["converged"], answer["wantedGeneration"]) == (False, 1)
-            health = httpx.get(service.config_url + "/state/v1/health").json()["status"]
+            health = web.get(service.config_url + "/state/v1/health").json()["status"]
             assert f"{FIRST} does not run: Port {port} on {HOST} is taken" in health["message"]
-            lines = httpx.get(service.application_url(SECOND) + "/logs").text
+            lines = web.get(service.application_url(SECOND) + "/logs").text
             assert f"Application {FIRST} could not be restored" in lines
             active(service.deploy(application(container(), content()), FIRST))
             assert titles(service.container_url(name=FIRST)) == ["Blue Train"]
@@ -206,13 +207,13 @@ def test_a_restart_loses_nothing(tmp_path: Path, cluster_type: str | None) -> No
             assert put(service.url, number, f"Emma {number}", "book").status_code == 200
         before = titles(service.url)
         parameters = {"clusterType": cluster_type} if cluster_type else {}
-        answer = httpx.post(service.application_url() + "/restart", params=parameters, timeout=30)
+        answer = web.post(service.application_url() + "/restart", params=parameters, timeout=30)
         assert (answer.status_code, answer.json()) == (200, {"message": "Success"})
         assert titles(service.url) == before
-        metrics = httpx.get(service.url + "/state/v1/metrics").json()["metrics"]["values"]
+        metrics = web.get(service.url + "/state/v1/metrics").json()["metrics"]["values"]
         puts = sum(m["values"]["count"] for m in metrics if m["dimensions"].get("httpMethod") == "POST")
         assert puts == (100 if cluster_type == "content" else 0)
-        assert httpx.post(service.application_url(SECOND) + "/restart").status_code == 404
+        assert web.post(service.application_url(SECOND) + "/restart").status_code == 404
 
 
 def test_a_cluster_whose_restart_failed_refuses_until_it_is_opened_again(
@@ -222,7 +223,7 @@ def test_a_cluster_whose_restart_failed_refuses_until_it_is_opened_again(
         raise Corruption("a file is damaged")
 
     def restart() -> httpx.Response:
-        return httpx.post(service.application_url() + "/restart", timeout=30)
+        return web.post(service.application_url() + "/restart", timeout=30)
 
     files = application(container(), content())
     with deployed_service(tmp_path / "data") as service:
@@ -232,7 +233,7 @@ def test_a_cluster_whose_restart_failed_refuses_until_it_is_opened_again(
             monkeypatch.setattr("paperwasp.service.content_cluster.ContentNode", damaged)
             assert restart().status_code == 500
             assert put(service.url, 2, "Giant Steps").status_code == 500
-            assert httpx.get(service.url + "/document/v1/ns/music/docid/1").status_code == 500
+            assert web.get(service.url + "/document/v1/ns/music/docid/1").status_code == 500
             monkeypatch.undo()
             if mend is not None:
                 assert mend().status_code == 200
@@ -272,11 +273,11 @@ def test_a_document_type_in_two_clusters(tmp_path: Path) -> None:
         assert titles(service.url, "one") == ["Emma", "In both"]
         assert titles(service.url, "two") == ["In both", "In two"]
         path = service.url + "/document/v1/ns/music/docid/2"
-        assert httpx.get(path).json()["fields"] == {"title": "In two"}
-        assert httpx.get(path, params={"cluster": "one"}).status_code == 404
+        assert web.get(path).json()["fields"] == {"title": "In two"}
+        assert web.get(path, params={"cluster": "one"}).status_code == 404
         refused = put(service.url, 1, "Emma", "book", cluster="two")
         assert (refused.status_code, "does not have it" in refused.json()["message"]) == (400, True)
-        assert httpx.delete(service.url + "/document/v1/ns/music/docid/1").status_code == 200
+        assert web.delete(service.url + "/document/v1/ns/music/docid/1").status_code == 200
         assert titles(service.url) == ["Emma", "In two"]
 
 
@@ -286,13 +287,13 @@ def test_options_of_the_document_api(tmp_path: Path) -> None:
     with deployed_service(tmp_path / "data") as service:
         assert {line["level"] for line in active(service.deploy(files))["log"]} == {"INFO"}
         path = service.url + "/document/v1/ns/music/docid/1"
-        answer = httpx.post(path, json={"fields": {"title": "Blue Train", "titel": "x"}})
+        answer = web.post(path, json={"fields": {"title": "Blue Train", "titel": "x"}})
         assert (answer.status_code, answer.headers.get("X-Vespa-Ignored-Fields")) == (200, "true")
-        answer = httpx.put(path, json={"fields": {"yaer": {"assign": 1}, "year": {"assign": 1957}}})
+        answer = web.put(path, json={"fields": {"yaer": {"assign": 1}, "year": {"assign": 1957}}})
         assert (answer.status_code, answer.headers.get("X-Vespa-Ignored-Fields")) == (200, "true")
-        answer = httpx.put(path, json={"fields": {"year": {"assign": 1958}}})
+        answer = web.put(path, json={"fields": {"year": {"assign": 1958}}})
         assert (answer.status_code, "X-Vespa-Ignored-Fields" in answer.headers) == (200, False)
-        assert httpx.get(path).json()["fields"] == {"title": "Blue Train", "year": 1958}
-        answer = httpx.post(path, json={"fields": {"title": "x" * 2000}})
+        assert web.get(path).json()["fields"] == {"title": "Blue Train", "year": 1958}
+        answer = web.post(path, json={"fields": {"title": "x" * 2000}})
         assert answer.status_code == 413
         assert "limit 1000 bytes" in answer.json()["message"]

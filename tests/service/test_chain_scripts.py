@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from in_process import Deployed, deployed_service
-from query_scripts import deploy_and_feed, in_short, run
+
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.query_scripts import deploy_and_feed, in_short, run
 
 SCRIPTS = Path(__file__).parent / "chain_scripts"
 

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 import orjson
 import pytest
-from music import write_package
-from running import command, running_service
+
+from tests.service.music import write_package
+from tests.service.running import command, running_service
 
 DOCUMENTS = 20
 HEADER_BYTES = 220

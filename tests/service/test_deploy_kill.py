@@ -18,8 +18,10 @@ from typing import Any
 
 import httpx
 import pytest
-from music import package
-from running import RunningService, running_service
+
+from tests import web
+from tests.service.music import package
+from tests.service.running import RunningService, running_service
 
 ROUNDS = int(os.environ.get("PAPERWASP_KILL_ROUNDS", "3"))
 SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
@@ -90,17 +92,17 @@ class Deployer(threading.Thread):
 
 
 def deploy(url: str, content: bytes) -> httpx.Response:
-    return httpx.post(url, content=content, headers={"Content-Type": "application/zip"}, timeout=60)
+    return web.post(url, content=content, headers={"Content-Type": "application/zip"}, timeout=60)
 
 
 def observed(service: RunningService) -> int:
     """Which of the packages is active: every trace of it must say the same."""
     parameters = {"yql": "select * from music where year > 0", "timeout": "20s"}
-    root = httpx.get(service.url + "/search/", params=parameters, timeout=30).json()["root"]
+    root = web.get(service.url + "/search/", params=parameters, timeout=30).json()["root"]
     assert root["fields"]["totalCount"] == DOCUMENTS, f"{root}: seed {SEED}"
     best: dict[str, Any] = root["children"][0]
-    books = httpx.get(service.url + "/document/v1/ns/book/docid/1", timeout=30)
-    mood = httpx.put(
+    books = web.get(service.url + "/document/v1/ns/book/docid/1", timeout=30)
+    mood = web.put(
         service.url + "/document/v1/ns/music/docid/1", json={"fields": {"mood": {"assign": "calm"}}}, timeout=30
     )
     traces = {
@@ -121,7 +123,7 @@ def test_an_application_is_whole_after_a_kill_in_a_deployment(tmp_path: Path) ->
         for number in range(DOCUMENTS):
             fields = {"title": f"Blue Train {number}", "year": 1900 + number}
             path = f"{service.url}/document/v1/ns/music/docid/{number}"
-            assert httpx.post(path, json={"fields": fields}).status_code == 200
+            assert web.post(path, json={"fields": fields}).status_code == 200
         assert observed(service) == 0
     active, generation = 0, 0
     for _ in range(ROUNDS):
@@ -136,7 +138,7 @@ def test_an_application_is_whole_after_a_kill_in_a_deployment(tmp_path: Path) ->
         with running_service(tmp_path / "data") as service:
             active = observed(service)
             assert active in {deployer.acknowledged, deployer.asked}, f"seed {SEED}"
-            converged = httpx.get(service.config_url + APPLICATION + "/serviceconverge").json()
+            converged = web.get(service.config_url + APPLICATION + "/serviceconverge").json()
             assert converged["converged"], f"{converged}: seed {SEED}"
             assert converged["currentGeneration"] >= generation, f"seed {SEED}"
             generation = converged["currentGeneration"]
@@ -152,7 +154,7 @@ def test_of_two_deployments_at_once_each_is_told_what_became_of_it(tmp_path: Pat
         assert all(answer.json()["activated"] for answer in answers)
         numbers = [int(answer.json()["session-id"]) for answer in answers]
         assert len(set(numbers)) == len(numbers)
-        last = httpx.get(service.config_url + APPLICATION).json()["generation"]
+        last = web.get(service.config_url + APPLICATION).json()["generation"]
         assert last == max(numbers)
-        container = httpx.get(service.url + "/state/v1/config").json()["config"]["generation"]
+        container = web.get(service.url + "/state/v1/config").json()["config"]["generation"]
         assert container == last

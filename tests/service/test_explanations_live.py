@@ -16,15 +16,15 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import httpx
 import orjson
 import pytest
-from in_process import Deployed, deployed_service
-from query_scripts import deploy_and_feed, run
 from rich.console import Console
 
 from paperwasp.client.explained import explanation_tree
 from paperwasp.client.query import show_answer
+from tests import web
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.query_scripts import deploy_and_feed, run
 
 SCRIPTS = Path(__file__).parent / "explain_scripts"
 PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
@@ -57,7 +57,7 @@ def test_script(service: Deployed, script: Path) -> None:
 def _asked(asked: Mapping[str, str], url: str, statement: str, *parameters: str) -> str:
     yql = f"select * from music {statement}" if statement.startswith("where") else statement
     given = dict(line.split("=", 1) for line in parameters)
-    answer = httpx.post(url, json={"timeout": "20s", "yql": yql, **asked, **given}, timeout=30)
+    answer = web.post(url, json={"timeout": "20s", "yql": yql, **asked, **given}, timeout=30)
     root = answer.json()["root"]
     if errors := root.get("errors"):
         return "\n".join(f"{answer.status_code} error {error['code']}: {error['message']}" for error in errors)
@@ -98,7 +98,7 @@ def _number(value: object) -> str:
 def ask(service: Deployed, **parameters: object) -> list[dict[str, Any]]:
     """The hits of a query."""
     body = {"timeout": "20s", "yql": "select * from music where true", **streaming(service), **parameters}
-    root: dict[str, Any] = httpx.post(f"{service.url}/search/", json=body, timeout=30).json()["root"]
+    root: dict[str, Any] = web.post(f"{service.url}/search/", json=body, timeout=30).json()["root"]
     assert "errors" not in root, root
     return root["children"]
 
@@ -135,7 +135,7 @@ def test_words_that_are_found_without_scoring_all(service: Deployed) -> None:
 def test_answers_in_cbor_have_explanations_too(service: Deployed) -> None:
     cbor2 = pytest.importorskip("cbor2")
     asked = {"yql": "select * from music where true", "ranking": "plain", "format": "cbor", **EXPLAIN}
-    answer = httpx.post(f"{service.url}/search/", json={**asked, **streaming(service)}, timeout=30)
+    answer = web.post(f"{service.url}/search/", json={**asked, **streaming(service)}, timeout=30)
     assert cbor2.loads(answer.content)["root"]["children"][0]["explanation"]["phases"][0]["phase"] == "first-phase"
 
 
@@ -160,7 +160,7 @@ def test_what_a_person_is_shown(service: Deployed) -> None:
     console = Console(width=200, record=True, file=StringIO())
     body = {"yql": "select * from music where true", **EXPLAIN, **streaming(service)}
     for more in ({"ranking": "twice"}, {"ranking": "choices"}, {"ranking": "together"}, {"sorting": "+year"}):
-        show_answer(console, httpx.post(f"{service.url}/search/", json=body | more, timeout=30).json())
+        show_answer(console, web.post(f"{service.url}/search/", json=body | more, timeout=30).json())
     shown = console.export_text()
     for told in (
         "score (shown above)",

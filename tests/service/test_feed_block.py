@@ -11,13 +11,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from in_process import Deployed, active, deployed_service
-from music import FILES, SERVICES
 
 from paperwasp import limits
 from paperwasp.content.resources import SystemProbe, Usage
 from paperwasp.errors import NoSpace
 from paperwasp.store.document_store import DocumentStore, StoreWrites
+from tests import web
+from tests.service.in_process import Deployed, active, deployed_service
+from tests.service.music import FILES, SERVICES
 
 REASON = "External feed is blocked due to resource exhaustion: in content cluster 'records': "
 PATH = "/document/v1/ns/music/docid/1"
@@ -32,7 +33,7 @@ def files(disk: str) -> dict[str, str]:
 
 
 def metrics(service: Deployed) -> dict[str, float]:
-    answer = httpx.get(service.url + "/state/v1/metrics").json()
+    answer = web.get(service.url + "/state/v1/metrics").json()
     return {metric["name"]: metric["values"].get("last") for metric in answer["metrics"]["values"]}
 
 

@@ -20,8 +20,10 @@ from statistics import mean
 from typing import Any
 
 import httpx
-from music import SERVICES, package
-from running import running_service
+
+from tests import web
+from tests.service.music import SERVICES, package
+from tests.service.running import running_service
 
 SECONDS = float(os.environ.get("PAPERWASP_LIVE_SECONDS", "4"))
 SEED = int(os.environ.get("PAPERWASP_LIVE_SEED", "0")) or random.SystemRandom().randrange(2**32)
@@ -223,7 +225,7 @@ class Clients:
 
 def test_what_is_fed_is_found_whole_while_it_changes(tmp_path: Path) -> None:
     with running_service(tmp_path / "data") as service:
-        deployed = httpx.post(
+        deployed = web.post(
             f"{service.config_url}/application/v2/tenant/default/prepareandactivate",
             content=package(FILES),
             headers={"Content-Type": "application/zip"},

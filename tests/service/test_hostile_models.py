@@ -4,24 +4,20 @@ file and the line that asks for it; the application that is there goes on."""
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
-from in_process import Deployed, active, deployed_service
 from onnx import helper
 
 from paperwasp import limits
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "ranking"))
-from onnx_models import FLOAT, embedding, external, loop, model, product, repeated
-from test_models_live import deploy
-from ubjson_writer import ubjson
+from tests import web
+from tests.ranking.onnx_models import FLOAT, embedding, external, loop, model, product, repeated
+from tests.ranking.ubjson_writer import ubjson
+from tests.service.in_process import Deployed, active, deployed_service
+from tests.service.test_models_live import deploy
 
 SCHEMA = """schema t {
     document t {
@@ -61,7 +57,7 @@ def refused(service: Deployed, files: dict[str, str | bytes]) -> str:
     answer = deploy(service, files)
     assert answer.status_code == 412, answer.text
     asked = {"yql": "select * from t where true", "ranking": "plain", "timeout": "20s"}
-    assert httpx.post(f"{service.url}/search/", json=asked, timeout=30).status_code == 200
+    assert web.post(f"{service.url}/search/", json=asked, timeout=30).status_code == 200
     message: str = answer.json()["message"]
     assert len(message) < 4000
     return message
@@ -189,15 +185,15 @@ def test_a_network_that_is_endless_for_one_document(service: Deployed) -> None:
     active(deploy(service, files))
     for number, cells in enumerate(([1, 2, 3, 4], [1e17, 0, 0, 0])):
         path = f"{service.url}/document/v1/t/t/docid/{number}"
-        answer = httpx.post(path, json={"fields": {"a": number, "v": {"values": cells}}}, timeout=30)
+        answer = web.post(path, json={"fields": {"a": number, "v": {"values": cells}}}, timeout=30)
         assert answer.status_code == 200
     asked = {"yql": "select * from t where true", "ranking": "network", "timeout": "1s"}
     begun = time.monotonic()
-    answer = httpx.post(f"{service.url}/search/", json=asked, timeout=60)
+    answer = web.post(f"{service.url}/search/", json=asked, timeout=60)
     assert time.monotonic() - begun < 30
     assert answer.status_code == 504 or answer.json()["root"]["coverage"]["degraded"]["timeout"], answer.text
     for text, relevance in (("a < 1", 10.0), ("a > 0", None)):
         asked["yql"] = f"select * from t where {text}"
-        root = httpx.post(f"{service.url}/search/", json=asked, timeout=60).json()["root"]
+        root = web.post(f"{service.url}/search/", json=asked, timeout=60).json()["root"]
         assert [hit["relevance"] for hit in root.get("children", [])] == ([] if relevance is None else [relevance])
     active(deploy(service, {"schemas/t.sd": SCHEMA % ""}))

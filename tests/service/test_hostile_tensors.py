@@ -9,7 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
-from in_process import Deployed, active, deployed_service
+
+from tests import web
+from tests.service.in_process import Deployed, active, deployed_service
 
 SERVICES = """<services version="1.0">
   <container id="default" version="1.0"><search/><document-api/></container>
@@ -51,13 +53,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 
 def put(service: Deployed, name: str, fields: object) -> httpx.Response:
     content = fields if isinstance(fields, str) else json.dumps({"fields": fields})
-    return httpx.post(f"{service.url}/document/v1/t/t/docid/{name}", content=content, timeout=30)
+    return web.post(f"{service.url}/document/v1/t/t/docid/{name}", content=content, timeout=30)
 
 
 def asked(service: Deployed, **inputs: Any) -> tuple[int, dict[str, Any]]:
     said = {f"query({name})": value for name, value in inputs.items()}
     body = {"yql": "select * from t where true", "ranking": "p", "timeout": "20s", "input": said}
-    answer = httpx.post(f"{service.url}/search/", json=body, timeout=30)
+    answer = web.post(f"{service.url}/search/", json=body, timeout=30)
     return answer.status_code, answer.json()["root"]
 
 
@@ -165,9 +167,9 @@ def test_deep_documents(service: Deployed, content: str, told: str) -> None:
 
 def test_a_label_of_a_million_characters(service: Deployed) -> None:
     assert put(service, "3", {"mapped": {LONG: 1.5}}).status_code == 200
-    found = httpx.get(f"{service.url}/document/v1/t/t/docid/3", timeout=30).json()
+    found = web.get(f"{service.url}/document/v1/t/t/docid/3", timeout=30).json()
     assert found["fields"]["mapped"]["cells"] == {LONG: 1.5}
-    assert httpx.delete(f"{service.url}/document/v1/t/t/docid/3", timeout=30).status_code == 200
+    assert web.delete(f"{service.url}/document/v1/t/t/docid/3", timeout=30).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,6 @@ def test_a_label_of_a_million_characters(service: Deployed) -> None:
     ],
 )
 def test_updates_that_do_not_fit(service: Deployed, update: object, told: str) -> None:
-    answer = httpx.put(f"{service.url}/document/v1/t/t/docid/1", json={"fields": update}, timeout=30)
+    answer = web.put(f"{service.url}/document/v1/t/t/docid/1", json={"fields": update}, timeout=30)
     assert answer.status_code == 400
     assert told in answer.json()["message"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import httpx
-from in_process import Deployed, active, deployed_service
-from music import SERVICES
-from test_live_changes import overrides, wait_for_reindexing
+from tests import web
+from tests.service.in_process import Deployed, active, deployed_service
+from tests.service.music import SERVICES
+from tests.service.test_live_changes import overrides, wait_for_reindexing
 
 SCHEMA = """schema music {{
     document music {{
@@ -46,14 +46,14 @@ def feed(service: Deployed) -> None:
             "date": f"195{number}-01-01T00:00:00Z",
             "tags": f"Jazz, Number {number}",
         }
-        answer = httpx.post(f"{service.url}/document/v1/ns/music/docid/{number}", json={"fields": fields})
+        answer = web.post(f"{service.url}/document/v1/ns/music/docid/{number}", json={"fields": fields})
         assert answer.status_code == 200, answer.text
 
 
 def hits(service: Deployed, where: str, order: str = "") -> list[dict[str, Any]]:
     """The fields of the hits."""
     yql = f"select * from music where {where} {order}"
-    answer = httpx.get(service.url + "/search/", params={"yql": yql, "timeout": "20s"}, timeout=30).json()
+    answer = web.get(service.url + "/search/", params={"yql": yql, "timeout": "20s"}, timeout=30).json()
     assert "errors" not in answer["root"], answer
     return [hit["fields"] for hit in answer["root"].get("children", [])]
 
@@ -75,18 +75,16 @@ def test_fields_that_indexing_makes(tmp_path: Path) -> None:
         shown = hits(service, "title contains 'giant'")[0]
         assert (shown["seconds"], shown["each"]) == (-568080000, ["jazz", "number 2"])
         assert 0 <= shown["share"] < 10 and "everything" not in shown and "fed" not in shown
-        document = httpx.get(f"{service.url}/document/v1/ns/music/docid/2").json()["fields"]
+        document = web.get(f"{service.url}/document/v1/ns/music/docid/2").json()["fields"]
         assert document.keys() == {"title", "artist", "date", "tags"}
-        changed = httpx.put(
+        changed = web.put(
             f"{service.url}/document/v1/ns/music/docid/2",
             json={"fields": {"title": {"assign": "Countdown"}, "artist": {"assign": "Coltrane"}}},
         )
         assert changed.status_code == 200
         assert titles(service, "everything contains 'coltrane'") == ["Countdown"]
         assert titles(service, "everything contains 'giant'") == []
-        refused = httpx.put(
-            f"{service.url}/document/v1/ns/music/docid/2", json={"fields": {"date": {"assign": "never"}}}
-        )
+        refused = web.put(f"{service.url}/document/v1/ns/music/docid/2", json={"fields": {"date": {"assign": "never"}}})
         assert refused.status_code == 400 and "Could not index field 'seconds'" in refused.text
         _indexed_anew(service)
     with deployed_service(tmp_path) as service:
@@ -104,7 +102,7 @@ def _indexed_anew(service: Deployed) -> None:
     found = {fields["title"]: fields for fields in hits(service, "true")}
     assert all(isinstance(fields["upper"], int) and fields["share"] in range(10) for fields in found.values())
     assert before.keys() == found.keys()
-    visited = httpx.get(f"{service.url}/document/v1/ns/music/docid", params={"fieldSet": "[all]"}, timeout=30).json()
+    visited = web.get(f"{service.url}/document/v1/ns/music/docid", params={"fieldSet": "[all]"}, timeout=30).json()
     assert all("everything" in document["fields"] for document in visited["documents"])
 
 

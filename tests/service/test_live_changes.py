@@ -21,7 +21,9 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import orjson
 import pytest
-from in_process import Deployed, active, deployed_service
+
+from tests import web
+from tests.service.in_process import Deployed, active, deployed_service
 
 ROUNDS = int(os.environ.get("PAPERWASP_LIVE_ROUNDS", "1"))
 DOCUMENTS = 200
@@ -149,7 +151,7 @@ def load(url: str) -> Iterator[Load]:
 
 
 def search(service: Deployed, yql: str, **parameters: str) -> dict[str, Any]:
-    answer = httpx.get(f"{service.url}/search/", params={"yql": yql, "timeout": "20s", **parameters}, timeout=30)
+    answer = web.get(f"{service.url}/search/", params={"yql": yql, "timeout": "20s", **parameters}, timeout=30)
     root: dict[str, Any] = answer.json()["root"]
     return root
 
@@ -166,7 +168,7 @@ def wait_for_reindexing(service: Deployed) -> None:
     """Until no document type is pending or running."""
     end = threading.Event()
     for _ in range(SOON_SECONDS * 10):
-        answer = httpx.get(service.application_url() + "/reindexing", timeout=30).json()
+        answer = web.get(service.application_url() + "/reindexing", timeout=30).json()
         ready = [status for cluster in answer["clusters"].values() for status in cluster["ready"].values()]
         pending = [name for cluster in answer["clusters"].values() for name in cluster["pending"]]
         assert not any(status.get("state") == "failed" for status in ready), answer
@@ -180,14 +182,14 @@ YEARS = "select * from music where year >= 1900"
 
 
 def check_fields(service: Deployed) -> None:
-    answer = httpx.put(service.url + "/document/v1/ns/music/docid/7", json={"fields": {"mood": {"assign": "calm"}}})
+    answer = web.put(service.url + "/document/v1/ns/music/docid/7", json={"fields": {"mood": {"assign": "calm"}}})
     assert answer.status_code == 200, answer.text
     assert search(service, "select * from music where mood contains 'calm'")["fields"]["totalCount"] == 1
 
 
 def check_no_field(service: Deployed) -> None:
     assert "errors" in search(service, "select * from music where mood contains 'calm'")
-    answer = httpx.put(service.url + "/document/v1/ns/music/docid/7", json={"fields": {"mood": {"assign": "calm"}}})
+    answer = web.put(service.url + "/document/v1/ns/music/docid/7", json={"fields": {"mood": {"assign": "calm"}}})
     assert answer.status_code == 400
 
 
@@ -220,14 +222,14 @@ def check_no_summary(service: Deployed) -> None:
 
 
 def check_books(service: Deployed) -> None:
-    answer = httpx.post(service.url + "/document/v1/ns/book/docid/1", json={"fields": {"title": "Emma"}})
+    answer = web.post(service.url + "/document/v1/ns/book/docid/1", json={"fields": {"title": "Emma"}})
     assert answer.status_code == 200, answer.text
     assert search(service, "select * from book where title contains 'emma'")["fields"]["totalCount"] == 1
 
 
 def check_no_books(service: Deployed) -> None:
     assert "errors" in search(service, "select * from book where true")
-    assert httpx.get(service.url + "/document/v1/ns/book/docid/1").status_code == 404
+    assert web.get(service.url + "/document/v1/ns/book/docid/1").status_code == 404
 
 
 def check_stemming(stemmed: bool) -> Callable[[Deployed], None]:
@@ -309,7 +311,7 @@ def test_no_request_fails_while_an_application_changes(tmp_path: Path, kind: str
             assert len(clients.seen) > 1
     with deployed_service(tmp_path / "data") as service:
         assert search(service, YEARS)["fields"]["totalCount"] == DOCUMENTS
-        answer = httpx.get(service.url + "/document/v1/ns/music/docid/3").json()
+        answer = web.get(service.url + "/document/v1/ns/music/docid/3").json()
         assert (answer["fields"]["title"], answer["fields"]["year"]) == ("Blue Trains 3", 1903)
 
 

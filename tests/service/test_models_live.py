@@ -6,23 +6,20 @@ import gc
 import io
 import json
 import math
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
-from in_process import ZIP, Deployed, deployed_service
 
 from paperwasp import limits
 from paperwasp.schema.files import PackageFiles
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "ranking"))
-from onnx_models import embedding, external, product
-from ubjson_writer import ubjson
+from tests import web
+from tests.ranking.onnx_models import embedding, external, product
+from tests.ranking.ubjson_writer import ubjson
+from tests.service.in_process import ZIP, Deployed, deployed_service
 
 SERVICES = """<services version="1.0">
   <container id="default" version="1.0"><search/><document-api/></container>
@@ -164,7 +161,7 @@ def package(files: Mapping[str, str | bytes]) -> bytes:
 
 
 def deploy(service: Deployed, files: Mapping[str, str | bytes], mode: str = "index") -> httpx.Response:
-    return httpx.post(
+    return web.post(
         f"{service.config_url}/application/v2/tenant/default/prepareandactivate",
         content=package({"services.xml": SERVICES % mode, **files}),
         headers=ZIP,
@@ -181,7 +178,7 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         assert "not executed yet" not in answer.text
         for number, fields in enumerate(DOCUMENTS):
             path = f"{service.url}/document/v1/t/t/docid/{number}"
-            assert httpx.post(path, json={"fields": fields}, timeout=30).status_code == 200
+            assert web.post(path, json={"fields": fields}, timeout=30).status_code == 200
         if request.param != "disk":
             yield service
             return
@@ -198,7 +195,7 @@ def hits(service: Deployed, profile: str) -> dict[str, tuple[float, dict[str, fl
         "streaming.selection": "true",
         "input.query(q)": "[0, 0, 0, 1]",
     }
-    root = httpx.post(f"{service.url}/search/", json=asked, timeout=30).json()["root"]
+    root = web.post(f"{service.url}/search/", json=asked, timeout=30).json()["root"]
     assert "errors" not in root, root
     return {
         hit["id"].rpartition(":")[2]: (hit["relevance"], hit["fields"].get("matchfeatures", {}))
@@ -313,7 +310,7 @@ def test_the_files_of_a_package_that_was_replaced_are_released(
     for generation in ("one", "two"):
         assert deploy(refusing, {**FILES, "files/generation": generation}).status_code == 200
         path = f"{refusing.url}/document/v1/t/t/docid/0"
-        assert httpx.post(path, json={"fields": DOCUMENTS[0]}, timeout=30).status_code == 200
+        assert web.post(path, json={"fields": DOCUMENTS[0]}, timeout=30).status_code == 200
         assert list(hits(refusing, "trees")) == ["0"]
         assert hits(refusing, "trees")  # kept in the cache of answers, with what it was made by
     assert kept() == {"two"}

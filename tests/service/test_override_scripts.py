@@ -11,11 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from in_process import Deployed, deployed_service
-from query_scripts import deploy_and_feed, run
-from ranked_answers import ranked
 
 from paperwasp.container.search_parameter_table import PARAMETERS
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.query_scripts import deploy_and_feed, run
+from tests.service.ranked_answers import ranked
 
 OVERRIDES = Path(__file__).parent / "override_scripts"
 

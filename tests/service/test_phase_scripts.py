@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
-from in_process import Deployed, deployed_service
-from query_scripts import deploy_and_feed, run
-from ranked_answers import ranked
+
+from tests import web
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.query_scripts import deploy_and_feed, run
+from tests.service.ranked_answers import ranked
 
 PHASES = Path(__file__).parent / "phase_scripts"
 
@@ -35,7 +36,7 @@ def test_script(service: Deployed, script: Path) -> None:
 def test_all_default_features_are_listed(service: Deployed) -> None:
     """Those that Vespa's families dump, for a type with a text and two numbers."""
     body = {"yql": "select * from papers where title contains 'blue'", "ranking": "turned", "hits": 1}
-    answer = httpx.post(f"{service.url}/search/", json={**body, "ranking.listFeatures": True, "timeout": "20s"})
+    answer = web.post(f"{service.url}/search/", json={**body, "ranking.listFeatures": True, "timeout": "20s"})
     [hit] = answer.json()["root"]["children"]
     names = set(hit["fields"]["rankfeatures"])
     for feature in ("bm25(title)", "nativeRank", "nativeFieldMatch", "nativeProximity", "nativeAttributeMatch", "now"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
-from in_process import Deployed, deployed_service
-from music import FILES
+
+from tests import web
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.music import FILES
 
 DEFAULT = "search/query-profiles/default.xml"
 
@@ -16,7 +18,7 @@ def with_profile(content: str) -> dict[str, str]:
 
 
 def search(service: Deployed, **parameters: str) -> httpx.Response:
-    return httpx.get(f"{service.url}/search/", params={"trace.level": "1", **parameters}, timeout=30)
+    return web.get(f"{service.url}/search/", params={"trace.level": "1", **parameters}, timeout=30)
 
 
 def test_a_profile_gives_the_query_and_the_next_deployment_another(tmp_path: Path) -> None:
@@ -25,7 +27,7 @@ def test_a_profile_gives_the_query_and_the_next_deployment_another(tmp_path: Pat
         assert service.deploy(with_profile(query)).status_code == 200
         for year in (1957, 1967):
             fields = {"fields": {"title": f"of {year}", "year": year}}
-            assert httpx.post(f"{service.url}/document/v1/ns/music/docid/{year}", json=fields).status_code == 200
+            assert web.post(f"{service.url}/document/v1/ns/music/docid/{year}", json=fields).status_code == 200
         answer = search(service).json()
         assert answer["root"]["fields"]["totalCount"] == 2
         assert answer["trace"]["children"][0] == {"message": "Using query profile 'default'"}

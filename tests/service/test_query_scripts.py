@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from in_process import Deployed, deployed_service
-from query_scripts import SCRIPTS, deploy_and_feed, run
+
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.query_scripts import SCRIPTS, deploy_and_feed, run
 
 
 @pytest.fixture(scope="module")

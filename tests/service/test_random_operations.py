@@ -21,9 +21,10 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 import pytest
-from music import SERVICES
-from running import RunningService, running_service
-from service_model import SCHEMA, Document, Draw, changed, same, shown
+
+from tests.service.music import SERVICES
+from tests.service.running import RunningService, running_service
+from tests.service.service_model import SCHEMA, Document, Draw, changed, same, shown
 
 OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "3000"))
 SEED = int(os.environ.get("PAPERWASP_MODEL_SEED", "0")) or random.SystemRandom().randrange(2**32)

@@ -9,18 +9,19 @@ from pathlib import Path
 
 import httpx
 import pytest
-from in_process import Deployed, active, deployed_service
-from music import FILES
 
 from paperwasp.cluster.messenger import Reply
 from paperwasp.errors import InternalError, Overload
 from paperwasp.service import content_cluster
+from tests import web
+from tests.service.in_process import Deployed, active, deployed_service
+from tests.service.music import FILES
 
 RESTARTS = 5
 
 
 def restart(service: Deployed, cluster_type: str) -> None:
-    answer = httpx.post(service.application_url() + "/restart", params={"clusterType": cluster_type}, timeout=60)
+    answer = web.post(service.application_url() + "/restart", params={"clusterType": cluster_type}, timeout=60)
     assert (answer.status_code, answer.json()) == (200, {"message": "Success"})
 
 
@@ -75,7 +76,7 @@ def test_who_connects_while_a_container_restarts_is_answered(tmp_path: Path) -> 
         def ask() -> None:
             while not done.is_set():
                 with suppress(httpx.RemoteProtocolError, httpx.ReadError):
-                    answers.append(httpx.get(service.url + "/state/v1/config", timeout=60).status_code)
+                    answers.append(web.get(service.url + "/state/v1/config", timeout=60).status_code)
 
         with ThreadPoolExecutor(2) as pool:
             clients = [pool.submit(ask) for _ in range(2)]

@@ -13,9 +13,10 @@ from typing import Any
 
 import httpx
 import pytest
-from in_process import Deployed, active, deployed_service
 
 from paperwasp import limits
+from tests import web
+from tests.service.in_process import Deployed, active, deployed_service
 
 SERVICES = """<services version="1.0">
   <container id="default" version="1.0"><search/><document-api/></container>
@@ -71,7 +72,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 
 def asked(service: Deployed, profile: str, timeout: str, **more: Any) -> tuple[int, dict[str, Any]]:
     body = {"yql": "select * from t where true", "ranking": profile, "timeout": timeout, "hits": 400, **more}
-    answer = httpx.post(f"{service.url}/search/", json=body, timeout=60)
+    answer = web.post(f"{service.url}/search/", json=body, timeout=60)
     return answer.status_code, answer.json()["root"]
 
 

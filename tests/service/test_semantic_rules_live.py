@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
-from in_process import Deployed, deployed_service
-from music import FILES
+from tests import web
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.music import FILES
 
 RULES = """
 @default
@@ -18,7 +18,7 @@ title:[decade] -> ;
 
 def found(service: Deployed, query: str, **parameters: str) -> list[str]:
     given = {"query": query, "type": "all", "default-index": "title", "bolding": "false", **parameters}
-    answer = httpx.get(f"{service.url}/search/", params=given, timeout=30).json()
+    answer = web.get(f"{service.url}/search/", params=given, timeout=30).json()
     assert "errors" not in answer["root"], answer
     return [hit["fields"]["title"] for hit in answer["root"].get("children", ())]
 
@@ -32,13 +32,13 @@ def test_rules_are_executed_and_changed_by_the_next_deployment(tmp_path: Path) -
         assert service.deploy(with_rules(main=RULES, other="title:lp -> title:single;")).status_code == 200
         for number, title in enumerate(("old album", "new album", "album sixties", "a single", "lp")):
             fields = {"fields": {"title": title, "year": 1960 + number}}
-            assert httpx.post(f"{service.url}/document/v1/ns/music/docid/{number}", json=fields).status_code == 200
+            assert web.post(f"{service.url}/document/v1/ns/music/docid/{number}", json=fields).status_code == 200
         assert sorted(found(service, "lp")) == ["album sixties", "new album", "old album"]
         assert sorted(found(service, "sixties lp")) == ["album sixties", "new album", "old album"]
         assert found(service, "lp", **{"rules.off": "true"}) == ["lp"]
         assert found(service, "lp", **{"rules.rulebase": "other"}) == ["a single"]
         yql = "select * from music where title contains 'lp' and year > 1960"
-        answer = httpx.get(f"{service.url}/search/", params={"yql": yql, "tracelevel.rules": "1"}, timeout=30).json()
+        answer = web.get(f"{service.url}/search/", params={"yql": yql, "tracelevel.rules": "1"}, timeout=30).json()
         assert answer["root"]["fields"]["totalCount"] == 2
         (told,) = answer["trace"]["children"]
         assert "to 'AND title:album year:>1960' since 'title:lp -> title:album' matched" in told["message"]
@@ -52,5 +52,5 @@ def test_rules_are_executed_and_changed_by_the_next_deployment(tmp_path: Path) -
         assert found(service, "single") == ["old album"]
         assert service.deploy(FILES).status_code == 200
         assert found(service, "lp") == ["lp"]
-        answer = httpx.get(f"{service.url}/search/", params={"query": "lp", "rules.rulebase": "main"}, timeout=30)
+        answer = web.get(f"{service.url}/search/", params={"query": "lp", "rules.rulebase": "main"}, timeout=30)
         assert "Requested rule base 'main' does not exist: there are no rule bases" in answer.text

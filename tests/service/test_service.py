@@ -9,8 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from music import SERVICES, package, write_package
-from running import RunningService, command, running_service
+
+from tests import web
+from tests.service.music import SERVICES, package, write_package
+from tests.service.running import RunningService, command, running_service
 
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
 APPLICATION = "/application/v2/tenant/default/application/default/environment/prod/region/default/instance/default"
@@ -20,11 +22,11 @@ SEARCH = {"yql": "select * from music where userQuery()", "query": "blue train"}
 
 def deploy(service: RunningService, content: bytes | None = None) -> httpx.Response:
     zip_type = {"Content-Type": "application/zip"}
-    return httpx.post(service.config_url + DEPLOY, content=content or package(), headers=zip_type, timeout=30)
+    return web.post(service.config_url + DEPLOY, content=content or package(), headers=zip_type, timeout=30)
 
 
 def hits(service: RunningService) -> list[dict[str, object]]:
-    answer = httpx.get(service.url + "/search/", params=SEARCH)
+    answer = web.get(service.url + "/search/", params=SEARCH)
     assert answer.status_code == 200, answer.text
     found: list[dict[str, object]] = answer.json()["root"].get("children", [])
     return found
@@ -32,32 +34,30 @@ def hits(service: RunningService) -> list[dict[str, object]]:
 
 def test_the_walk_and_a_restart(tmp_path: Path) -> None:
     with running_service(tmp_path / "data") as service:
-        assert httpx.get(service.url + "/ApplicationStatus").status_code == 503
-        assert httpx.get(service.url + "/status.html").status_code == 404
-        assert httpx.get(service.url + "/state/v1/health").json()["status"]["code"] == "initializing"
-        assert httpx.get(service.url + "/search/", params=SEARCH).status_code == 503
+        assert web.get(service.url + "/ApplicationStatus").status_code == 503
+        assert web.get(service.url + "/status.html").status_code == 404
+        assert web.get(service.url + "/state/v1/health").json()["status"]["code"] == "initializing"
+        assert web.get(service.url + "/search/", params=SEARCH).status_code == 503
         answer = deploy(service)
         assert (answer.status_code, answer.json().get("activated")) == (200, True), answer.text
-        assert httpx.get(service.url + "/ApplicationStatus").status_code == 200
-        assert httpx.get(service.url + "/status.html").text == "<title>OK</title>\n"
-        assert httpx.get(service.url + "/state/v1/health").json()["status"]["code"] == "up"
-        put = httpx.post(
-            service.url + DOCUMENT, json={"fields": {"title": "Blue Train", "year": 1957, "tags": ["jazz"]}}
-        )
+        assert web.get(service.url + "/ApplicationStatus").status_code == 200
+        assert web.get(service.url + "/status.html").text == "<title>OK</title>\n"
+        assert web.get(service.url + "/state/v1/health").json()["status"]["code"] == "up"
+        put = web.post(service.url + DOCUMENT, json={"fields": {"title": "Blue Train", "year": 1957, "tags": ["jazz"]}})
         assert (put.status_code, put.json()["id"]) == (200, "id:ns:music::1")
         assert [hit["id"] for hit in hits(service)] == ["id:ns:music::1"]
-        update = httpx.put(service.url + DOCUMENT, json={"fields": {"year": {"assign": 1958}}})
+        update = web.put(service.url + DOCUMENT, json={"fields": {"year": {"assign": 1958}}})
         assert update.status_code == 200
-        converged = httpx.get(service.config_url + APPLICATION + "/serviceconverge").json()
+        converged = web.get(service.config_url + APPLICATION + "/serviceconverge").json()
         assert converged["converged"]
         assert f":{converged['services'][0]['port']}" in service.url
         assert service.stop() == 0
     with running_service(tmp_path / "data") as service:
-        document = httpx.get(service.url + DOCUMENT).json()
+        document = web.get(service.url + DOCUMENT).json()
         assert document["fields"] == {"title": "Blue Train", "year": 1958, "tags": ["jazz"]}
         assert [hit["fields"]["title"] for hit in hits(service)] == ["<hi>Blue</hi> <hi>Train</hi>"]  # type: ignore[index]
-        assert httpx.delete(service.url + DOCUMENT).status_code == 200
-        assert httpx.get(service.url + DOCUMENT).status_code == 404
+        assert web.delete(service.url + DOCUMENT).status_code == 200
+        assert web.get(service.url + DOCUMENT).status_code == 404
         assert hits(service) == []
         assert service.stop(signal.SIGINT) == 0
 
@@ -67,10 +67,10 @@ def test_what_is_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
     with running_service(tmp_path / "data", str(application)) as service:
         for number in range(20):
             path = DOCUMENT.removesuffix("1") + str(number)
-            assert httpx.post(service.url + path, json={"fields": {"title": f"Blue Train {number}"}}).status_code == 200
+            assert web.post(service.url + path, json={"fields": {"title": f"Blue Train {number}"}}).status_code == 200
         assert service.stop(signal.SIGKILL) == -signal.SIGKILL
     with running_service(tmp_path / "data") as service:
-        answer = httpx.get(service.url + "/search/", params=SEARCH).json()
+        answer = web.get(service.url + "/search/", params=SEARCH).json()
         assert answer["root"]["fields"]["totalCount"] == 20
 
 
@@ -80,7 +80,7 @@ def test_a_broken_package_leaves_the_active_one_serving(tmp_path: Path) -> None:
         answer = deploy(service, broken)
         assert answer.status_code in (400, 412)
         assert answer.json()["error-code"] == "INVALID_APPLICATION_PACKAGE"
-        assert httpx.post(service.url + DOCUMENT, json={"fields": {"title": "Blue Train"}}).status_code == 200
+        assert web.post(service.url + DOCUMENT, json={"fields": {"title": "Blue Train"}}).status_code == 200
         assert len(hits(service)) == 1
 
 
@@ -89,7 +89,7 @@ def test_what_there_is_to_tell_of_the_package_is_told_at_the_start(tmp_path: Pat
     (application / "services.xml").write_text(SERVICES.replace("<redundancy>1</redundancy>", ""))
     (application / "deployment.xml").write_text('<deployment version="1.0"><prod/></deployment>')
     with running_service(tmp_path / "data", str(application)) as service:
-        told = httpx.get(f"{service.config_url}{APPLICATION}/logs").text
+        told = web.get(f"{service.config_url}{APPLICATION}/logs").text
         assert "redundancy" in told and "deployment.xml has no effect" in told
     shown = (tmp_path / "data.log").read_text()
     assert "WARNING" in shown and "redundancy" in shown and "deployment.xml" not in shown
@@ -97,11 +97,11 @@ def test_what_there_is_to_tell_of_the_package_is_told_at_the_start(tmp_path: Pat
 
 def test_deleting_the_application_deletes_its_documents(tmp_path: Path) -> None:
     with running_service(tmp_path / "data", str(write_package(tmp_path / "music"))) as service:
-        assert httpx.post(service.url + DOCUMENT, json={"fields": {"title": "Blue Train"}}).status_code == 200
-        assert httpx.delete(service.config_url + APPLICATION, timeout=30).status_code == 200
-        assert httpx.get(service.url + "/ApplicationStatus").status_code == 503
+        assert web.post(service.url + DOCUMENT, json={"fields": {"title": "Blue Train"}}).status_code == 200
+        assert web.delete(service.config_url + APPLICATION, timeout=30).status_code == 200
+        assert web.get(service.url + "/ApplicationStatus").status_code == 503
         assert deploy(service).status_code == 200
-        assert httpx.get(service.url + DOCUMENT).status_code == 404
+        assert web.get(service.url + DOCUMENT).status_code == 404
 
 
 def test_a_second_process_on_the_same_data_is_refused(tmp_path: Path) -> None:
@@ -136,6 +136,6 @@ def test_state_pages_are_json(tmp_path: Path, url: str) -> None:
     with running_service(tmp_path / "data", str(write_package(tmp_path / "music"))) as service:
         for base in (service.url, service.config_url):
             if url != "/state/v1/metrics" or base == service.url:
-                answer = httpx.get(base + (url or "/"))
+                answer = web.get(base + (url or "/"))
                 assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "application/json")
                 assert answer.json()

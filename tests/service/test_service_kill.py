@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 
 import orjson
 import pytest
-from music import write_package
-from running import RunningService, running_service
+
+from tests.service.music import write_package
+from tests.service.running import RunningService, running_service
 
 ROUNDS = int(os.environ.get("PAPERWASP_KILL_ROUNDS", "3"))
 FEEDERS = 6

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.service.in_process import Deployed, deployed_service
 from tests.service.query_scripts import deploy_and_feed, in_short, run
 

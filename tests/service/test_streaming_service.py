@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
-from in_process import Deployed, deployed_service
-from music import FILES
+from tests import web
+from tests.service.in_process import Deployed, deployed_service
+from tests.service.music import FILES
 
 STREAMING = {**FILES, "services.xml": FILES["services.xml"].replace('mode="index"', 'mode="streaming"')}
 
 
 def feed(service: Deployed, path: str, title: str, year: int) -> None:
     fields = {"fields": {"title": title, "year": year, "tags": ["x"]}}
-    answer = httpx.post(f"{service.url}/document/v1/mynamespace/music/{path}", json=fields, timeout=30)
+    answer = web.post(f"{service.url}/document/v1/mynamespace/music/{path}", json=fields, timeout=30)
     assert answer.status_code == 200, answer.text
 
 
 def search(service: Deployed, yql: str = "select * from music where true", **more: str | int) -> dict[str, object]:
-    answer = httpx.post(f"{service.url}/search/", json={"yql": yql, "timeout": "20s", **more}, timeout=30)
+    answer = web.post(f"{service.url}/search/", json={"yql": yql, "timeout": "20s", **more}, timeout=30)
     root: dict[str, object] = answer.json()["root"]
     return root
 

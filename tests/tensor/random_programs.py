@@ -8,14 +8,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plain_tensors as plain
-from plain_functions import ARITY, EXACT, ROUNDED
-from plain_tensors import Address, Label, PlainTensor
-from random_values import CELL_TYPES, LABELS, RandomValues, Value, has_different_cells, has_small_cells, type_of
 
 from paperwasp.tensor import algebra
 from paperwasp.tensor.algebra import CELL_FUNCTIONS
 from paperwasp.tensor.batch import TensorBatch
+from tests.tensor import plain_tensors as plain
+from tests.tensor.plain_functions import ARITY, EXACT, ROUNDED
+from tests.tensor.plain_tensors import Address, Label, PlainTensor
+from tests.tensor.random_values import (
+    CELL_TYPES,
+    LABELS,
+    RandomValues,
+    Value,
+    has_different_cells,
+    has_small_cells,
+    type_of,
+)
 
 MOST_CELLS = 120
 LARGEST = 1000.0

@@ -7,11 +7,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plain_tensors as plain
-from plain_tensors import Address, PlainTensor
-
 from paperwasp.tensor import Dimension, TensorBuilder, TensorType
 from paperwasp.tensor.batch import Labels, TensorBatch
+from tests.tensor import plain_tensors as plain
+from tests.tensor.plain_tensors import Address, PlainTensor
 
 LABELS = ("x", "y", "7", "2", "0", "07", "-1", "")
 CELL_TYPES = ("double", "double", "float", "float", "bfloat16", "int8")

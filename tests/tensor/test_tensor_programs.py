@@ -10,13 +10,13 @@ import os
 import random
 
 import pytest
-from plain_tensors import Address, PlainTensor
-from random_programs import Program, Step
-from random_values import Value
 
 from paperwasp.tensor import Tensor
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import DTYPES
+from tests.tensor.plain_tensors import Address, PlainTensor
+from tests.tensor.random_programs import Program, Step
+from tests.tensor.random_values import Value
 
 CASES = int(os.environ.get("PAPERWASP_TENSOR_CASES", "2000"))
 SEED = int(os.environ.get("PAPERWASP_TENSOR_SEED", "0")) or random.randrange(2**32)

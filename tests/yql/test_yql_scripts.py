@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,7 @@ from paperwasp.yql import (
     to_yql,
 )
 from paperwasp.yql.indexes import Indexes, Reading
-
-sys.path.insert(0, str(Path(__file__).parent))
-from yql_scripts import SCRIPTS, dump, run
+from tests.yql.yql_scripts import SCRIPTS, dump, run
 
 PARAMETERS = {
     "text": "free text",

@@ -1,0 +1,22 @@
+"""Processes that tests start, watch through a pipe, and kill."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def start_child(module: str, *arguments: object) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a module of the tests as a process of its own, with the number of a pipe's writing end as last argument.
+
+    Returns the process and the pipe's reading end, which the caller closes.
+    """
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", module, *map(str, arguments), str(writing)]
+    child = subprocess.Popen(command, pass_fds=[writing], cwd=ROOT)
+    os.close(writing)
+    return child, reading
