@@ -113,3 +113,27 @@ def test_a_profile_that_nothing_left_can_execute_is_an_error(service):
     answer = service.answer(ranking="partly", restrict="book", **SAID)
     assert answer.status == 400
     assert orjson.loads(answer.body)["root"]["errors"][0]["message"] == NOT_EXECUTED
+
+
+def test_a_summary_class_that_not_all_types_have(service):
+    """Hits of the others are there without fields, with an error. A class that no type has is refused before."""
+    root = service.ask(summary="short", restrict="music,book", hits=2, sorting="-price", **SAID)
+    assert [hit.get("fields", {}).get("name") for hit in root["children"]] == [None, "music11"]
+    assert "errors" not in root and root["fields"]["totalCount"] == 23
+    answer = service.answer(summary="short", restrict="book,thing,music", hits=9, sorting="-name", **SAID)
+    root = orjson.loads(answer.body)["root"]
+    assert [hit["id"].split("/")[0] for hit in root["children"]] == ["index:other"] * 8 + ["index:media"]
+    assert [hit.get("fields") for hit in root["children"]] == [None] * 8 + [{"sddocname": "music", "name": "music9"}]
+    assert [(error["code"], error["source"], error["message"]) for error in root["errors"]] == [
+        (4, "other", "Summary 'short' does not exist")
+    ]
+    assert answer.status == 200
+    assert service.answer(summary="none", restrict="book,music", **SAID).status == 400
+
+
+def test_fields_that_a_summary_class_does_not_have(service):
+    """They are as the class `default` has them."""
+    root = service.ask(
+        summary="short", summaryFields="name,year,documentid", restrict="music", sorting="-price", **SAID
+    )
+    assert root["children"][1]["fields"] == {"documentid": "id:n:music::11", "name": "music11", "year": 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -152,16 +153,19 @@ def test_attributes_alone_are_shown_without_reading_documents():
         album.apply(Update(DOCUMENT.id, (FieldUpdate("year", Assign(1960)),)))
         with patch.object(DocumentStore, "multi_get", side_effect=AssertionError):
             hit = hit_of(album, summary="memory")
-            some = hit_of(album, summary="memory", summary_fields=("year", "title"))
+            some = hit_of(album, summary="memory", summary_fields=("year",))
             with pytest.raises(AssertionError):
                 hit_of(album)
+        other = hit_of(album, summary="memory", summary_fields=("year", "title", "vector"))
     fields = orjson.loads(hit.fields)
     assert fields | {"vector": 0} == {
         "year": 1960, "genre": "Modal Jazz", "labels": ["Columbia", "CBS"], "vector": 0,
     }  # fmt: skip
     assert not hit.show_document_id
     assert hit.document_id == ""
-    assert orjson.loads(some.fields) == {"year": 1960}  # fields are chosen from the class
+    assert orjson.loads(some.fields) == {"year": 1960}
+    # Where one is not of the class, all are as `default` has them: PartialSummaryHandler.java.
+    assert orjson.loads(other.fields).keys() == {"year", "title", "vector"}
 
 
 def test_the_id_is_shown_by_classes_that_have_it():
@@ -281,6 +285,19 @@ def test_parts_of_structs():
             "best_name": "Blue in Green",
             "price_seconds": {"us": {"seconds": 1}, "no": {}},
         }
+
+
+def test_floats_of_tensors_have_the_fewest_digits():
+    """TensorDataSource.java: of their own type; what CBOR is made of has those of a double."""
+    vector = tensor_of([1.1, math.nan], TensorType.parse("tensor<float>(x[2])"))
+    with node() as album:
+        album.apply(Update(DOCUMENT.id, (FieldUpdate("vector", Assign(vector)),)))
+        for summary in ("default", "memory"):
+            written = hit_of(album, summary=summary).fields
+            assert b'"values":[1.1,null]' in written
+            exact = hit_of(album, summary=summary, exact_tensors=True).fields
+            assert b'"values":[1.100000023841858,null]' in exact
+        assert b"1.100000023841858" in album.node.get(DOCUMENT.id)  # as document/v1 shows it
 
 
 @pytest.mark.parametrize(

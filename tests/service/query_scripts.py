@@ -91,7 +91,7 @@ def _told(root: dict[str, object], ids_only: bool) -> str:
     hits: list[dict[str, object]] = root.get("children", [])  # type: ignore[assignment]
     if ids_only:
         return " ".join([f"{total}:", *(str(hit["id"]).rpartition(":")[2] for hit in hits)])
-    return "\n".join([str(total), *(orjson.dumps(hit["fields"]).decode() for hit in hits)])
+    return "\n".join([str(total), *(orjson.dumps(hit.get("fields", {})).decode() for hit in hits)])
 
 
 def _whole(url: str, request: str, *rest: str) -> str:

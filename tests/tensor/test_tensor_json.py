@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.json_output import FORMS, tensor_json
+from paperwasp.tensor.json_output import FORMS, result_json, tensor_json
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 
@@ -102,3 +102,34 @@ def test_deep_arrays_are_read_without_recursion() -> None:
     for _ in range(100_000):
         value = [value]
     assert tensor_of(value, TensorType.parse("tensor(x[1])"), is_lenient=True).cells.tolist() == [[7.0]]
+
+
+RESULTS = [
+    ("tensor<float>(x[2]):[1.1,0.1]", "short-value", b"[1.1,0.1]", b"[1.100000023841858,0.10000000149011612]"),
+    ("tensor<bfloat16>(x[1]):[1.1]", "short-value", b"[1.09375]", b"[1.09375]"),
+    ("tensor<float>(x{}):{a:0.1}", "short-value", b'{"a":0.1}', b'{"a":0.10000000149011612}'),
+    ("tensor():{{}:0.1}", "short-value", b"[0.1]", b"[0.1]"),
+    ("tensor<float>(x{},y[2]):{a:[0.1,2]}", "short-value", b'{"a":[0.1,2.0]}', b'{"a":[0.10000000149011612,2.0]}'),
+    ("tensor<float>(x[1]):[0.1]", "long-value", b'[{"address":{"x":"0"},"value":0.1}]',
+     b'[{"address":{"x":"0"},"value":0.10000000149011612}]'),
+    ("tensor<float>(x[1]):[0.1]", "hex-value", b'"3DCCCCCD"', b'"3DCCCCCD"'),
+    ("tensor<bfloat16>(x[1]):[1.5]", "hex-value", b'"3FC0"', b'"3FC0"'),
+    ("tensor(x[2],y[2]):[[0.1,2],[3,4]]", "short-value", b"[[0.1,2.0],[3.0,4.0]]", b"[[0.1,2.0],[3.0,4.0]]"),
+    ("tensor<int8>(x[2]):[1,-2]", "short", b'{"type":"tensor<int8>(x[2])","values":[1,-2]}',
+     b'{"type":"tensor<int8>(x[2])","values":[1,-2]}'),
+]  # fmt: skip
+"""Literal, form, as JSON shows it, and what CBOR is made of: TensorDataSource.java."""
+
+
+@pytest.mark.parametrize(("literal", "form", "shortest", "exact"), RESULTS)
+def test_results(literal: str, form: str, shortest: bytes, exact: bytes) -> None:
+    tensor = parse_tensor(literal)
+    assert orjson.dumps(result_json(tensor, form), option=orjson.OPT_SERIALIZE_NUMPY) == shortest
+    assert orjson.dumps(result_json(tensor, form, exact=True), option=orjson.OPT_SERIALIZE_NUMPY) == exact
+
+
+def test_results_have_null_for_what_is_not_finite() -> None:
+    for type_ in ("tensor(x[3])", "tensor<float>(x{})"):
+        tensor = tensor_of({"0": "NaN", "1": "inf", "2": "-inf"}, TensorType.parse(type_.replace("[3]", "{}")))
+        written = orjson.dumps(result_json(tensor, "short-value"), option=orjson.OPT_SERIALIZE_NUMPY)
+        assert written == b'{"0":null,"1":null,"2":null}'

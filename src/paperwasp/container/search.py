@@ -90,7 +90,7 @@ class SearchHandler:
             if kept is not None:
                 return kept
             parameters = await self._done(large, read_parameters, pairs, config.query_profiles)
-            format_ = parameters.presentation.format or format_
+            parameters.presentation.format = format_ = parameters.presentation.format or format_
             callback = parameters.presentation.callback
             now_seconds = self._environment.now_seconds()
             asked = (config, parameters, started_ns, now_seconds)

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from paperwasp.container.global_ranking import GlobalRanking
 from paperwasp.container.search_after import token_of
-from paperwasp.container.search_plan import SearchPlan
+from paperwasp.container.search_plan import ClusterQuery, SearchPlan
 from paperwasp.container.search_rendering import Coverage, SearchError, SearchResult
 from paperwasp.content.messages import Hit, SearchResponse, SortKey
+from paperwasp.errors import InvalidQuery
 
 TIMED_OUT: Final = 12
 
@@ -37,15 +38,24 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
         else:
             found.append((cluster, answer if query.ranking is None else _reranked(query.ranking, answer)))
     hits = _merged_hits(plan, found)
+    bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.without_summary}
+    errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.request is not None]
     return SearchResult(
         hits=hits,
         total_count=sum(answer.total_count for _, answer in found),
         coverage=_coverage(found) if found else None,
         errors=errors,
         summary_fields=plan.summary_fields,
+        bare_types=plan.without_summary,
         summary_ns=max((answer.summary_ns for _, answer in found), default=0),
         continuation=token_of(*hits[-1]) if plan.after is not None and hits and len(hits) == plan.hits else None,
     )
+
+
+def _no_summary(query: ClusterQuery) -> SearchError:
+    """Of a cluster with hits of a document type that does not have the summary class."""
+    assert query.request is not None
+    return SearchError(InvalidQuery.search_code, f"Summary '{query.request.summary}' does not exist", query.cluster)
 
 
 def _reranked(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:

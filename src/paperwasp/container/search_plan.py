@@ -64,6 +64,9 @@ class SearchPlan:
     """What semantic rules made of the query, and told; None: there are none for it."""
     is_repeatable: bool = True
     """Whether the answer depends on nothing but the documents: neither on the time nor on chance."""
+    without_summary: frozenset[tuple[str, str]] = frozenset()
+    """(content cluster, document type) of the types without the summary class, which others have: nothing is shown of
+    their hits."""
 
     def window(self, offset: int, hits: int) -> SearchPlan:
         """The same query for other hits."""
@@ -77,7 +80,8 @@ class SearchPlan:
 
     def showing(self, summary: str) -> SearchPlan:
         """The same query with another summary class, and all that it shows."""
-        return replace(self, summary_fields=(), queries=self._asking(summary=summary, summary_fields=()))
+        queries = self._asking(summary=summary, summary_fields=())
+        return replace(self, summary_fields=(), queries=queries, without_summary=frozenset())
 
     def _asking(self, **changes: Any) -> tuple[ClusterQuery, ...]:
         return tuple(query.asking(**changes) for query in self.queries)
@@ -118,12 +122,23 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
         said = parameters.text.language or parameters.text.locale
         plan.tree = with_model(plan.tree, config.significance, said, language)
     plan.is_repeatable = all(config.is_repeatable(schema, profile) for schema in schemas)
+    if any(parameters.presentation.summary in schema.summaries for schema in schemas):
+        plan.without_summary = _without_summary(parameters.presentation.summary, targets)
     asked = _asked(plan, targets, parameters, now_ns, now_seconds)
     asked["language"] = language
     plan.queries = tuple(_cluster_query(config, asked, target, number, plan) for number, target in enumerate(targets))
     if any(config.global_phase(schema, profile) for schema in schemas):
         _rank_globally(plan, config, targets, parameters)
     return plan
+
+
+def _without_summary(summary: str, targets: tuple[Target, ...]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (target.cluster.id, schema.name)
+        for target in targets
+        for schema in target.schemas
+        if summary not in schema.summaries
+    )
 
 
 def _rank_globally(
@@ -185,6 +200,7 @@ def _asked(
         "match_phase": parameters.match_phase_override(),
         "ranking": parameters.ranking_override(),
         "tensor_form": shown.tensor_form,
+        "exact_tensors": shown.format == "cbor",
         "streaming": parameters.streamed(),
         "gram_match": parameters.text.gram_match,
     }
@@ -205,7 +221,9 @@ def _cluster_query(
 ) -> ClusterQuery:
     """Asks those document types that have what the query needs."""
     profile, summary = asked["rank_profile"], asked["summary"]
-    problems = [_problem(config, schema, profile, summary) for schema in target.schemas]
+    unknown = {schema.name for schema in target.schemas if summary not in schema.summaries}
+    unknown -= {name for _, name in plan.without_summary}
+    problems = [_problem(config, schema, profile, summary, schema.name in unknown) for schema in target.schemas]
     errors = [problem for problem in problems if problem is not None]
     left = tuple(schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
     cluster = target.cluster
@@ -220,13 +238,13 @@ def _cluster_query(
     return ClusterQuery(cluster.id, SearchRequest(**asked, document_types=types, search_after=after), tuple(errors))
 
 
-def _problem(config: SearchConfig, schema: Schema, rank_profile: str, summary: str) -> PaperwaspError | None:
-    """Why documents of this type cannot be searched."""
+def _problem(
+    config: SearchConfig, schema: Schema, rank_profile: str, summary: str, is_unknown: bool
+) -> PaperwaspError | None:
+    """Why documents of this type cannot be searched. `is_unknown`: no document type has the summary class."""
     if problem := config.profile_problem(schema, rank_profile):
         return InvalidQuery(problem)
-    if summary not in schema.summaries:
-        return InvalidQuery(f"invalid presentation.summary={summary}")
-    return None
+    return InvalidQuery(f"invalid presentation.summary={summary}") if is_unknown else None
 
 
 def _sources(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:

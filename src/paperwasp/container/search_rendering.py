@@ -6,8 +6,9 @@ Vespa: https://docs.vespa.ai/en/reference/querying/default-result-format.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import isfinite
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ from paperwasp.content.messages import Hit, HitExplanation
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
-from paperwasp.tensor.json_output import tensor_json
+from paperwasp.tensor.json_output import result_json
+from paperwasp.tensor.value import Tensor
 
 JSON_TYPE: Final = "application/json;charset=utf-8"
 
@@ -88,6 +90,8 @@ class SearchResult:
     coverage: Coverage | None = None
     errors: list[SearchError] = field(default_factory=list)
     summary_fields: tuple[str, ...] = ()
+    bare_types: frozenset[tuple[str, str]] = frozenset()
+    """(content cluster, document type) whose hits show no fields."""
     timing: Mapping[str, float] | None = None
     summary_ns: int = 0
     """What the clusters, side by side, took to write the hits."""
@@ -105,7 +109,7 @@ def accepted_format(request: Request) -> str:
 
 def respond(result: SearchResult, format_: str = "json", callback: str = "") -> Response:
     """The whole answer in `json` or `cbor`; with `callback` as a call of that JavaScript function, which is JSON."""
-    body = render_json(result)
+    body = render_json(result, exact_tensors=format_ == "cbor")
     if callback:
         return Response(status_of(result), b"%b(%b);" % (callback.encode(), body), JSON_TYPE)
     if format_ == "cbor":
@@ -123,8 +127,8 @@ def status_of(result: SearchResult) -> int:
     return _ERRORS.get(result.errors[0].code, ("", 500))[1]
 
 
-def render_json(result: SearchResult) -> bytes:
-    """The answer as compact JSON."""
+def render_json(result: SearchResult, *, exact_tensors: bool = False) -> bytes:
+    """The answer as compact JSON. `exact_tensors`: floats in tensors have the digits of a double."""
     parts = [b"{"]
     if result.trace:
         parts += (b'"trace":', orjson.dumps({"children": result.trace}), b",")
@@ -138,7 +142,7 @@ def render_json(result: SearchResult) -> bytes:
     if result.errors:
         parts += (b',"errors":', orjson.dumps([_error(error) for error in result.errors]))
     if result.hits:
-        parts += (b',"children":[', b",".join(_hits(result)), b"]")
+        parts += (b',"children":[', b",".join(_hits(result, exact_tensors)), b"]")
     parts.append(b"}}")
     return b"".join(parts)
 
@@ -164,14 +168,15 @@ def _error(error: SearchError) -> dict[str, Any]:
     return shown | {"message": error.message}
 
 
-def _hits(result: SearchResult) -> Iterable[bytes]:
+def _hits(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
     """Each hit as a JSON object. With `summary_fields`, only those are shown."""
-    hits, summary_fields, form = result.hits, result.summary_fields, result.tensor_form
+    hits, summary_fields = result.hits, result.summary_fields
+    show = partial(result_json, form=result.tensor_form, exact=exact_tensors)
     all_fields = not summary_fields
     type_shown = all_fields or "sddocname" in summary_fields
     id_wanted = all_fields or "documentid" in summary_fields
     dumps = orjson.dumps
-    heads = {cluster: b',"source":%b,"fields":{' % dumps(cluster) for cluster in {cluster for cluster, _ in hits}}
+    heads = {cluster: b',"source":%b' % dumps(cluster) for cluster in {cluster for cluster, _ in hits}}
     types = {t: b'"sddocname":' + dumps(t) for t in {hit.document_type for _, hit in hits}} if type_shown else {}
     shown = [id_wanted and (hit.show_document_id or not all_fields) for _, hit in hits]
     ids = _each_json(
@@ -187,14 +192,16 @@ def _hits(result: SearchResult) -> Iterable[bytes]:
         if len(hit.fields) > 2:
             members.append(hit.fields[1:-1])
         if hit.match_features is not None:
-            members.append(b'"matchfeatures":' + _features(hit.match_features, form))
+            members.append(b'"matchfeatures":' + _features(hit.match_features, show))
         if hit.summary_features is not None:
-            members.append(b'"summaryfeatures":' + _features(hit.summary_features, form))
+            members.append(b'"summaryfeatures":' + _features(hit.summary_features, show))
         if hit.rank_features is not None:
-            members.append(b'"rankfeatures":' + _features(hit.rank_features, form))
+            members.append(b'"rankfeatures":' + _features(hit.rank_features, show))
+        if (cluster, hit.document_type) in result.bare_types:
+            members = []
+        fields = b',"fields":{%b}' % b",".join(members) if members else b""
         why = b"" if hit.explanation is None else b',"explanation":' + dumps(_explained(hit.explanation))
-        parts = (id_json, relevance, heads[cluster], b",".join(members), why)
-        yield b'{"id":%b,"relevance":%b%b%b}%b}' % parts
+        yield b'{"id":%b,"relevance":%b%b%b%b}' % (id_json, relevance, heads[cluster], fields, why)
 
 
 def _explained(explanation: HitExplanation) -> dict[str, object]:
@@ -228,15 +235,6 @@ def _not_finite(value: float) -> str:
 _TENSORS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
-def _features(features: Mapping[str, Any], tensor_form: str) -> bytes:
-    def shown_tensor(value: Any) -> Any:
-        return tensor_json(value, tensor_form)
-
-    shown = orjson.dumps(features, shown_tensor, _TENSORS)
-    if b":null" in shown:
-        whole = {
-            name: _not_finite(value) if isinstance(value, float) and not isfinite(value) else value
-            for name, value in features.items()
-        }
-        shown = orjson.dumps(whole, shown_tensor, _TENSORS)
-    return shown
+def _features(features: Mapping[str, Any], show: Callable[[Tensor], Any]) -> bytes:
+    """What is not finite is null, as in Vespa's NonFiniteToNullDataSink.java."""
+    return orjson.dumps(features, show, _TENSORS)

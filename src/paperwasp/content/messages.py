@@ -253,6 +253,8 @@ class SearchRequest:
     ranking: RankingOverride = RankingOverride()
     tensor_form: str = "short"
     """Of tensors in summaries: one of `tensor.json_output.FORMS`."""
+    exact_tensors: bool = False
+    """Whether their floats have the digits of a double, not the fewest that say which float it is."""
     streaming: Streaming | None = None
     prefetch: tuple[str, ...] = ()
     """Attributes whose values each hit carries: for collapsing and merging."""

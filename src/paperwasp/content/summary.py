@@ -7,7 +7,7 @@ Vespa: https://docs.vespa.ai/en/querying/document-summaries.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ from paperwasp.content.teaser import HI_TAGS, NO_TAGS
 from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
-from paperwasp.document.types import BOOL, MapType, StructType, TensorFieldType
+from paperwasp.document.types import BOOL, DataType, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
@@ -34,6 +34,7 @@ from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
+from paperwasp.tensor.json_output import result_json
 
 _MOST_MEMBERS: Final = 64
 """The kernel cuts out no more."""
@@ -165,7 +166,8 @@ class SummaryForms:
     def writer(self, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
         """The writer for a request's summary class and fields. A type without that class shows nothing."""
         schema = space.schema
-        key = (id(schema), request.summary, request.summary_fields, request.tensor_form, space.streamed)
+        tensors = (request.tensor_form, request.exact_tensors)
+        key = (id(schema), request.summary, request.summary_fields, tensors, space.streamed)
         known = self._known.get(key)
         fields = partial(_shown_fields, request, space, elements)
         if known is not None:
@@ -182,11 +184,19 @@ class SummaryForms:
 
 
 def _asked(request: SearchRequest, schema: Schema) -> Mapping[str, SummaryField]:
+    """The fields of the request's summary class. Where only some fields are asked for and one of them is not of the
+    class, all are as the class `default` has them (PartialSummaryHandler.java in Vespa's container-search)."""
     summary = schema.summaries.get(request.summary)
     fields = summary.fields if summary is not None else {}
     if not request.summary_fields:
         return fields
+    if summary is not None and not all(name in fields for name in _without_id(request.summary_fields)):
+        fields = {**fields, **schema.summaries[DEFAULT].fields}
     return {name: fields[name] for name in request.summary_fields if name in fields}
+
+
+def _without_id(names: Iterable[str]) -> Iterator[str]:
+    return (name for name in names if name not in (DOCUMENT_ID, "sddocname"))
 
 
 def _shown_fields(request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> Mapping[str, _Shown]:
@@ -198,7 +208,7 @@ def _form(request: SearchRequest, schema: Schema, shown: Mapping[str, _Shown]) -
     asked = _asked(request, schema)
     shows_id = summary is not None and shows_document_id(summary, schema)
     if request.summary_fields:
-        shows_id = shows_id and DOCUMENT_ID in request.summary_fields
+        shows_id = summary is not None and DOCUMENT_ID in request.summary_fields
     return SummaryForm(
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
@@ -270,7 +280,7 @@ def _of_source(
     return _Shown(
         (name, *below),
         column,
-        render_of(source.type),
+        None if isinstance(source.type, TensorFieldType) and _has_floats(source.type) else render_of(source.type),
         tuple(_steps(field, source, language, request, space, elements)),
         # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
         missing=False if column is not None and source.type == BOOL and not space.streamed else None,
@@ -326,9 +336,16 @@ def _steps(
         change = _highlight(field, source, request, space)
         if change is not None:
             yield lambda value, _, fields: _each(change, value, said(fields))
-    convert = converter_of(source.type) if request.tensor_form != DEFAULT_FORM else None
-    if convert is not None:
-        yield lambda value, _, __: convert(value, request.tensor_form)
+    if request.tensor_form != DEFAULT_FORM or _has_floats(source.type):
+        convert = converter_of(source.type)
+        show = partial(result_json, form=request.tensor_form, exact=request.exact_tensors)
+        if convert is not None:
+            yield lambda value, _, __: convert(value, show)
+
+
+def _has_floats(type_: DataType) -> bool:
+    """Whether tensors in it have cells that results show otherwise than documents."""
+    return any(isinstance(inner, TensorFieldType) and inner.tensor.cell_type != "int8" for inner in type_.walk())
 
 
 def _highlight(

@@ -6,6 +6,7 @@ It is `format.tensors`: https://docs.vespa.ai/en/reference/api/document-v1.html#
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -15,12 +16,14 @@ from paperwasp.errors import LanguageError
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.json_output import FORMS, tensor_json
 from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
 
 DEFAULT_FORM: Final = FORMS[0]
 """The short form, in which documents are stored."""
 
-Convert = Callable[[Any, str], Any]
-"""JSON of a value, form → its JSON with the tensors in that form."""
+Show = Callable[[Tensor], Any]
+Convert = Callable[[Any, Show], Any]
+"""JSON of a value, what shows a tensor → its JSON with the tensors so shown."""
 
 
 class TensorForms:
@@ -37,8 +40,9 @@ class TensorForms:
         found = self._fields.keys() & fields.keys()
         if not found:
             return data
+        show = partial(tensor_json, form=form)
         for name in found:
-            fields[name] = self._fields[name](fields[name], form)
+            fields[name] = self._fields[name](fields[name], show)
         return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -54,10 +58,10 @@ def converter_of(data_type: DataType, outer: Convert | None = None) -> Convert |
             return _tensor_converter(data_type.tensor)
         case ArrayType():
             element = converter_of(data_type.element, outer)
-            return element and (lambda values, form: [element(value, form) for value in values])
+            return element and (lambda values, show: [element(value, show) for value in values])
         case MapType():
             item = converter_of(data_type.value, outer)
-            return item and (lambda entries, form: {key: item(value, form) for key, value in entries.items()})
+            return item and (lambda entries, show: {key: item(value, show) for key, value in entries.items()})
         case StructType() if any(isinstance(inner, TensorFieldType) for inner in data_type.walk()):
             return _struct_converter(data_type)
         case InnerStructType():
@@ -68,17 +72,19 @@ def converter_of(data_type: DataType, outer: Convert | None = None) -> Convert |
 def _struct_converter(data_type: StructType) -> Convert:
     members: dict[str, Convert] = {}
 
-    def convert(value: Any, form: str) -> Any:
-        return {name: members[name](item, form) if name in members else item for name, item in value.items()}
+    def convert(value: Any, show: Show) -> Any:
+        return {name: members[name](item, show) if name in members else item for name, item in value.items()}
 
     members |= {name: found for name, kind in data_type.fields if (found := converter_of(kind, convert))}
     return convert
 
 
 def _tensor_converter(type_: TensorType) -> Convert:
-    def convert(value: Any, form: str) -> Any:
+    def convert(value: Any, show: Show) -> Any:
+        if isinstance(value, Tensor):
+            return show(value)
         try:
-            return tensor_json(tensor_of(value, type_), form)
+            return show(tensor_of(value, type_))
         except LanguageError:  # stored when the field had another type
             return value
 

@@ -5,8 +5,12 @@
     hex     as short, each dense subspace a string of hex digits
     …-value the same without the type and the key
 
+Documents show floats with the digits of a double, and infinities as strings, so that nothing is lost. Search results
+show each cell in the shortest text of its own type (TensorDataSource.java in Vespa's vespajlib), or with the digits of
+a double where they are not text, and what is not finite as null (NonFiniteToNullDataSink.java).
+
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#format.tensors
-Differs: infinities are the strings "Infinity" and "-Infinity", so that nothing is lost; Vespa writes null.
+Differs: in documents, Vespa writes null for infinities.
 """
 
 from __future__ import annotations
@@ -24,21 +28,42 @@ FORMS: Final = ("short", "long", "short-value", "long-value", "hex", "hex-value"
 
 _BIG_ENDIAN: Final[Mapping[str, str]] = {"double": ">f8", "float": ">f4", "int8": "i1"}
 
-_Dense = Callable[[NDArray[Any]], Any]
+_Dense = Callable[[Any], Any]
+"""An array of cells, or a single one, → what JSON has for it. orjson writes NumPy's arrays and numbers of any type."""
 
 
 def tensor_json(tensor: Tensor, form: str = "short") -> Any:
-    """The tensor as a JSON value in one of `FORMS`."""
+    """The tensor as a JSON value in one of `FORMS`, as documents show it."""
+    return _json(tensor, form, _numbers)
+
+
+def result_json(tensor: Tensor, form: str = "short", *, exact: bool = False) -> Any:
+    """The tensor as a JSON value, for orjson, as search results show it; `exact`: what CBOR is made of."""
+    return _json(tensor, form, _doubles if exact else _as_they_are)
+
+
+def _json(tensor: Tensor, form: str, numbers: _Dense) -> Any:
     kind, _, value_only = form.partition("-")
-    key, value = _long(tensor) if kind == "long" else _short(tensor, _hex(tensor) if kind == "hex" else _numbers)
+    if kind == "long":
+        key, value = _long(tensor, numbers)
+    else:
+        key, value = _short(tensor, _hex(tensor) if kind == "hex" else numbers, numbers)
     return value if value_only else {"type": str(tensor.type), key: value}
 
 
-def _short(tensor: Tensor, dense: _Dense) -> tuple[str, Any]:
+def _as_they_are(cells: Any) -> Any:
+    return np.ascontiguousarray(cells) if np.ndim(cells) else cells
+
+
+def _doubles(cells: Any) -> Any:
+    return _as_they_are(cells if cells.dtype == np.int8 else np.float64(cells))
+
+
+def _short(tensor: Tensor, dense: _Dense, number: _Dense) -> tuple[str, Any]:
     mapped, indexed = tensor.type.mapped, tensor.type.indexed
     if not mapped:
-        return "values", dense(tensor.cells[0]) if indexed else [_number(tensor.cells[0])]
-    values = [dense(row) if indexed else _number(row) for row in tensor.cells]
+        return "values", dense(tensor.cells[0]) if indexed else [number(tensor.cells[0])]
+    values = [dense(row) if indexed else number(row) for row in tensor.cells]
     key = "blocks" if indexed else "cells"
     if len(mapped) == 1:
         return key, {label: value for (label,), value in zip(tensor.labels, values, strict=True)}
@@ -48,9 +73,9 @@ def _short(tensor: Tensor, dense: _Dense) -> tuple[str, Any]:
     ]
 
 
-def _long(tensor: Tensor) -> tuple[str, Any]:
+def _long(tensor: Tensor, number: _Dense) -> tuple[str, Any]:
     return "cells", [
-        {"address": _address(tensor, labels, place), "value": _number(row[place])}
+        {"address": _address(tensor, labels, place), "value": number(row[place])}
         for labels, row in zip(tensor.labels, tensor.cells, strict=True)
         for place in np.ndindex(*tensor.type.shape)
     ]
@@ -73,7 +98,9 @@ def _number(cell: Any) -> Any:
 
 
 def _numbers(cells: NDArray[Any]) -> Any:
-    """Nested lists, one level for each dimension."""
+    """Nested lists, one level for each dimension; of a single cell a number."""
+    if not np.ndim(cells):
+        return _number(cells)
     if cells.dtype == np.int8 or np.isfinite(cells).all():
         return cells.tolist()
     return [_numbers(row) if row.ndim else _number(row) for row in cells]
