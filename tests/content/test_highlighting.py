@@ -7,8 +7,9 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.content.gram_marks import text_of_grams
 from paperwasp.content.highlighting import Highlighter, QueryPart, QueryWord
-from paperwasp.content.teaser import NO_TAGS
+from paperwasp.content.teaser import HI_TAGS, NO_TAGS
 from paperwasp.linguistics import TextProfile, document_language, index_terms, profile_of
 from paperwasp.schema.teaser_settings import TeaserSettings
 
@@ -106,3 +107,40 @@ def test_the_same_as_looking_at_every_word(text, queries):
     if terms:  # looking for phrases too takes the other way through the text
         parts = [*words(*terms), phrase("zzz", "zzz")]
         assert Highlighter(parts, profile).bold(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "grams", "text", "bolded"),
+    [
+        (3, ["lue"], "Blue reds", "B<hi>lue</hi> reds"),
+        (3, ["blu", "lue"], "Blue reds", "<hi>Blue</hi> reds"),
+        (3, ["red"], "Blue, reds!", "Blue, <hi>red</hi>s!"),
+        (3, ["en"], "en gul en", "<hi>en</hi> gul <hi>en</hi>"),
+        # two marked grams that touch are marked as one; of one that overlaps with a marked one, only the rest
+        (3, ["abc", "def"], "abcdef", "<hi>abcdef</hi>"),
+        (3, ["abc", "cde"], "abcdef", "<hi>abc</hi>d<hi>e</hi>f"),
+        (2, ["am", "er"], "amsterdam", "<hi>am</hi>st<hi>er</hi>d<hi>am</hi>"),
+        (1, ["b"], "abcb", "a<hi>b</hi>c<hi>b</hi>"),
+        (2, ["夢想"], "滿腦子的夢想", "滿腦子的<hi>夢想</hi>"),
+        (2, ["x"], "", ""),
+    ],
+)
+def test_grams_are_marked_in_the_text_that_they_are_of(size, grams, text, bolded):
+    """Worked by hand from NGramSearcher.recombineNGrams and JuniperSearcher.insertTags of Vespa's container-search."""
+    profile = profile_of("none", False, "gram", gram_size=size)
+    assert Highlighter(words(*grams), profile).bold(text) == bolded
+    assert Highlighter(words(*grams), profile).teaser(text) == bolded
+    assert Highlighter(words(*grams), profile, NO_TAGS).bold(text) == text
+
+
+def test_the_example_of_grams_that_become_a_text():
+    """That of NGramSearcher: grams of three."""
+    assert text_of_grams("blulue rededs", 3, HI_TAGS) == "blue reds"
+    assert text_of_grams("blulue\x1erededs", 3, HI_TAGS) == "blue<sep />reds"
+
+
+@given(st.text(st.sampled_from("ab é字☕,.")), st.integers(1, 4))
+def test_texts_of_grams_are_shown_as_they_are(text, size):
+    profile = profile_of("none", False, "gram", gram_size=size)
+    bolded = Highlighter(words("a", "ab", "aba", "abab"), profile).bold(text)
+    assert bolded.replace("<hi>", "").replace("</hi>", "") == text

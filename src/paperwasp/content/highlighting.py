@@ -15,9 +15,11 @@ from typing import Any, Final
 
 import regex
 
+from paperwasp.content.gram_marks import GRAM_TAGS, text_of_grams
 from paperwasp.content.teaser import HI_TAGS, Occurrence, Span, Tags, annotated, marked, teaser
 from paperwasp.core.clock import check_time
 from paperwasp.linguistics import TextProfile, document_language, index_terms
+from paperwasp.linguistics.grams import gram_spans
 from paperwasp.operators import SearchSpace
 from paperwasp.operators.text import tokens_in
 from paperwasp.query import (
@@ -36,6 +38,7 @@ from paperwasp.query import (
 )
 from paperwasp.schema.model import Field
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
+from paperwasp.schema.text_profiles import text_profile
 
 _ASCII: Final = "A-Za-z0-9"
 _UNICODE: Final = r"\p{L}\p{N}\p{M}"
@@ -81,6 +84,11 @@ class _Target:
     def is_named_by(self, index: str) -> bool:
         return any(field.name == self.field.name for field in self.space.schema.fields_named(index))
 
+    @property
+    def has_grams_apart(self) -> bool:
+        """Whether a text of the query is looked for by its grams, wherever they stand."""
+        return text_profile(self.field).gram_size > 0 and self.space.gram_match != "phrase"
+
     def words(self, item: TermItem, text: str) -> Way:
         tokens = tokens_in(text, item.annotations, self.field, self.space)
         return tuple(QueryWord(frozenset(form for form, _ in token.forms)) for token in tokens)
@@ -101,7 +109,10 @@ def _parts(item: Item, target: _Target) -> Iterator[QueryPart]:
     elif isinstance(item, TermItem):
         if not item.annotations.filter and target.is_named_by(item.index or target.field.name):
             words = _words(item, target)
-            yield (words,) if words else ()
+            if target.has_grams_apart and not isinstance(item, PhraseItem):
+                yield from (((word,),) for word in words)
+            else:
+                yield (words,) if words else ()
     else:
         for child in item.children_of():
             yield from _parts(child, target)
@@ -168,6 +179,8 @@ class Highlighter:
         """
         check_time()
         meanings = self._meanings(text, language)
+        if self._profile.gram_size:
+            return self._bold_grams(text, meanings)
         if self._profile.whole:
             return self._marked_if_met(text, meanings)
         if not self._single:
@@ -183,9 +196,20 @@ class Highlighter:
         """The dynamic summary of the text."""
         meanings = self._meanings(text, language)
         spans, found = self._look(text, meanings)
+        if self._profile.gram_size:
+            with_terms, spans = _with_terms(text, spans, meanings)
+            shown = teaser(with_terms, spans, found, self._settings, GRAM_TAGS)
+            return text_of_grams(shown, self._profile.gram_size, self._tags)
         if self._annotated:
-            text, spans = annotated(text, spans, [meanings[text[start:end]] for start, end in spans])
+            text, spans = _with_terms(text, spans, meanings)
         return teaser(text, spans, found, self._settings, self._tags)
+
+    def _bold_grams(self, text: str, meanings: _Meanings) -> str:
+        spans, found = self._look(text, meanings)
+        places = sorted({number for occurrence in found for number in occurrence.words})
+        with_terms, spans = _with_terms(text, spans, meanings)
+        shown = marked(with_terms, [spans[place] for place in places], GRAM_TAGS, readable=True)
+        return text_of_grams(shown, self._profile.gram_size, self._tags)
 
     def _parts_by_first_term(self) -> dict[str, list[int]]:
         """Term → the numbers of the parts that may begin with it."""
@@ -208,6 +232,8 @@ class Highlighter:
         check_time()
         if self._profile.whole:
             spans = [(0, len(text))] if text else []
+        elif self._profile.gram_size:
+            spans = list(gram_spans(text, self._profile.gram_size))
         else:
             spans = [match.span() for match in (_ASCII_WORDS if text.isascii() else _UNICODE_WORDS).finditer(text)]
         forms = [meanings[text[start:end]] for start, end in spans]
@@ -244,6 +270,10 @@ class Highlighter:
                 if len(following) == len(way) and self._meets(way, following):
                     yield Occurrence(number, range(at, at + len(way)), weight)
                     break
+
+
+def _with_terms(text: str, spans: Sequence[Span], meanings: _Meanings) -> tuple[str, list[Span]]:
+    return annotated(text, spans, [meanings[text[start:end]] for start, end in spans])
 
 
 class _Meanings(dict[str, Forms]):

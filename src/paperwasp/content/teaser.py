@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -68,13 +68,14 @@ class Occurrence(NamedTuple):
     """How many times the query has the part."""
 
 
-def marked(text: str, places: Sequence[Span], tags: Tags = HI_TAGS) -> str:
-    """The whole text, with tags around these places, which rise and do not overlap."""
+def marked(text: str, places: Sequence[Span], tags: Tags = HI_TAGS, readable: bool = False) -> str:
+    """The whole text, with tags around these places, which rise and do not overlap. `readable`: without annotations."""
     pieces, end = [], 0
+    show: Callable[[str], str] = _without_annotations if readable else str
     for start, stop in places:
-        pieces += [text[end:start], tags.open, text[start:stop], tags.close]
+        pieces += [show(text[end:start]), tags.open, show(text[start:stop]), tags.close]
         end = stop
-    return "".join([*pieces, text[end:]])
+    return "".join([*pieces, show(text[end:])])
 
 
 def annotated(text: str, words: Sequence[Span], terms: Sequence[tuple[str, ...]]) -> tuple[str, list[Span]]:
@@ -139,7 +140,10 @@ def _beginning(encoded: bytes, words: Sequence[Span], settings: TeaserSettings, 
 
 def _readable(encoded: bytes) -> str:
     """A piece of a text, without annotations."""
-    text = encoded.decode()
+    return _without_annotations(encoded.decode())
+
+
+def _without_annotations(text: str) -> str:
     return _ANNOTATION.sub(r"\1", text) if _UNIT_END in text or _ANCHOR in text else text
 
 

@@ -13,19 +13,30 @@ from typing import Final
 
 import regex
 
-_PART: Final = regex.compile(r"(?P<symbol>\p{So})|(?P<word>[\p{L}\p{Nd}\p{Mn}\p{Mc}\p{Me}\u3008-\u3011]+)")
+_WORD: Final = r"\p{L}\p{Nd}\p{Mn}\p{Mc}\p{Me}\u3008-\u3011"
+_PART: Final = regex.compile(rf"(?P<symbol>\p{{So}})|(?P<word>[{_WORD}]+)")
+_IN_WORD: Final = regex.compile(f"[{_WORD}]")
 
 
 def grams(text: str, size: int) -> Iterator[str]:
     """The grams of a text, in order, as they are written. Size: in characters, at least 1."""
+    return (text[start:end] for start, end in gram_spans(text, size))
+
+
+def gram_spans(text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Where the grams of a text begin and end."""
     after_symbol = -1
     for found in _PART.finditer(text):
+        start, end = found.span()
         if found.lastgroup == "symbol":
-            after_symbol = found.end()
-            yield found[0]
-            continue
-        word = found[0]
-        if len(word) >= size:
-            yield from (word[start : start + size] for start in range(len(word) - size + 1))
-        elif found.start() != after_symbol:
-            yield word
+            after_symbol = end
+            yield start, end
+        elif end - start >= size:
+            yield from ((at, at + size) for at in range(start, end - size + 1))
+        elif start != after_symbol:
+            yield start, end
+
+
+def is_in_word(character: str) -> bool:
+    """Whether a character may stand in a gram of several."""
+    return _IN_WORD.match(character) is not None
