@@ -13,6 +13,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.container import search
 from paperwasp.container.search import SearchHandler
+from paperwasp.container.search_parameter_table import PARAMETERS
 from paperwasp.container.search_sorting import read_sorting
 from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
@@ -129,3 +130,45 @@ def test_the_time_of_a_large_request_may_be_said_in_yql() -> None:
     values = ", ".join(map(str, range(20_000)))
     yql = f"select * from sources * where year in ({values}) timeout 20000"
     assert "errors" not in root_of({"yql": yql, "timeout": "1ms", "sources": "media"})
+
+
+HALF = "\ud83d"
+"""A lone surrogate: JSON can write it, and no text has it."""
+
+
+@pytest.mark.parametrize("name", sorted({names[0] for names, _ in PARAMETERS} | {"input.query(q)", "anything", "a.b"}))
+def test_half_a_character_in_a_parameter_is_refused(name: str) -> None:
+    (error,) = root_of({name: HALF})["errors"]
+    assert (error["code"], "broken" in error["message"]) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {HALF: "1"},
+        {"input": {"query(q)": {"cells": [{"address": {"x": HALF}, "value": 1}]}}},
+        {"input": {"query(q)": {HALF: 1}}},
+        {"select": {"where": {"contains": ["title", HALF]}}},
+        {"select.where": json.dumps({"contains": ["title", HALF]})},
+        {"yql": YQL, "presentation": {"summary": HALF}},
+    ],
+)
+def test_half_a_character_anywhere_in_a_body_is_refused(body: dict[str, Any]) -> None:
+    assert root_of(body)["errors"][0]["code"] in (3, 4)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"yql": "select * from sources * where title contains '\\ud83d'"},
+        {"yql": "select * from sources * where title contains '\\ud83d' order by '\\ud83d'"},
+        {"yql": f"{YQL} | all(group('\\ud83d'))"},
+        {"yql": YQL, "sorting": '+missing(year,as,"\\ud83d")'},
+        {"yql": YQL, "input.query(q)": '{"\\ud83d": 1}'},
+        {"yql": YQL, "input.query(q)": '{"cells": [{"address": {"x": "\\ud83d"}, "value": 1}]}'},
+        {"yql": "select * from sources * where weightedSet(year, @t)", "t": '{"\\ud83d": 1}'},
+        {"yql": 'select * from sources * where predicate(year, {"\\ud83d": "\\ud83d"}, 0)'},
+    ],
+)
+def test_an_escape_of_half_a_character_in_a_language_is_no_defect(body: dict[str, Any]) -> None:
+    assert all(error["code"] in (3, 4) for error in root_of(body).get("errors", ()))

@@ -17,9 +17,13 @@ _BACKSLASHES: Final = rb"\\"
 def lenient_json(text: bytes) -> Any:
     """The value. Errors: ValueError."""
     try:
-        return json.loads(b"".join(_in_double_quotes(text)), strict=False)
+        content = json.loads(b"".join(_in_double_quotes(text)), strict=False)
+        json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("a \\u escape stands for half a character") from None
+    return content
 
 
 def _in_double_quotes(text: bytes) -> Iterator[bytes]:

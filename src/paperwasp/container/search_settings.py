@@ -61,6 +61,27 @@ class PositionParameters:
 
 
 @dataclass(slots=True)
+class WandParameters:
+    """`wand.*` but for `wand.hits`. None: not given."""
+
+    field: str | None = None
+    tokens: str | None = None
+    type: str = "vespa"
+    heap_size: int = 100
+    score_threshold: float = 0.0
+    threshold_boost_factor: float = 1.0
+
+
+@dataclass(slots=True)
+class PredicateParameters:
+    """`boolean.*`. None: not given."""
+
+    field: str | None = None
+    attributes: str | None = None
+    range_attributes: str | None = None
+
+
+@dataclass(slots=True)
 class Collapse:
     """`collapsefield` and what belongs to it."""
 
@@ -126,6 +147,8 @@ class SearchParameters:
     yql: str | None = None
     text: TextParameters = field(default_factory=TextParameters)
     position: PositionParameters = field(default_factory=PositionParameters)
+    wand: WandParameters = field(default_factory=WandParameters)
+    predicate: PredicateParameters = field(default_factory=PredicateParameters)
     select_where: str = ""
     hits: int = limits.DEFAULT_HITS
     offset: int = 0

@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from paperwasp.container.search_added_terms import added_terms
 from paperwasp.container.search_config import Target
 from paperwasp.container.search_literals import with_literals
 from paperwasp.container.search_location import read_location, read_position
 from paperwasp.container.search_settings import SearchParameters, TextParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
-from paperwasp.query.items import Item, OrItem, TermItem, WeakAndItem
-from paperwasp.yql import QueryType, UserText, YqlQuery, complete, parse_recall, parse_yql
+from paperwasp.query.items import AndItem, Item, OrItem, TermItem, TrueItem, WeakAndItem
+from paperwasp.yql import QueryType, UserText, YqlQuery, parse_recall, parse_yql
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.select_json import parse_select
-from paperwasp.yql.user_text import UserQueryItem, UserTextItem
+from paperwasp.yql.user_text import UserQueryItem, UserTextItem, completed
 
 _LANGUAGES: Final = {
     "big5": "zh-hant", "euc-tw": "zh-hant", "gb2312": "zh-hans", "gbk": "zh-hans", "gb18030": "zh-hans",
@@ -98,9 +99,23 @@ def query_tree(parameters: SearchParameters, statement: YqlQuery | None, indexes
         is_yql_default=text.is_yql_default,
     )
     try:
-        return complete(_USER_QUERY if statement is None else statement.tree, user_text)
+        tree = completed(_USER_QUERY if statement is None else statement.tree, user_text)
     except LanguageError as error:
         raise _not_created(error.message, source) from None
+    return _with_terms(tree, parameters, indexes)
+
+
+def _with_terms(tree: Item | None, parameters: SearchParameters, indexes: Indexes) -> Item:
+    """The query with the terms of `wand.*` and `boolean.*`. Errors: IllegalQuery where there is nothing to search for,
+    not even a place."""
+    added = added_terms(parameters.wand, parameters.predicate, indexes)
+    if tree is not None:
+        return canonical(AndItem((tree, *added))) if added else tree
+    if added:
+        return canonical(AndItem(tuple(added)))
+    if parameters.text.location or parameters.position.is_given:
+        return TrueItem()
+    raise IllegalQuery("No query")
 
 
 def _type_of(text: TextParameters) -> str | QueryType:

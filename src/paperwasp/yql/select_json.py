@@ -118,7 +118,9 @@ def _json(text: str, name: str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         try:
-            return json.loads(_STRING.sub(_double_quoted, text), strict=False)
+            content = json.loads(_STRING.sub(_double_quoted, text), strict=False)
+            json.dumps(content, ensure_ascii=False).encode()  # half a character is none
+            return content
         except ValueError:
             raise LanguageError(f"{name}: {error}") from None
 

@@ -35,7 +35,7 @@ from paperwasp.yql.simple_terms import too_many_items
 from paperwasp.yql.statement import parse_yql
 from paperwasp.yql.user_items import Grammar, NonEmptyItem, UserQueryItem, UserTextItem
 
-__all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete"]
+__all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete", "completed"]
 
 _ON_PARSED_TEXT: Final = frozenset(
     {"ranked", "filter", "stem", "normalize_case", "accent_drop", "use_position_data", "label", "language"}
@@ -66,9 +66,17 @@ def complete(tree: Item, user: UserText) -> Item:
     Errors: IllegalQuery "No query" when nothing is left, or more than `limits.QUERY_ITEMS` items are;
     LanguageError for a text that may not be empty and is.
     """
-    whole = _complete(tree, user)
+    whole = completed(tree, user)
     if whole is None:
         raise IllegalQuery("No query")
+    return whole
+
+
+def completed(tree: Item, user: UserText) -> Item | None:
+    """As `complete`; None where nothing is left."""
+    whole = _complete(tree, user)
+    if whole is None:
+        return None
     whole = canonical(whole)
     count = sum(1 for _ in whole.walk())
     if count > limits.QUERY_ITEMS:
