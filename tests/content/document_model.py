@@ -349,11 +349,13 @@ class Deed:
             return None
         if self.kind == "put":
             return with_made(shown(self.fields))
+        # Where the update creates the document, no attribute has a row for it: its numbers are those of a document.
+        fixed = frozenset() if fields is None else attributes
         found = dict(fields or {})
         # Whole fields come before places in them, as in Vespa.
         steps = sorted(self.steps, key=lambda step: step.name != step.field)
         for name, change in (*((step.field, step.change) for step in steps), *_changes_of_made(steps)):
-            found[name] = change(found.get(name), name in attributes)
+            found[name] = change(found.get(name), name in fixed)
             found = shown(found)
         return found
 

@@ -274,7 +274,7 @@ def test_visits_while_another_thread_writes(tmp_path: Path) -> None:
         last: dict[str, tuple[int, int]] = {}
         try:
             for _ in range(visits):
-                found = {id: orjson.loads(fields or b"") for id, fields in visited(node, documents=9)}
+                found = {id: orjson.loads(fields or b"") for id, fields, _ in visited(node, documents=9)}
                 base = [found[doc_id(name).text] for name in range(documents)]
                 assert [fields["plays"] for fields in base] == [fields["sizes"][0] for fields in base]
                 for id, fields in found.items():

@@ -175,7 +175,7 @@ class Draw:
                 return 200, dict(fields) if fields is not None else None
             if document is None and not create:
                 return 200, None
-            return 200, changed(document or {}, changes)
+            return 200, changed(document, changes)
 
         return Drawn(method, parameters, None if fields is None else {"fields": fields}, apply)
 
@@ -314,6 +314,8 @@ class Draw:
         return name, change, modified
 
 
+NUMBERS = ("n", "count", "x")
+"""Fields that arithmetic is done on."""
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "n": ("assign", "arithmetic"),
     "big": ("assign",),
@@ -336,12 +338,13 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """Field → the kinds of changes that it is drawn for."""
 
 
-def changed(document: Document, changes: list[Change]) -> Document:
-    """A document after an update."""
-    after = dict(document)
+def changed(document: Document | None, changes: list[Change]) -> Document:
+    """A document after an update, which creates it where it is None: then arithmetic starts from 0."""
+    after = dict(document or {})
     for path, _, change in changes:
         name = path.split("{")[0].split("[")[0].split(".")[0]
-        after[name] = change(after.get(name))
+        unset = 0 if document is None and name in NUMBERS else None
+        after[name] = change(after.get(name, unset))
     return after
 
 
