@@ -1,6 +1,6 @@
 """The search handler: one request in, one answer out, whatever goes wrong.
 
-    request → parameters → plan (a SearchRequest for each content cluster) → messenger → merge → JSON or CBOR
+    request → parameters → plan (a SearchRequest for each content cluster) → messenger → merge → JSON, CBOR or XML
 
 Runs on the event loop and never blocks it. The configuration is one reference, read once for each request.
 Vespa: https://docs.vespa.ai/en/reference/api/query.html
@@ -27,6 +27,8 @@ from paperwasp.container.search_request import parameter_pairs
 from paperwasp.container.search_rules import rule_base_of
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_trace import rule_steps, trace_of
+from paperwasp.container.search_values import XML_FORMATS
+from paperwasp.container.search_xml import respond_xml, types_of
 from paperwasp.content.messages import SearchRequest, SearchResponse, StampRequest
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import SYSTEM, Environment
@@ -103,12 +105,12 @@ class SearchHandler:
                 plan = plan_search(*asked)
             result, answers = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
-            return respond(SearchResult(errors=[SearchError.of(error)]), format_, callback)
+            return _response(SearchResult(errors=[SearchError.of(error)]), format_, callback)
         except Exception as error:
             _LOG.exception("a search request failed")
             failed = SearchResult(errors=[SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}")])
-            return respond(failed, format_, callback)
-        response = respond(result, format_, callback)
+            return _response(failed, format_, callback)
+        response = _response(result, format_, callback, config)
         if _may_be_kept(plan, parameters, result):
             self._keep(key, response, config, answers)
         return response
@@ -241,6 +243,14 @@ def _timing(elapsed_ns: int, summary_ns: int) -> dict[str, float]:
     """`timing` of an answer in seconds: all of it, the part in which clusters wrote hits, and the rest."""
     found = {"querytime": elapsed_ns - summary_ns, "summaryfetchtime": summary_ns, "searchtime": elapsed_ns}
     return {name: round(time_ns / 1e9, 6) for name, time_ns in found.items()}
+
+
+def _response(result: SearchResult, format_: str, callback: str, config: SearchConfig | None = None) -> Response:
+    """The answer in its format. `config`: what says of which types the fields of hits are; None: there are no hits."""
+    if format_ not in XML_FORMATS:
+        return respond(result, format_, callback)
+    schemas = (schema for cluster in config.clusters for schema in cluster.schemas.values()) if config else ()
+    return respond_xml(result, format_, types_of(schemas))
 
 
 def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:

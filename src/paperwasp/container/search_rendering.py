@@ -161,8 +161,13 @@ def _coverage(coverage: Coverage) -> bytes:
     return orjson.dumps(shown)
 
 
+def summary_of(error: SearchError) -> str:
+    """What kind of error it is."""
+    return _ERRORS.get(error.code, ("Unspecified error", 500))[0]
+
+
 def _error(error: SearchError) -> dict[str, Any]:
-    shown: dict[str, Any] = {"code": error.code, "summary": _ERRORS.get(error.code, ("Unspecified error", 500))[0]}
+    shown: dict[str, Any] = {"code": error.code, "summary": summary_of(error)}
     if error.source is not None:
         shown["source"] = error.source
     return shown | {"message": error.message}
@@ -233,6 +238,11 @@ def _not_finite(value: float) -> str:
 
 
 _TENSORS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
+def features_json(features: Mapping[str, Any], tensor_form: str) -> bytes:
+    """The features of a hit as JSON."""
+    return _features(features, partial(result_json, form=tensor_form))
 
 
 def _features(features: Mapping[str, Any], show: Callable[[Tensor], Any]) -> bytes:

@@ -12,7 +12,18 @@ from typing import Final, NamedTuple
 from paperwasp.tensor.json_output import FORMS
 
 MAX_TIMEOUT_MS: Final = 1e9
-FORMATS: Final = ("json", "cbor")
+XML_FORMATS: Final = ("xml", "page")
+FORMATS: Final = ("json", "cbor", *XML_FORMATS)
+_RENDERERS: Final = {
+    **{name: name for name in FORMATS},
+    "": "json",
+    "default": "json",
+    "jsonrenderer": "json",
+    "cborrenderer": "cbor",
+    "xmlrenderer": "xml",
+    "pagetemplatesxmlrenderer": "page",
+}
+"""Alias or id in lower case → the format."""
 INTEGER_BITS: Final = 31
 
 _UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
@@ -128,12 +139,10 @@ def element_gap(text: str) -> float:
 
 
 def renderer(text: str) -> str:
-    """`json` or `cbor`."""
-    if text.lower() in ("", "default"):
-        return "json"
-    if text.lower() not in FORMATS:
+    """One of `FORMATS`."""
+    if (found := _RENDERERS.get(text.lower())) is None:
         raise ValueError(f"No renderer with id or alias '{text}'. Available renderers are: [{', '.join(FORMATS)}]")
-    return text.lower()
+    return found
 
 
 def callback(text: str) -> str:

@@ -1,0 +1,84 @@
+"""Values of fields as XML. Expected by hand from Vespa's XmlRenderer.java in com.yahoo.prelude.hitfield."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paperwasp.container.search_xml import content_of, double_text, escaped, types_of
+from paperwasp.document.types import (
+    INT,
+    STRING,
+    DataType,
+    array_of,
+    map_of,
+    struct_of,
+    tensor_field,
+    weighted_set_of,
+)
+from paperwasp.schema import parse_schemas
+from paperwasp.tensor.types import TensorType
+
+PERSON = struct_of("person", {"name": STRING, "tags": array_of(STRING)})
+VALUES: list[tuple[DataType | None, Any, str]] = [
+    (STRING, "a < b & c", "a &lt; b &amp; c"),
+    (STRING, 'a "<hi>b</hi>"<sep />', 'a "<hi>b</hi>"<sep />'),
+    (INT, 7, "7"),
+    (None, True, "true"),
+    (None, 1.5, "1.5"),
+    (None, None, "(null)"),
+    (array_of(STRING), ["a", "b"], "\n      <item>a</item>\n      <item>b</item>\n    "),
+    (array_of(STRING), [], ""),
+    (weighted_set_of(STRING), {"a": 5}, '\n      <item weight="5">a</item>\n    '),
+    (map_of(STRING, INT), {"k": 1}, "\n      <item><key>k</key><value>1</value></item>\n    "),
+    (
+        PERSON,
+        {"name": "A", "tags": ["x"]},
+        '\n      <struct-field name="name">A</struct-field>'
+        '\n      <struct-field name="tags">\n        <item>x</item>\n      </struct-field>\n    ',
+    ),
+    (
+        array_of(PERSON),
+        [{"name": "A"}],
+        '\n      <item>\n        <struct-field name="name">A</struct-field>\n      </item>\n    ',
+    ),
+    (tensor_field(TensorType.parse("tensor(x[2])")), {"values": [1, 2]}, "tensor(x[2]):[1.0, 2.0]"),
+    (tensor_field(TensorType.parse("tensor(x{})")), {"a": 1}, "tensor(x{}):{{x:a}:1.0}"),
+]
+
+
+@pytest.mark.parametrize(("data_type", "value", "xml"), VALUES)
+def test_values(data_type: DataType | None, value: Any, xml: str) -> None:
+    assert content_of(value, data_type) == xml
+
+
+def test_escapes() -> None:
+    assert escaped('<"\x1f\x00\ufffe>', in_attribute=True) == "&lt;&quot;&gt;"
+    assert escaped("tab\tline\n") == "tab\tline\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"), (-0.38, "-0.38"), (0.001, "0.001"), (0.00012, "1.2E-4"), (1e-5, "1.0E-5"), (1e7, "1.0E7"),
+        (9999999.0, "9999999.0"), (-12345678.5, "-1.23456785E7"), (1e300, "1.0E300"), (float("nan"), "NaN"),
+        (-float("inf"), "-Infinity"),
+    ],
+)  # fmt: skip
+def test_doubles_are_written_as_in_java(value: float, text: str) -> None:
+    assert double_text(value) == text
+
+
+def test_types_of_what_summaries_show() -> None:
+    source = """
+    schema s { document s {
+        struct pair { field tags type weightedset<string> {} }
+        field p type pair { indexing: summary }
+        field m type map<string, int> { indexing: summary } }
+      document-summary other { summary renamed { source: m } } }
+    """
+    schemas = parse_schemas({"schemas/s.sd": source}).schemas
+    type_of = types_of(schemas.values())
+    assert str(type_of("s", "m")) == str(type_of("s", "renamed")) == "map<string,int>"
+    assert type_of("s", "none") is None and type_of("t", "m") is None
