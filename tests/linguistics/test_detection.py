@@ -56,6 +56,13 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("text", "language"), PUBLISHED + OTHERS)
+@pytest.mark.parametrize("before", [" ", "\n\t " * LOOKED_AT_CHARACTERS])
+def test_white_space_before_a_text_says_nothing(text: str, language: str, before: str) -> None:
+    assert detect(before + text) == language
+    assert detect_all([before + text]) == detect_all([text])
+
+
+@pytest.mark.parametrize(("text", "language"), PUBLISHED + OTHERS)
 def test_detection(text: str, language: str) -> None:
     assert detect(text) == language
 

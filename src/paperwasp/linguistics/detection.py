@@ -142,7 +142,8 @@ _CLOSER: Final[dict[Language, tuple[tuple[Language, str], ...]]] = {
 
 def detect(text: str) -> Language:
     """The language of a text, UNKNOWN if it does not say. Depends on the text alone."""
-    head = text if len(text) <= LOOKED_AT_CHARACTERS else text[:LOOKED_AT_CHARACTERS]
+    head = _begun(text)
+    head = head if len(head) <= LOOKED_AT_CHARACTERS else head[:LOOKED_AT_CHARACTERS]
     if not head.isascii() and _BEYOND_LATIN.search(head) and (language := _by_letters(head)):
         return language
     if len(head) < _SHORTEST:
@@ -155,8 +156,14 @@ def detect(text: str) -> Language:
 
 def detect_all(texts: list[str]) -> dict[int, Language]:
     """The languages of texts, by number, of those that are neither English nor UNKNOWN."""
+    texts = list(map(_begun, texts))
     found = {number: detect(texts[number]) for number in _FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS)}
     return {number: language for number, language in found.items() if language not in (ENGLISH, UNKNOWN)}
+
+
+def _begun(text: str) -> str:
+    """The text from its first character that is not white space: what is before it says nothing, and takes no room."""
+    return text.lstrip() if text[:1].isspace() else text
 
 
 def _by_letters(head: str) -> Language:
