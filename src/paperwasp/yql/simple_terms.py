@@ -144,8 +144,8 @@ class Reader:
     def _whole(self, index: str, reading: Reading) -> Item | None:
         """A word of whatever characters, up to its end."""
         if reading.terminator:
-            word, self.at = terminated(self.text, self.at, reading.terminator)
-            return WordItem(index, word) if word else None
+            item, self.at = terminated(index, self.text, self.at, reading.terminator)
+            return item
         self.skip_spaces()
         item, self.at = whole_word(index, self.text, self.at, self.in_group)
         return item

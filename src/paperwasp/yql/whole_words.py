@@ -21,11 +21,13 @@ _AFTER: Final = {
 """Whether a group is open → what may stand behind a word that ends."""
 
 
-def terminated(text: str, at: int, terminator: str) -> tuple[str, int]:
-    """(the word from `at` to the terminator, where what follows it begins); without one the word is all that is
-    left."""
+def terminated(index: str, text: str, at: int, terminator: str) -> tuple[Item | None, int]:
+    """(the term from `at` to the terminator, where what follows it begins); without one it is all that is left. A star
+    right behind the terminator asks for what begins with the word."""
     end = text.find(terminator, at)
-    return (text[at:], len(text)) if end < 0 else (text[at:end], end + len(terminator))
+    word, after = (text[at:], len(text)) if end < 0 else (text[at:end], end + len(terminator))
+    is_open = bool(word) and text[after : after + 1] in tuple(_STARS)
+    return (_term(index, word, star=False, is_open=is_open) if word else None), after + is_open
 
 
 def whole_word(index: str, text: str, at: int, in_group: bool) -> tuple[Item | None, int]:
