@@ -49,7 +49,7 @@ class StreamedType:
 
     @classmethod
     def of(cls, schema: Schema) -> StreamedType:
-        schema = replace(schema, fields={name: _unstemmed(field) for name, field in schema.fields.items()})
+        schema = replace(schema, fields={name: _without_linguistics(field) for name, field in schema.fields.items()})
         name = schema.document.name
         parts = tuple(
             (part.name, part.outer, streamed_part_reader(schema.fields[part.outer].type, part.name))
@@ -77,8 +77,13 @@ def ranked_in_one_phase(profile: CompiledProfile) -> CompiledProfile:
     return replace(profile, first_phase=profile.second_phase, second_phase=None, bm25_sum=None)
 
 
-def _unstemmed(field: Field) -> Field:
-    return field if field.index is None else replace(field, index=replace(field.index, stemming="none"))
+def _without_linguistics(field: Field) -> Field:
+    """A field as streaming search sees it: nothing that linguistics does when documents are fed is done to it."""
+    if field.index is None:
+        return field
+    unbounded = limits.FIELD_MATCH_CHARACTERS
+    settings = replace(field.match_settings, max_occurrences=unbounded, max_token_length=unbounded)
+    return replace(field, index=replace(field.index, stemming="none"), match_settings=settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -36,6 +37,8 @@ from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.tensor.json_output import result_json
 
+_NEXT_SOURCE: Final = "\x1e"
+"""Between the texts of several sources that are one."""
 _MOST_MEMBERS: Final = 64
 """The kernel cuts out no more."""
 _Step = Callable[[Any, int, Mapping[str, Any]], Any]
@@ -256,11 +259,44 @@ def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
 
 def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> _Shown:
     """The field, of its first source, or where that is empty of the next."""
+    joined = _joined(field, request, space) if space.streamed else None
+    if joined is not None:
+        return joined
     shown: _Shown | None = None
     for source in reversed(field.sources):
         shown = _of_source(source, field, request, space, elements, shown)
     assert shown is not None
     return shown
+
+
+def _joined(field: SummaryField, request: SearchRequest, space: SearchSpace) -> _Shown | None:
+    """In streaming search, a dynamic or bolded field of several sources is one text of all of them; None: it is not
+    such a field. Vespa: docsumfilter.cpp, FLATTENJUNIPER"""
+    paths = [path.split(".") for path in field.sources]
+    sources = [source for path in paths if (source := space.schema.fields.get(path[0])) is not None]
+    if len(paths) < 2 or not any(field.dynamic or field.bolding or source.bolding for source in sources):
+        return None
+    changes = [change for source in sources if (change := _highlight(field, source, request, space, sources))][:1]
+    separator = (HI_TAGS if request.bolding else NO_TAGS).separator if field.dynamic else ""
+
+    def join(_: Any, __: int, fields: Mapping[str, Any]) -> str | None:
+        text = _NEXT_SOURCE.join(chain.from_iterable(_texts(fields, path) for path in paths))
+        if text and changes:
+            text = changes[0](text, "") or ""
+        return text.replace(_NEXT_SOURCE, separator) or None
+
+    return _Shown((DOCUMENT_ID,), None, None, (join,), needs_document=True)
+
+
+def _texts(value: Any, path: Sequence[str]) -> Iterator[str]:
+    """The texts at a path below a value, those of arrays and of what is in structs one by one."""
+    if isinstance(value, dict) and path:
+        yield from _texts(value.get(path[0]), path[1:])
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each, path)
+    elif value is not None:
+        yield str(value)
 
 
 def _of_source(
@@ -349,12 +385,14 @@ def _has_floats(type_: DataType) -> bool:
 
 
 def _highlight(
-    field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace
+    field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace, together: Sequence[Field] = ()
 ) -> Callable[[str, str], str | None] | None:
-    """What makes a text its teaser, or marks the words of the query; None: it is shown as it is."""
+    """What makes a text its teaser, or marks the words of the query; None: it is shown as it is. `together`: fields
+    whose texts are in it as well."""
     if source.index is None or not (request.bolding or field.dynamic):
         return None
-    parts = query_parts(request.tree, source, space)
+    searched = [each for each in together if each.index is not None] or [source]
+    parts = tuple(dict.fromkeys(chain.from_iterable(query_parts(request.tree, each, space) for each in searched)))
     if not (parts or field.dynamic):
         return None
     tags = HI_TAGS if request.bolding else NO_TAGS
