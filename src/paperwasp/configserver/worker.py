@@ -16,6 +16,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
 from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.yielding import yielding_to_requests
 from paperwasp.errors import Overload
 
 P = ParamSpec("P")
@@ -52,7 +53,8 @@ class Workers:
 
     def _run(self, tenant: str, call: Callable[[], T]) -> T:
         try:
-            return call()
+            with yielding_to_requests():
+                return call()
         finally:
             with self._lock:
                 self._deploying[tenant] -= 1

@@ -128,7 +128,7 @@ class ExpressionCompiler:
         self._visits += 1
         self._depth += 1
         if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > limits.RANK_PROGRAM_OPERATIONS:
-            scope.fail(node, "the expression with its functions is nested too deeply or too large")
+            scope.fail_for_size(node, self._depth, limits.RANK_PROGRAM_OPERATIONS)
         value = _RULES[type(node)](self, node, scope)
         self._depth -= 1
         return value

@@ -109,7 +109,7 @@ class TypeInference:
         self._visits += 1
         self._depth += 1
         if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > limits.RANK_INFERENCE_NODES:
-            scope.fail(node, "the expression with its functions is nested too deeply or too large")
+            scope.fail_for_size(node, self._depth, limits.RANK_INFERENCE_NODES)
         if len(self._problems) >= limits.SCHEMA_PROBLEMS:
             scope.fail(node, "there are too many problems to look further")
         type_ = _RULES[type(node)](self, node, scope)

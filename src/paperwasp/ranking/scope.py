@@ -94,6 +94,14 @@ class Scope:
     def fail(self, node: Node, message: str) -> NoReturn:
         raise self.source.error(node, message)
 
+    def fail_for_size(self, node: Node, depth: int, most_nodes: int) -> NoReturn:
+        """Says which limit an expression is beyond, its functions put in their places."""
+        if depth > limits.RANK_EXPRESSION_DEPTH:
+            most = f"nested deeper than {limits.RANK_EXPRESSION_DEPTH} levels"
+        else:
+            most = f"larger than {most_nodes} operations"
+        self.fail(node, f"the expression, with the functions that it calls in their places, is {most}")
+
     def binding(self, node: Node) -> Binding | None:
         """What `node` stands for, if it is a bound name."""
         if isinstance(node, Reference) and not node.arguments and not node.output:

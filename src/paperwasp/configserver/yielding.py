@@ -1,0 +1,58 @@
+"""Long work on a thread beside the event loop, which must not hold up the requests that are served meanwhile.
+
+Two things of the interpreter would: a thread that computes keeps the interpreter's lock for a switch interval, five
+milliseconds, whenever another asks for it, which a query does many times; and making the many objects of a large model
+makes the collector look at all objects again and again, with everybody waiting.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+SWITCH_SECONDS: Final = 0.0005
+_NO_FULL_COLLECTION: Final = 1 << 30
+"""Collections of the middle generation until a full one: more than there will be."""
+
+
+class _Settings:
+    """The interpreter's settings while any thread works, and those to go back to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._working = 0
+        self._interval_seconds = 0.0
+        self._thresholds = (0, 0, 0)
+
+    def enter(self) -> None:
+        with self._lock:
+            self._working += 1
+            if self._working == 1:
+                self._interval_seconds, self._thresholds = sys.getswitchinterval(), gc.get_threshold()
+                sys.setswitchinterval(min(SWITCH_SECONDS, self._interval_seconds))
+                gc.set_threshold(*self._thresholds[:2], _NO_FULL_COLLECTION)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._working -= 1
+            if self._working == 0:
+                sys.setswitchinterval(self._interval_seconds)
+                gc.set_threshold(*self._thresholds)
+
+
+_SETTINGS: Final = _Settings()
+
+
+@contextmanager
+def yielding_to_requests() -> Iterator[None]:
+    """What is done inside lets go of the interpreter's lock soon, and starts no full collection. Any number of
+    threads."""
+    _SETTINGS.enter()
+    try:
+        yield
+    finally:
+        _SETTINGS.leave()
