@@ -28,6 +28,7 @@ app: Final = typer.Typer(
 )
 _DEFAULT_DATA: Final = Path("paperwasp-data")
 _INTERRUPTED: Final = 130
+_MOST_PORT: Final = 65_535
 _CONTAINER: Final = "http://127.0.0.1:8080"
 _CONFIG: Final = "http://127.0.0.1:19071"
 
@@ -78,14 +79,20 @@ def serve(
     ] = None,
     data_dir: Annotated[Path, typer.Option(help="Where documents and applications are kept.")] = _DEFAULT_DATA,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="For documents and queries; 0 takes a free one.")] = 8080,
-    config_port: Annotated[int, typer.Option(help="For deployments; 0 takes a free one.")] = 19071,
+    port: Annotated[
+        int, typer.Option(min=0, max=_MOST_PORT, help="For documents and queries; 0 takes a free one.")
+    ] = 8080,
+    config_port: Annotated[
+        int, typer.Option(min=0, max=_MOST_PORT, help="For deployments; 0 takes a free one.")
+    ] = 19071,
     repair: Annotated[
         bool, typer.Option("--repair", help="Start in spite of a damaged operation log; what follows is put aside.")
     ] = False,
 ) -> None:
     """Run the service in the foreground. Ctrl-C or SIGTERM stops it cleanly; a restart has everything back."""
     started = time.monotonic()
+    if port == config_port != 0:
+        raise typer.BadParameter(f"{port} is the port of both --port and --config-port")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger().handlers[0].setLevel(logging.WARNING)
     from paperwasp.app import Service, Settings, serve_until_signal

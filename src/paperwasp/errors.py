@@ -26,6 +26,7 @@ Each class carries the HTTP status that the shells answer with, and the code of 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -191,3 +192,26 @@ class Corruption(PaperwaspError):
 
 class InternalError(PaperwaspError):
     """A defect of ours: an invariant does not hold."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL_TEXT = "No space left on device"
+"""All that the document store's errors say of it."""
+
+
+def failure(error: Exception, what: str = "") -> PaperwaspError:
+    """The error to tell a client of one that nobody foresaw, without paths of the file system. `what`: what failed."""
+    if _is_for_want_of_space(error):
+        return NoSpace(f"{what}there is no room left on the disk. Nothing was changed: make room and try again")
+    told = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return InternalError(f"{what}{type(error).__name__}: {told}")
+
+
+def _is_for_want_of_space(error: BaseException | None) -> bool:
+    """Whether the error, or one that it came from, is that of a full disk."""
+    while error is not None:
+        is_full = isinstance(error, OSError) and error.errno in _FULL
+        if is_full or isinstance(error, NoSpace) or _FULL_TEXT in str(error):
+            return True
+        error = error.__cause__
+    return False

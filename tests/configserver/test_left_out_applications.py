@@ -108,7 +108,7 @@ def test_a_package_that_is_not_valid_any_more_is_replaced_only_where_that_is_all
     first = config_server(tmp_path)
     deploy(first, "music")
     deploy(first, "music", OTHER)
-    monkeypatch.setattr("deploy_fixtures.build", stricter)
+    monkeypatch.setattr("tests.configserver.deploy_fixtures.build", stricter)
     server = config_server(tmp_path)
     server.restore()
     assert server.left_out == {DEFAULT: "Invalid application package: music has no artist"}

@@ -131,6 +131,34 @@ def test_an_application_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
+def refusal_of(data: Path, *options: str) -> str:
+    """What `serve` says where it cannot start; its words with single spaces, without the frame around them."""
+    refused = subprocess.run([*command(data), *options], capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0
+    assert "Traceback" not in refused.stderr
+    return " ".join(refused.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--port", "99999"), "Invalid value for '--port'"),
+        (("--port", "-1"), "Invalid value for '--port'"),
+        (("--config-port", "70000"), "Invalid value for '--config-port'"),
+        (("--port", "8080", "--config-port", "8080"), "8080 is the port of both --port and --config-port"),
+        (("--host", "256.1.1.1"), "Error: Cannot listen on 256.1.1.1:0: "),
+    ],
+)
+def test_an_address_that_cannot_be_listened_on_is_named(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    assert told in refusal_of(tmp_path / "data", *options)
+
+
+def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path, why in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "below", "Not a directory")):
+        assert refusal_of(path) == f"Error: The data directory '{path}' cannot be used: {why}"
+
+
 @pytest.mark.parametrize("url", ["", "/state/v1", "/state/v1/metrics", "/state/v1/version", "/state/v1/config"])
 def test_state_pages_are_json(tmp_path: Path, url: str) -> None:
     with running_service(tmp_path / "data", str(write_package(tmp_path / "music"))) as service:

@@ -30,6 +30,8 @@ def load_package(path: Path) -> ApplicationPackage:
 
 def find_package(path: Path) -> Path:
     """The folder of the package in `path`: of a Maven project, of its sources, or `path` itself."""
+    if not path.exists():
+        raise UnreadablePackage(f"Could not find an application package in '{path}': there is no such file or folder")
     candidates = [path / "src" / "main" / "application", path]
     if (path / "pom.xml").exists():
         candidates.insert(0, path / "target" / "application")

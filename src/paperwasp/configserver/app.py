@@ -19,7 +19,7 @@ from paperwasp.configserver.state_api import StateApi
 from paperwasp.configserver.tenant_api import TenantApi
 from paperwasp.configserver.worker import Workers
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import PaperwaspError
+from paperwasp.errors import PaperwaspError, failure
 from paperwasp.http.cbor import as_accepted, as_json_request
 from paperwasp.http.messages import Answer, Request, Response, decode_form, json_response
 from paperwasp.http.routing import Router
@@ -70,8 +70,8 @@ class ConfigServerApp:
             return error_response(error.http_status, error.deploy_code, _message(request, error, error.message))
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.raw_path)
-            message = _message(request, error, f"{type(error).__name__}: {error}")
-            return error_response(500, "INTERNAL_SERVER_ERROR", message)
+            told = failure(error)
+            return error_response(told.http_status, told.deploy_code, _message(request, error, told.message))
 
     def close(self) -> None:
         """Closes the config server, and lets the deployments that run finish. No request may come afterwards."""

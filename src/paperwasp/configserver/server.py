@@ -32,12 +32,13 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import (
     Conflict,
     Finding,
-    InternalError,
     InvalidInput,
     InvalidPackage,
     LockFailure,
+    NoSpace,
     NotFound,
     PaperwaspError,
+    failure,
 )
 
 _log = logging.getLogger(__name__)
@@ -445,10 +446,10 @@ class ConfigServer:
                 self._undo(chosen, before, new_revision)
             except Exception:
                 _log.exception("Generation %d cannot be taken back: the next start tries it again", chosen.generation)
-            if isinstance(error, PaperwaspError):
+            if isinstance(error, PaperwaspError) and not isinstance(error, NoSpace):
                 raise
             _log.exception("Activating generation %d of %s failed", activation.generation, activation.application)
-            raise InternalError(f"Activating generation {activation.generation} failed: {error}") from error
+            raise failure(error, f"Activating generation {activation.generation} failed: ") from error
 
     def _undo(self, chosen: Active, before: Active | None, revision: int) -> None:
         self._want(chosen.application, before.generation if before else 0)

@@ -19,14 +19,21 @@ class DataLocked(Conflict):
     """Another process serves the data directory."""
 
 
+class UnusableData(Conflict):
+    """The data directory cannot be made, or not be written to."""
+
+
 class DataDirectory:
     """The data directory, owned by this process while it is open."""
 
     def __init__(self, path: Path) -> None:
-        """Errors: DataLocked, naming the process that has it."""
+        """Errors: DataLocked, naming the process that has it; UnusableData."""
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise UnusableData(f"The data directory '{path}' cannot be used: {error.strerror}") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
