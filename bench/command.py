@@ -7,7 +7,20 @@ import sys
 
 from rich.console import Console
 
-from bench import deploy, documents, feed, filters, http_load, http_query, ranking, soak, sorting, start, top_k
+from bench import (
+    deploy,
+    documents,
+    feed,
+    filters,
+    hostile,
+    http_load,
+    http_query,
+    ranking,
+    soak,
+    sorting,
+    start,
+    top_k,
+)
 from bench.report import Report
 
 BENCHMARKS = (
@@ -24,6 +37,7 @@ BENCHMARKS = (
     "start_full",
     "memory",
     "deploy",
+    "hostile",
 )
 ON_REQUEST = ("soak",)
 """What takes too long to be run by default."""
@@ -68,6 +82,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         soak.run(report, soak.Options(minutes=arguments.minutes, rate=arguments.rate))
     elif name == "deploy":
         deploy.run(report, deploy.Options())
+    elif name == "hostile":
+        hostile.run(report, hostile.Options(works=arguments.works))
     elif name == "start":
         start.run_empty(report, start.Options())
     elif name == "start_full":
@@ -86,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--passes", type=int, default=3, help="runs of each query; the least time counts")
     parser.add_argument("--queries", type=int, default=None, help="queries of each kind; all by default")
     parser.add_argument("--documents", type=int, default=None, help="documents fed, in place of the usual number")
-    parser.add_argument("--works", default="", help="only kinds of top-k queries whose name contains this")
+    parser.add_argument("--works", default="", help="only top-k queries, or hostile bodies, whose name contains this")
     parser.add_argument("--encoding", default="block_simdbp", help="PISA's encoding of postings")
     parser.add_argument("--minutes", type=float, default=60, help="how long the soak takes")
     parser.add_argument("--rate", type=float, default=200, help="operations a second of the soak")
