@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent / "src"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "limits", "env", "version", "core"),
+    ("large_json",),
     ("parsing", "tensor", "linguistics", "http"),
     ("document", "query"),
     ("schema", "ranking", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),

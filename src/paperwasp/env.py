@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import secrets
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from paperwasp import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,42 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class _Collector:
+    """The garbage collector, put off as long as somebody asks for that."""
+
+    def __init__(self) -> None:
+        self._asking = 0
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._asking += 1
+            gc.disable()
+
+    def end(self) -> None:
+        with self._lock:
+            self._asking -= 1
+            if not self._asking:
+                gc.enable()
+
+
+_COLLECTOR = _Collector()
+
+
+@contextmanager
+def collecting_later(size_bytes: int) -> Iterator[None]:
+    """For work on so much that a client sent. Puts off the search for garbage while, of much, millions of objects are
+    made that are none: each search looks at all of them, and no other thread runs meanwhile."""
+    if size_bytes < limits.LARGE_REQUEST_BYTES:
+        yield
+        return
+    _COLLECTOR.begin()
+    try:
+        yield
+    finally:
+        _COLLECTOR.end()
 
 
 def release_memory() -> None:

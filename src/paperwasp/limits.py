@@ -80,20 +80,58 @@ QUERY_TERM_CHARACTERS: Final = 100_000
 """Of a text that is searched for in an index: cutting it into tokens cannot be interrupted."""
 FUZZY_CHARACTERS: Final = 1024
 """Of a fuzzy term."""
+JSON_PIECE_BYTES: Final = 32 * 1024
+"""Larger texts of JSON are decoded outside the event loop, and in pieces of about this size: to build the values of one
+takes about a millisecond, for which nobody else runs."""
+JSON_VALUES: Final = 4_000_000
+"""Values and names in one text of JSON that is larger than that: refused before any of them is built."""
+JSON_DEPTH: Final = 1024
+"""Levels of arrays and objects in such a text."""
+LARGE_REQUEST_BYTES: Final = 1024 * 1024
+"""Bodies, inflated, of which so much memory is used for a while that it is given back to the system afterwards."""
 HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024
 HTTP_QUERY_BODY_BYTES: Final = 16 * 1024 * 1024
 HTTP_PACKAGE_BODY_BYTES: Final = 512 * 1024 * 1024
 
-HTTP_CONNECTIONS: Final = 1024
+HTTP_CONNECTIONS: Final = 4096
+"""Of one port. What comes then waits until others have gone."""
+HTTP_CONNECTIONS_CROWDED: Final = 3584
+"""More than these, and idle ones are closed until there are no more than
+HTTP_CONNECTIONS_CALM."""
+HTTP_CONNECTIONS_CALM: Final = 3072
+HTTP_ADDRESS_CONNECTIONS: Final = 2048
+"""Of one address at one port; of what is more, idle ones are closed."""
+HTTP_FIRST_REQUEST_SECONDS: Final = 30.0
+"""How long a connection may be silent, or send the head of its first request."""
+HTTP_LOOK_SECONDS: Final = 1.0
+"""How often connections are looked at."""
+HTTP_BODY_SECONDS: Final = 30.0
+"""How long a body may take to come, beside the time that its size allows it:"""
+HTTP_BODY_BYTES_A_SECOND: Final = 16 * 1024
+HTTP_BODIES_BYTES: Final = 256 * 1024 * 1024
+"""Of the bodies of all requests under way, as sent and as inflated; one that is alone may be larger."""
+HTTP_STREAMED_ANSWERS: Final = 128
+"""Of one port, that are sent at a time; one more is answered with 429."""
+HTTP_STREAM_UNREAD_SECONDS: Final = 60.0
+"""How long the client of a streamed answer may read nothing."""
 HTTP_BACKLOG: Final = 1024
 HTTP_STREAMS: Final = 512
 """Requests in flight on one HTTP/2 connection."""
 HTTP_HEADERS_BYTES: Final = 64 * 1024
 HTTP_IDLE_MS: Final = 180_000
+"""How long a connection may be idle after an answer."""
 HTTP_ESCAPES: Final = 500_000
 """Percent signs in one name or value: each takes half a microsecond to decode."""
 HTTP_DISCARDED_BYTES: Final = 16 * 1024 * 1024
 """How much of a refused body is read and thrown away before the refusal is sent."""
+HTTP_DISCARDED_MOST_BYTES: Final = 1 << 40
+"""Of a body that is announced to be longer nothing is read."""
+HTTP_DISCARD_SECONDS: Final = 2.0
+"""How long that may take."""
+MEMORY_RETURN_SECONDS: Final = 2.0
+"""How long after the answer to a large request free memory is given back to the system."""
+OPEN_FILES: Final = 16_384
+"""Descriptors that a process should be allowed: connections, files of the index and the store."""
 HTTP_INLINE_CBOR_BYTES: Final = 64 * 1024
 """Larger bodies become JSON or CBOR outside the event loop."""
 CBOR_DEPTH: Final = 200
@@ -115,9 +153,8 @@ RESTART_WAITING_MESSAGES: Final = 4096
 REINDEXING_CALL_SECONDS: Final = 60
 """How long a chunk of reindexing may take before it is asked for again."""
 HTTP_SMALL_GUNZIP_BYTES: Final = 64 * 1024
-"""Bodies that say they inflate to no more than this are inflated without letting other threads run meanwhile."""
-HTTP_INLINE_GUNZIP_BYTES: Final = 256 * 1024
-"""Compressed bodies larger than this are inflated outside the event loop."""
+"""Bodies that say they inflate to no more than this are inflated on the event loop, without letting other threads run
+meanwhile; all others outside it, one at a time."""
 
 # Queries
 DEFAULT_HITS: Final = 10

@@ -40,7 +40,7 @@ def deep_list(depth: int) -> Any:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({f"p{n}": n for n in range(limits.QUERY_PARAMETERS + 1)}, "10001 parameters; at most 10000"),
+        ({f"p{n}": n for n in range(limits.QUERY_PARAMETERS + 1)}, "More than 10000 parameters"),
         ({"yql": f"{YQL} order by {', '.join(['year'] * 101)}"}, "'order by' has 101 keys; at most 100"),
         ({"yql": YQL, "collapsefield": ",".join(["year"] * 101)}, "collapse by 101 fields: at most 100"),
         ({"query": "a " * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),

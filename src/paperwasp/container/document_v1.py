@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic_ns
 from typing import Any, Final
 
+from paperwasp import limits
 from paperwasp.application import ApplicationModel, Container
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document_answer import (
@@ -34,7 +35,7 @@ from paperwasp.container.document_routes import Routes
 from paperwasp.container.document_trace import Found, traced
 from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome, Refusal
-from paperwasp.env import SYSTEM, Environment
+from paperwasp.env import SYSTEM, Environment, collecting_later
 from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
 from paperwasp.http.messages import Answer, Request, Response
 
@@ -56,6 +57,7 @@ class DocumentApi:
         self._queue = DocumentQueue(messenger)
         self._address_of = address_of
         self._environment = environment
+        self._one_large = asyncio.Lock()
         self._routes: Routes | None = None
         self._many: ManyDocuments | None = None
 
@@ -71,7 +73,7 @@ class DocumentApi:
     async def handle(self, request: Request) -> Answer:
         """The answer to any request below /document/v1/. Raises only defects."""
         try:
-            call = self._call_of(request)
+            call = await self._read(request)
             if isinstance(call, ManyDocuments):
                 return await call.answer(request)
         except PaperwaspError as error:
@@ -84,6 +86,17 @@ class DocumentApi:
         except PaperwaspError as error:
             return error_response(request, error, call.id, traced(call, error, since_ns))
         return _response_to(request, call, answer, traced(call, answer, since_ns))
+
+    async def _read(self, request: Request) -> Call | ManyDocuments | Response:
+        """What is asked for; of a large body on a thread, one at a time, while the event loop serves others."""
+        if len(request.body) <= limits.JSON_PIECE_BYTES:
+            return self._call_of(request)
+        async with self._one_large:
+            return await asyncio.to_thread(self._call_of_large, request)
+
+    def _call_of_large(self, request: Request) -> Call | ManyDocuments | Response:
+        with collecting_later(len(request.body)):
+            return self._call_of(request)
 
     def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)

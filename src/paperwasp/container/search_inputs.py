@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, TooLarge
+from paperwasp.large_json import load_json
 from paperwasp.schema.model import Input, Schema
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.literal import parse_tensor
@@ -100,7 +101,7 @@ def _read(text: str, type_: TensorType) -> Tensor:
     and perhaps `type`, or a list of cells or blocks."""
     if _JSON_FORM.match(text):
         try:
-            value = orjson.loads(text)
+            value = load_json(text.encode())
         except orjson.JSONDecodeError:
             return parse_tensor(text, type_)
         return tensor_of(value, type_)

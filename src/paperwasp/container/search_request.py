@@ -7,8 +7,9 @@ Vespa: https://docs.vespa.ai/en/querying/query-api.html
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, Final
 
 import orjson
@@ -17,6 +18,7 @@ from paperwasp import limits
 from paperwasp.container.lenient_json import lenient_json
 from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
+from paperwasp.large_json import load_json
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _REMEMBERED_CHARACTERS: Final = 4096
@@ -30,15 +32,21 @@ def parameter_pairs(request: Request) -> list[tuple[str, str]]:
 
     Errors: IllegalQuery where the body is not what its type says, the query string is broken, or there are too many.
     """
-    pairs = _body_pairs(request) if request.body and request.method == "POST" else []
-    if request.query:
-        pairs.extend(_query_pairs(request.query))
+    body = _body_pairs(request) if request.body and request.method == "POST" else ()
+    query = _query_pairs(request.query) if request.query else ()
+    pairs = list(islice(chain(body, query), limits.QUERY_PARAMETERS + 1))
     if len(pairs) > limits.QUERY_PARAMETERS:
-        raise IllegalQuery(f"{len(pairs)} parameters; at most {limits.QUERY_PARAMETERS}")
+        raise _too_many()
     return pairs
 
 
+def _too_many() -> IllegalQuery:
+    return IllegalQuery(f"More than {limits.QUERY_PARAMETERS} parameters (QUERY_PARAMETERS in paperwasp.limits)")
+
+
 def _query_pairs(query: str) -> Iterator[tuple[str, str]]:
+    if query.count("&") > limits.QUERY_PARAMETERS:
+        raise _too_many()
     try:
         for part in query.split("&"):
             if part:
@@ -55,22 +63,24 @@ def _decode(text: str) -> str:
 _decode_short = lru_cache(maxsize=1024)(decode)
 
 
-def _body_pairs(request: Request) -> list[tuple[str, str]]:
+def _body_pairs(request: Request) -> Iterable[tuple[str, str]]:
     if len(request.body) > limits.HTTP_QUERY_BODY_BYTES:
         raise IllegalQuery(f"The body has {len(request.body)} bytes; at most {limits.HTTP_QUERY_BODY_BYTES}")
     if request.content_type == _FORM:
+        if request.body.count(b"&") > limits.QUERY_PARAMETERS:
+            raise _too_many()
         try:
-            return list(decode_form(request.body.decode()).items())
+            return decode_form(request.body.decode()).items()
         except (UnicodeDecodeError, InvalidInput) as error:
             raise IllegalQuery(f"The form in the body is broken: {error}") from None
     if request.content_type not in ("application/json", ""):
-        return []
-    return list(flatten(_json_object(request.body)))
+        return ()
+    return flatten(_json_object(request.body))
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
-        content = orjson.loads(body)
+        content = load_json(body)
     except orjson.JSONDecodeError as error:
         try:
             if len(body) > limits.LENIENT_JSON_BYTES:

@@ -36,6 +36,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.update_json import UpdateReader, write_updates
 from paperwasp.document.updates import FieldUpdate
+from paperwasp.large_json import load_stored_json
 from paperwasp.store.document_store import StoredDocument
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
@@ -62,7 +63,7 @@ class DocumentCodec:
     def decode(self, data: bytes) -> dict[str, Value]:
         """The typed values of a document of this layout. Fields that the type does not have are left out."""
         converters = self._converters
-        found: dict[str, Json] = orjson.loads(data)
+        found: dict[str, Json] = load_stored_json(data)
         return {
             name: converters[name](value) for name, value in found.items() if value is not None and name in converters
         }
@@ -79,7 +80,7 @@ class DocumentCodec:
 
     def decode_updates(self, data: bytes) -> tuple[FieldUpdate, ...]:
         """The updates of a body. Errors: InvalidInput where they are none of this type."""
-        return self._updates.read(orjson.loads(data))
+        return self._updates.read(load_stored_json(data))
 
     def updated(self, fields: Mapping[str, Value], updates: Sequence[FieldUpdate]) -> dict[str, Value]:
         """What updates make of a document's fields."""
@@ -96,7 +97,7 @@ class DocumentCodec:
 
     def decode_kept(self, data: bytes, names: Iterable[str] | None = None) -> dict[str, Value]:
         """Of a document of any earlier layout, what reads as this layout's types; only `names`, if there are any."""
-        found: dict[str, Json] = orjson.loads(data)
+        found: dict[str, Json] = load_stored_json(data)
         wanted = found if names is None else [name for name in names if name in found]
         values = {name: self._kept(name, found[name]) for name in wanted}
         return {name: value for name, value in values.items() if value is not None}
@@ -107,8 +108,8 @@ class DocumentCodec:
 
     def overlay(self, data: bytes, values: Mapping[str, Value | None]) -> bytes:
         """The JSON with some values replaced; None takes a field away."""
-        fields = orjson.loads(data)
-        shown = orjson.loads(self.encode({name: value for name, value in values.items() if value is not None}))
+        fields = load_stored_json(data)
+        shown = load_stored_json(self.encode({name: value for name, value in values.items() if value is not None}))
         for name in values:
             if name in shown:
                 fields[name] = shown[name]
@@ -130,7 +131,7 @@ class DocumentCodec:
     def shown(self, data: bytes, names: Container[str] | None, tensor_form: str) -> bytes:
         """The JSON of some fields (None: all) with tensors in a form of `tensor.json_output`."""
         if names is not None:
-            fields: dict[str, Json] = orjson.loads(data)
+            fields: dict[str, Json] = load_stored_json(data)
             data = _dumps({name: value for name, value in fields.items() if name in names})
         return self._tensor_forms.rendered(data, tensor_form)
 

@@ -39,7 +39,7 @@ from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.document.tensor_forms import DEFAULT_FORM
-from paperwasp.env import SYSTEM, Environment
+from paperwasp.env import SYSTEM, Environment, collecting_later
 from paperwasp.errors import Conflict, InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.index.text_index import TextIndex
 from paperwasp.schema.model import Schema
@@ -271,14 +271,16 @@ class ContentNode:
                 self._try_checkpoint()
 
     def _process(self, batch: Sequence[Waiting]) -> None:
-        waiting = self._encode(batch)
-        replies = [reply for _, reply in waiting]
-        entries = [entry for entry, _ in waiting]
-        try:
-            answers: Sequence[object] = self._log_and_apply(entries)
-        except Exception as error:
-            answers = [error] * len(replies)
-        self._answered_bytes += sum(size_bytes for _, _, size_bytes in batch)
+        size_bytes = sum(size_bytes for _, _, size_bytes in batch)
+        with collecting_later(size_bytes):
+            waiting = self._encode(batch)
+            replies = [reply for _, reply in waiting]
+            entries = [entry for entry, _ in waiting]
+            try:
+                answers: Sequence[object] = self._log_and_apply(entries)
+            except Exception as error:
+                answers = [error] * len(replies)
+        self._answered_bytes += size_bytes
         for reply, answer in zip(replies, answers, strict=True):
             reply(answer)
 

@@ -134,6 +134,9 @@ def first_rows(values: NDArray[Any], bitmap: _U64, wanted: int, descending: bool
 # predicate.cpp
 def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) -> None: ...
 
+# json_scan.cpp
+def scan_json(text: bytes, most_values: int, most_depth: int, piece_bytes: int) -> tuple[int, int, int, list[int]]: ...
+
 # members.cpp
 def pick_members(objects: list[bytes], names: list[bytes], required: int) -> list[bytes | None]: ...
 

@@ -32,6 +32,7 @@ void bind_siphash(nb::module_& m);
 void bind_elements(nb::module_& m);
 void bind_max_similarity(nb::module_& m);
 void bind_members(nb::module_& m);
+void bind_json_scan(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -68,4 +69,5 @@ NB_MODULE(_core, m) {
     paperwasp::bind_elements(m);
     paperwasp::bind_max_similarity(m);
     paperwasp::bind_members(m);
+    paperwasp::bind_json_scan(m);
 }

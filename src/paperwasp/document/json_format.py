@@ -19,6 +19,7 @@ from paperwasp.document.types import DocumentType
 from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import FieldUpdate, Value
 from paperwasp.errors import InvalidInput
+from paperwasp.large_json import load_json
 
 
 class Body(NamedTuple):
@@ -91,7 +92,7 @@ def read_update(
 
 
 def read_body(body: bytes) -> Body:
-    """The root object of a put or an update. Errors: InvalidInput with line and column."""
+    """The root object of a put or an update. Errors: InvalidInput with line and column; TooLarge."""
     root = _root(body)
     fields = root.get("fields")
     if not isinstance(fields, dict):
@@ -110,7 +111,7 @@ def _root(body: bytes) -> dict[str, object]:
     if not body or body.isspace():
         raise InvalidInput("expected start of root object, got null")
     try:
-        root = orjson.loads(body)
+        root = load_json(body)
     except orjson.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         if error.msg.startswith("unexpected content after"):

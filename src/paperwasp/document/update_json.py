@@ -84,6 +84,8 @@ class UpdateReader:
         updates: list[FieldUpdate] = []
         path_updates: list[FieldUpdate] = []
         places: set[tuple[str, tuple[Step, ...]]] = set()
+        if len(fields) > limits.UPDATE_PLACES:
+            _check_count(sum(name not in self._targets for name in fields))
         for name, operations in fields.items():
             try:
                 if not isinstance(operations, dict):
@@ -103,7 +105,8 @@ class UpdateReader:
                 where = f"In document '{document_id}': " if document_id else ""
                 raise InvalidInput(f"{where}{error}") from None
         if path_updates:
-            _check_count(path_updates)
+            _check_count(len(path_updates))
+            _check_walks(path_updates)
         return (*updates, *path_updates)
 
     def _read_path(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
@@ -121,10 +124,14 @@ class UpdateReader:
             yield FieldUpdate(path.field, action, path.steps)
 
 
-def _check_count(updates: list[FieldUpdate]) -> None:
-    """Errors: InvalidInput for an update that would take too long to apply."""
-    if len(updates) > limits.UPDATE_PLACES:
+def _check_count(places: int) -> None:
+    """Errors: InvalidInput for an update that would take too long to read, or to apply."""
+    if places > limits.UPDATE_PLACES:
         raise InvalidInput(f"An update has at most {limits.UPDATE_PLACES} operations at places within fields")
+
+
+def _check_walks(updates: list[FieldUpdate]) -> None:
+    """Errors: as `_check_count`."""
     if sum(any(isinstance(step, Each) for step in update.path) for update in updates) > limits.UPDATE_WALKS:
         raise InvalidInput(f"An update has at most {limits.UPDATE_WALKS} operations on each element of a field")
 

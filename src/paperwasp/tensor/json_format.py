@@ -18,12 +18,14 @@ import orjson
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position
 from paperwasp.tensor.binary_format import converted, read_tensor
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder, hex_cells
 
+_EXACT: Final = 1 << 53
 _NUMBERS: Final = frozenset((int, float))
 _WORDS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("nan", "+nan", "-nan"), math.nan),
@@ -113,6 +115,8 @@ class _Reader:
         self.builder = builder
         self.type = builder.type
         self.is_lenient = is_lenient
+        self.mapped_names = tuple(dimension.name for dimension in self.type.mapped)
+        self.names = {dimension.name for dimension in self.type.dimensions}
 
     def read(self, value: Any) -> None:
         if isinstance(value, dict) and self.is_named_form(value):
@@ -174,15 +178,30 @@ class _Reader:
                 _fail(path, f"labels alone are no address in {self.type}")
             name = self.type.dimensions[0].name
             for label, number in value.items():
-                self.cell({name: label}, number, f"{path}.{label}")
+                check_time()
+                if not self.is_plain({name: label}, number):
+                    self.cell({name: label}, number, f"{path}.{label}")
         elif isinstance(value, list):
             for place, cell in enumerate(value):
-                inner = f"{path}[{place}]"
-                if not isinstance(cell, dict) or not isinstance(cell.get("address"), dict) or "value" not in cell:
-                    _fail(inner, "expected an object with address and value")
-                self.cell(cell["address"], cell["value"], inner)
+                check_time()
+                if type(cell) is not dict or type(cell.get("address")) is not dict or "value" not in cell:
+                    _fail(f"{path}[{place}]", "expected an object with address and value")
+                if not self.is_plain(cell["address"], cell["value"]):
+                    self.cell(cell["address"], cell["value"], f"{path}[{place}]")
         else:
             _fail(path, f"expected an array or an object, not {_kind(value)}")
+
+    def is_plain(self, address: Mapping[str, Any], value: Any) -> bool:
+        """Takes the cell where nothing is unusual about it, as almost always: no path to it need be made."""
+        if type(value) is not float and (type(value) is not int or abs(value) > _EXACT):
+            return False
+        if self.type.indexed or address.keys() != self.names:
+            return False
+        labels = tuple([address[name] for name in self.mapped_names])
+        if not all(type(label) is str for label in labels):
+            return False
+        self.builder.cell(labels, (), float(value))
+        return True
 
     def cell(self, address: Mapping[str, Any], value: Any, path: str) -> None:
         self.check_address(address, [d.name for d in self.type.dimensions], path)
@@ -206,6 +225,7 @@ class _Reader:
             _fail(path, f"expected an array or an object, not {_kind(value)}")
         names = [d.name for d in self.type.mapped]
         for place, block in enumerate(value):
+            check_time()
             inner = f"{path}[{place}]"
             if not isinstance(block, dict) or not isinstance(block.get("address"), dict) or "values" not in block:
                 _fail(inner, "expected an object with address and values")
@@ -225,6 +245,7 @@ class _Reader:
             self.subspace(labels, value, path)
         elif isinstance(value, dict):
             for label, inner in value.items():
+                check_time()
                 self.mapped(inner, (*labels, label), f"{path}.{label}" if path else label)
         else:
             _fail(path, f"expected an object of labels, found {_kind(value)}")

@@ -43,7 +43,7 @@ def modified(tensor: Tensor, operation: CellOperation, cells: Sequence[Cell], cr
     Cells that are not there stay away; with `create_default`, their whole subspace is made of it first.
     """
     if create_default is not None:
-        tensor = _with_subspaces(tensor, {labels for labels, _, _ in cells}, create_default)
+        tensor = _with_subspaces(tensor, [labels for labels, _, _ in cells], create_default)
     join = _JOIN[operation]
     values = tensor.cells.astype(np.float64)
     for labels, indexes, operand in cells:
@@ -77,8 +77,9 @@ def removed(tensor: Tensor, addresses: Iterable[tuple[tuple[str, str], ...]]) ->
     return Tensor(tensor.type, tuple(tensor.labels[row] for row in kept), tensor.cells[kept])
 
 
-def _with_subspaces(tensor: Tensor, wanted: set[Labels], value: float) -> Tensor:
-    missing = sorted(wanted - tensor.rows.keys())
+def _with_subspaces(tensor: Tensor, wanted: Iterable[Labels], value: float) -> Tensor:
+    """New ones are in the order in which they are named: to sort many would keep the interpreter's lock too long."""
+    missing = list(dict.fromkeys(labels for labels in wanted if labels not in tensor.rows))
     labels = (*tensor.labels, *missing)
     if not missing or len(labels) * math.prod(tensor.type.shape) > limits.TENSOR_CELLS:
         return tensor

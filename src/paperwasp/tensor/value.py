@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ DTYPES: Final[Mapping[str, str]] = {"double": "float64", "float": "float32", "bf
 """Cell type → the type of the array. A bfloat16 is a float32 whose lower 16 bits are 0."""
 
 Labels = tuple[str, ...]
+_ROWS_AT_ONCE: Final = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,32 +87,54 @@ class TensorBuilder:
             raise ValueError(f"a value of {type_} needs the sizes of all indexed dimensions")
         self.type = type_
         self.subspace_cells = math.prod(type_.shape)
+        self._numbers: dict[Labels, float] = {}
+        """The subspaces of one cell."""
         self._rows: dict[Labels, NDArray[np.float64]] = {}
+        """All others."""
         if not type_.mapped:
-            self._row(())
+            self._set((), np.zeros(self.subspace_cells))
 
     def subspace(self, labels: Labels, values: Sequence[float] | NDArray[np.float64]) -> None:
         """All cells of one subspace, the last dimension running fastest."""
         if len(values) != self.subspace_cells:
             raise ValueError(f"expected {self.subspace_cells} value(s), found {len(values)}")
-        self._row(labels)[:] = values
+        self._set(labels, values)
 
     def cell(self, labels: Labels, indexes: tuple[int, ...], value: float) -> None:
+        if self.subspace_cells == 1:
+            if indexes:
+                check_indexes(indexes, self.type)
+            self._numbers[labels] = value
+            if len(self._numbers) > limits.TENSOR_CELLS:
+                self._refuse()
+            return
         check_indexes(indexes, self.type)
-        self._row(labels)[int(np.ravel_multi_index(indexes, self.type.shape)) if indexes else 0] = value
+        if labels not in self._rows:
+            self._set(labels, np.zeros(self.subspace_cells))
+        self._rows[labels][int(np.ravel_multi_index(indexes, self.type.shape))] = value
 
-    def _row(self, labels: Labels) -> NDArray[np.float64]:
-        row = self._rows.get(labels)
-        if row is None:
-            if (len(self._rows) + 1) * self.subspace_cells > limits.TENSOR_CELLS:
-                raise ValueError(f"a tensor has at most {limits.TENSOR_CELLS} cells")
-            row = self._rows[labels] = np.zeros(self.subspace_cells)
-        return row
+    def _set(self, labels: Labels, values: Sequence[float] | NDArray[np.float64]) -> None:
+        if self.subspace_cells == 1:
+            self._numbers[labels] = values[0]
+        else:
+            self._rows[labels] = np.array(values, np.float64)
+        if (len(self._numbers) + len(self._rows)) * self.subspace_cells > limits.TENSOR_CELLS:
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(f"a tensor has at most {limits.TENSOR_CELLS} cells")
 
     def build(self) -> Tensor:
-        shape = (len(self._rows), *self.type.shape)
-        values = np.stack(list(self._rows.values())) if self._rows else np.zeros(0)
-        return Tensor(self.type, tuple(self._rows), as_cells(values.reshape(shape), self.type.cell_type))
+        labels = tuple(self._numbers or self._rows)
+        if self.subspace_cells == 1:
+            values = np.fromiter(self._numbers.values(), np.float64, len(labels))
+        else:
+            values = np.empty((len(labels), self.subspace_cells))
+            rows = list(self._rows.values())
+            for start in range(0, len(rows), _ROWS_AT_ONCE):  # one step would keep the interpreter's lock too long
+                values[start : start + _ROWS_AT_ONCE] = rows[start : start + _ROWS_AT_ONCE]
+        shaped = values.reshape(len(labels), *self.type.shape)
+        return Tensor(self.type, labels, as_cells(shaped, self.type.cell_type))
 
 
 def empty_tensor(type_: TensorType) -> Tensor:

@@ -1,0 +1,107 @@
+"""JSON of any size to values, without keeping other threads waiting.
+
+Decoding builds one Python object for each value and keeps the interpreter's lock all the while: some hundred
+milliseconds for ten megabytes. So a large text is looked through first, by a kernel that needs no lock and refuses
+more values than `limits.JSON_VALUES` before any of them is built, and then decoded in pieces, between which other
+threads run.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+import orjson
+
+from paperwasp import limits
+from paperwasp.core import _core
+from paperwasp.core.json_scan import (
+    BEGIN_ARRAY,
+    CUT_SHORT,
+    END,
+    FINE,
+    MORE_BEHIND,
+    NAME,
+    RUN,
+    TOO_DEEP,
+    TOO_MANY_VALUES,
+)
+from paperwasp.errors import TooLarge
+
+_PROBLEMS: Final = {
+    TOO_DEEP: f"nested deeper than {limits.JSON_DEPTH} levels",
+    CUT_SHORT: "unexpected end of data",
+    MORE_BEHIND: "unexpected content after document",
+}
+_BROKEN: Final = "unexpected character"
+
+
+def load_json(text: bytes) -> Any:
+    """What `orjson.loads` makes of what a client sent. Errors: orjson.JSONDecodeError with the place; TooLarge."""
+    return orjson.loads(text) if len(text) <= limits.JSON_PIECE_BYTES else _load(text, limits.JSON_VALUES)
+
+
+def load_stored_json(text: bytes) -> Any:
+    """The same of a text that we wrote, however many values it has."""
+    return orjson.loads(text) if len(text) <= limits.JSON_PIECE_BYTES else _load(text, len(text))
+
+
+def _load(text: bytes, most_values: int) -> Any:
+    problem, at, _, steps = _core.scan_json(text, most_values, limits.JSON_DEPTH, limits.JSON_PIECE_BYTES)
+    if problem == TOO_MANY_VALUES:
+        raise TooLarge(
+            f"The JSON has more than {most_values} values and names (JSON_VALUES in paperwasp.limits): "
+            "send it in several requests"
+        )
+    if problem != FINE:
+        _fail(text, _PROBLEMS.get(problem, _BROKEN), at)
+    if not steps:  # a single string, or a small value between white space
+        return orjson.loads(text)
+    return _Decoder(text).value(steps)
+
+
+class _Decoder:
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._view = memoryview(text)
+
+    def value(self, steps: list[int]) -> Any:
+        """Follows the steps of a scan."""
+        whole: list[Any] = []
+        outer: list[Any] = []  # what is open, the whole aside
+        inner: Any = whole
+        name = ""
+        numbers = iter(steps)
+        for kind, start, end in zip(numbers, numbers, numbers, strict=True):
+            if kind == RUN and type(inner) is list:
+                inner += self._decoded(b"[", start, end, b"]")
+            elif kind == RUN:
+                inner.update(self._decoded(b"{", start, end, b"}"))
+            elif kind == NAME:
+                name = self._decoded(b"", start, end, b"")
+                if type(name) is not str:
+                    _fail(self._text, _BROKEN, start)
+            elif kind == END:
+                inner = outer.pop()
+            else:
+                begun: Any = [] if kind == BEGIN_ARRAY else {}
+                if type(inner) is list:
+                    inner.append(begun)
+                else:
+                    inner[name] = begun
+                outer.append(inner)
+                inner = begun
+        return whole[0]
+
+    def _decoded(self, before: bytes, start: int, end: int, behind: bytes) -> Any:
+        piece = b"".join((before, self._view[start:end], behind))
+        try:
+            return orjson.loads(piece)
+        except orjson.JSONDecodeError as error:
+            read = len(piece.decode(errors="replace")[: error.pos].encode()) - len(before)
+            _fail(self._text, error.msg, start + max(0, min(read, end - start)))
+
+
+def _fail(text: bytes, message: str, at: int) -> NoReturn:
+    """As orjson says what is wrong at a byte of the text."""
+    before = text[:at].decode(errors="replace")
+    raise orjson.JSONDecodeError(message, before, len(before)) from None

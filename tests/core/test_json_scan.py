@@ -1,0 +1,120 @@
+"""The kernel that looks through JSON: what its steps lead to, and that large texts are read as orjson reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paperwasp import large_json, limits
+from paperwasp.core import _core, json_scan
+from paperwasp.errors import TooLarge
+from paperwasp.large_json import load_json
+
+_TEXT = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16', max_size=6)
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | _TEXT,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_TEXT, inner, max_size=5),
+    max_leaves=30,
+)
+_MANY = 1000
+_DEEP = 100
+
+
+@given(_VALUES, st.integers(1, 40), st.booleans())
+def test_the_steps_lead_to_the_value(value: Any, piece_bytes: int, indented: bool) -> None:
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else None)
+    problem, _, values, steps = _core.scan_json(text, _MANY, _DEEP, piece_bytes)
+    assert problem == json_scan.FINE
+    assert values == json_scan.count_values(text)
+    assert (json_scan.build_from_steps(text, steps) if steps else orjson.loads(text)) == value
+
+
+@given(_VALUES)
+def test_pieces_are_little_longer_than_asked_for(value: Any) -> None:
+    """A run ends with the first element that makes it too long."""
+    text = orjson.dumps([value] * 20)
+    one = len(orjson.dumps(value))
+    _, _, _, steps = _core.scan_json(text, 10**6, _DEEP, 16)
+    assert all(end - start <= 16 + one + 1 for kind, start, end in zip(*[iter(steps)] * 3, strict=True))
+
+
+@settings(max_examples=500)
+@given(_VALUES, st.data())
+def test_what_is_broken_is_refused_and_what_is_right_is_read(value: Any, data: st.DataObject) -> None:
+    """One change anywhere: the pieces are read if orjson reads the whole, and give the same."""
+    text = bytearray(orjson.dumps(value))
+    at = data.draw(st.integers(0, len(text) - 1))
+    change = data.draw(
+        st.sampled_from([b"", b",", b"]", b"[", b"{", b"}", b":", b'"', b" ", b"1", b"\\", b"\xff", b"\x00"])
+    )
+    text[at : at + data.draw(st.integers(0, 1))] = change
+    broken = bytes(text)
+    assert _read(broken, 4) == _whole(broken)
+
+
+def _whole(text: bytes) -> Any:
+    try:
+        return ("value", orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return ("broken",)
+
+
+def _read(text: bytes, piece_bytes: int) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "JSON_PIECE_BYTES", piece_bytes)
+        try:
+            return ("value", load_json(text))
+        except orjson.JSONDecodeError as error:
+            assert 1 <= error.lineno <= text.count(b"\n") + 1
+            return ("broken",)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        (b"[1,\n2,\n3,,4,5,6,7,8]", 3, 3),
+        (b'{"a":1,\n"b":2,\n"c" 3,"d":4,"e":5}', 3, 5),
+        (b"[1,2,3,4,5,6,7,8,9,]", 1, 20),
+        (b"[[1,2,3,4,5,6] [7,8,9,10,11]]", 1, 16),
+        (b"[[1,2,3,4,5,6],[7,8,9,10,11]", 1, 29),
+        (b"[1,2,3,4,5,6,7] [8]", 1, 17),
+        (b"[1,2,3,4,5,6,7}", 1, 15),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: bytes, line: int, column: int) -> None:
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(orjson.JSONDecodeError) as found:
+        patch.setattr(limits, "JSON_PIECE_BYTES", 4)
+        load_json(text)
+    assert (found.value.lineno, found.value.colno) == (line, column)
+
+
+def test_the_last_of_equal_names_counts() -> None:
+    text = b'{"a":[1,2,3,4,5,6,7,8],"b":1,"a":[9,8,7,6,5,4,3,2],"b":2}'
+    assert _read(text, 4) == ("value", {"a": [9, 8, 7, 6, 5, 4, 3, 2], "b": 2})
+
+
+def test_too_many_values_are_refused_where_they_are_read() -> None:
+    text = b"[" + b"1," * 100
+    assert _core.scan_json(text, 50, _DEEP, 16)[:3] == (json_scan.TOO_MANY_VALUES, 99, 51)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "JSON_PIECE_BYTES", 16)
+        patch.setattr(limits, "JSON_VALUES", 50)
+        with pytest.raises(TooLarge, match=r"more than 50 values and names \(JSON_VALUES"):
+            load_json(text)
+
+
+def test_too_many_levels_are_refused() -> None:
+    assert _core.scan_json(b"[" * 200, _MANY, _DEEP, 16)[:2] == (json_scan.TOO_DEEP, 100)
+    with pytest.raises(orjson.JSONDecodeError, match="nested deeper than 1024 levels"):
+        load_json(b'{"a":' * 20_000)
+
+
+def test_large_texts_without_a_container_are_read() -> None:
+    long = "x" * (limits.JSON_PIECE_BYTES + 1)
+    assert load_json(orjson.dumps(long)) == long
+    assert load_json(b" " * (limits.JSON_PIECE_BYTES + 1) + b"[1]") == [1]
+    assert large_json.load_json(b"[1]") == [1]
