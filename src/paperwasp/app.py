@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import resource
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
@@ -123,6 +124,22 @@ async def _within(work: Coroutine[object, object, None]) -> None:
     await asyncio.wait([asyncio.ensure_future(work)], timeout=limits.STOP_SECONDS)
 
 
+def allow_open_files() -> None:
+    """Lets the process have as many descriptors as the system allows it, up to what it may need. Warns of fewer."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.OPEN_FILES if most == resource.RLIM_INFINITY else min(limits.OPEN_FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+        allowed = wanted
+    if allowed != resource.RLIM_INFINITY and allowed < limits.OPEN_FILES:
+        _log.warning(
+            "The system allows %d open files; %d are recommended (ulimit -n): with fewer, many connections at once, "
+            "or a large index, may fail",
+            allowed,
+            limits.OPEN_FILES,
+        )
+
+
 def _shown(host: str) -> str:
     return "localhost" if host in _ANY_HOST else host
 
@@ -164,6 +181,7 @@ async def serve_until_signal(settings: Settings, application: Path | None, ready
             loop.remove_signal_handler(number)
         stop.set()
 
+    allow_open_files()
     service = Service(settings)
     try:
         if application is not None:

@@ -16,7 +16,8 @@
     ├── Overload                try again later                              429
     ├── NoSpace                 the operator must add room                   507
     ├── Timeout                 it took too long                             504
-    │   └── DeployTimeout       … a step of a deployment                     408
+    │   ├── DeployTimeout       … a step of a deployment                     408
+    │   └── SlowRequest         … the request itself came too slowly         408
     ├── Corruption              data on disk is damaged: the operator        500
     └── InternalError           a defect of ours                             500
 
@@ -182,6 +183,12 @@ class Timeout(PaperwaspError):
 
 class DeployTimeout(Timeout):
     """A deployment step did not end in its time. Nothing was changed."""
+
+    http_status = 408
+
+
+class SlowRequest(Timeout):
+    """The body of a request did not come in time. Nothing was done."""
 
     http_status = 408
 

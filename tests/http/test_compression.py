@@ -35,17 +35,17 @@ def test_large_bodies_are_the_same_outside_the_loop() -> None:
     body = bytes(range(256)) * 4096
     squeezed = asyncio.run(compressed(body))
     assert gzip.decompress(squeezed) == body
-    assert asyncio.run(inflated(gzip.compress(body, 0), "gzip", len(body))) == body
+    assert asyncio.run(inflated(gzip.compress(body, 0), "gzip", len(body), asyncio.Lock())) == body
 
 
 def test_codings_are_undone_in_the_order_opposite_to_the_header() -> None:
     twice = gzip.compress(gzip.compress(b"text"))
-    assert asyncio.run(inflated(twice, "gzip, identity, GZIP", 100)) == b"text"
-    assert asyncio.run(inflated(b"", "gzip", 100)) == b""
+    assert asyncio.run(inflated(twice, "gzip, identity, GZIP", 100, asyncio.Lock())) == b"text"
+    assert asyncio.run(inflated(b"", "gzip", 100, asyncio.Lock())) == b""
     with pytest.raises(InvalidInput, match="deflate"):
-        asyncio.run(inflated(zlib.compress(b"text"), "deflate", 100))
+        asyncio.run(inflated(zlib.compress(b"text"), "deflate", 100, asyncio.Lock()))
     with pytest.raises(TooLarge, match="at least 1001 bytes, limit 1000 bytes"):
-        asyncio.run(inflated(gzip.compress(gzip.compress(bytes(10**6))), "gzip,gzip", 1000))
+        asyncio.run(inflated(gzip.compress(gzip.compress(bytes(10**6))), "gzip,gzip", 1000, asyncio.Lock()))
 
 
 @pytest.mark.parametrize(

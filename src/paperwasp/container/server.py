@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -17,16 +18,17 @@ from urllib.parse import quote
 
 from paperwasp import limits
 from paperwasp.container import granian_worker
-from paperwasp.container.streaming import ClientGone, Headers, Pipes, closed_after, cut_connection, send_stream
-from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
+from paperwasp.container.connections import Client, ConnectionGuard
+from paperwasp.container.request_bodies import BODIES, RequestBody, has_body
+from paperwasp.container.streaming import ClientGone, Headers, Pipes, closed_after, send_stream
+from paperwasp.env import release_memory
+from paperwasp.errors import InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.compression import (
     accepts_gzip,
     compressed,
     compressed_stream,
-    inflated,
     is_compressible,
-    too_large,
 )
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 
@@ -38,11 +40,10 @@ Observer = Callable[[Request, int, int], None]
 """(request, status, nanoseconds), after each answer."""
 
 _LOG: Final = logging.getLogger("paperwasp.http")
-_BODILESS_METHODS: Final = frozenset(("GET", "HEAD", "DELETE", "OPTIONS"))
+_HOST: Final = re.compile(r"(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{0,5})?", re.ASCII)
 _LATIN: Final = "latin-1"
 _ASCII: Final = bytes(range(128)).decode()
 _GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-_UNKNOWN: Final = -1
 
 
 def default_error_response(request: Request, error: PaperwaspError) -> Response:
@@ -73,20 +74,25 @@ class HttpServer:
         self.host = host
         self.port: int = self._listener.getsockname()[1]
         self._worker: granian_worker.Worker | None = None
+        self._guard = ConnectionGuard(self.port)
+        self._inflating = asyncio.Lock()
+        self._returning: asyncio.TimerHandle | None = None
         self._pipes = Pipes()
-        self._streams: dict[asyncio.Task[Any], tuple[str, int]] = {}
+        self._streams: dict[asyncio.Task[Any], Client] = {}
         """Who sends a streamed answer → the address of its client."""
 
     def start(self) -> None:
         """Accepts connections from now on. Call it in the event loop. Errors: PortTaken."""
         worker = granian_worker.Worker(self._serve, self._listener)
         worker.start()
+        self._guard.start()
         self._worker = worker
 
     async def restart(self) -> None:
         """Lets requests in flight finish and goes on with a new worker; who connects meanwhile waits for it."""
         if self._worker is not None:
             await self._stop_worker(self._worker)
+            await self._guard.stop()
             self.start()
 
     async def stop(self) -> None:
@@ -94,6 +100,7 @@ class HttpServer:
         self._listener.close()
         if self._worker is not None:
             await self._stop_worker(self._worker)
+        await self._guard.stop()
         self._pipes.close()
 
     def close(self) -> None:
@@ -109,71 +116,104 @@ class HttpServer:
 
     def _cut_streams(self) -> None:
         for task, client in self._streams.items():
-            _LOG.warning("The answer to %s:%d is cut: the server stops", *client)
+            _LOG.warning("The answer to %s:%s is cut: the server stops", *client)
             task.cancel()
 
     async def _serve(self, scope: Any, protocol: Any) -> None:
         started_ns = time.monotonic_ns()
-        method, raw_path, query = scope["method"], _escaped(scope["raw_path"]), _escaped(scope["query_string"])
-        headers = {name.decode(_LATIN): value.decode(_LATIN) for name, value in scope["headers"]}
-        body, failure = await self._body(method, raw_path, headers, protocol)
-        request = Request(method, raw_path, query, headers, body, scope["scheme"], headers["host"])
-        answer = await self._answer(request) if failure is None else self._error_response(request, failure)
-        if isinstance(answer, StreamedResponse):
-            status = await self._stream(scope["client"], protocol, request, answer)
-        else:
-            if len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer):
-                answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
-            _respond(protocol, request, answer)
-            status = answer.status
+        connection = self._guard.begin(scope["client"])
+        body = RequestBody(BODIES, self._inflating, self._body_limit_bytes(_escaped(scope["raw_path"])))
+        try:
+            request, failure = await self._request(scope, protocol, body)
+            answer = await self._answer(request) if failure is None else self._error_response(request, failure)
+            status = await self._send_answer(scope["client"], protocol, request, answer)
+        finally:
+            body.release()
+            self._guard.end(connection)
+        if len(request.body) >= limits.LARGE_REQUEST_BYTES:
+            self._return_memory_soon()
         if self._observe is not None:
             self._observe(request, status, time.monotonic_ns() - started_ns)
 
-    async def _stream(self, client: tuple[str, str], protocol: Any, request: Request, answer: StreamedResponse) -> int:
+    async def _request(self, scope: Any, protocol: Any, body: RequestBody) -> tuple[Request, PaperwaspError | None]:
+        """The request, and what is wrong with it; then its body is empty."""
+        method, raw_path, query = scope["method"], _escaped(scope["raw_path"]), _escaped(scope["query_string"])
+        headers = {name.decode(_LATIN): value.decode(_LATIN) for name, value in scope["headers"]}
+        content, failure = b"", _host_failure(scope, headers)
+        if failure is None and has_body(method, headers):
+            content, failure = await self._body(headers, protocol, body)
+        return Request(method, raw_path, query, headers, content, scope["scheme"], headers["host"]), failure
+
+    async def _send_answer(self, client: Client, protocol: Any, request: Request, answer: Answer) -> int:
+        """The status that was sent."""
+        if isinstance(answer, StreamedResponse):
+            return await self._stream(client, protocol, request, answer)
+        if len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer):
+            answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
+        _respond(protocol, request, answer)
+        return answer.status
+
+    def _return_memory_soon(self) -> None:
+        """Gives back to the system what a large request has freed, when no other comes meanwhile."""
+        loop = asyncio.get_running_loop()
+        if self._returning is not None:
+            self._returning.cancel()
+        self._returning = loop.call_later(
+            limits.MEMORY_RETURN_SECONDS, lambda: loop.run_in_executor(None, release_memory)
+        )
+
+    async def _stream(self, client: Client, protocol: Any, request: Request, answer: StreamedResponse) -> int:
         """The status that was sent. What fails before the first chunk still has an answer; later it cuts the line."""
         async with closed_after(answer.chunks) as chunks:
+            if len(self._streams) >= limits.HTTP_STREAMED_ANSWERS:
+                return self._respond_failure(protocol, request, _too_many_streams())
             if _takes_gzip(request, answer):
                 chunks = compressed_stream(chunks)
                 answer = replace(answer, chunks=chunks, headers={**answer.headers, **_GZIPPED})
             if request.method == "HEAD":
                 _send(protocol, answer.status, _headers(answer), b"")
                 return answer.status
+            task = asyncio.current_task()
+            assert task is not None
+            self._streams[task] = client
             try:
-                first = await anext(chunks, b"")
-            except Exception as error:
-                failed = self._failure(request, error)
-                _respond(protocol, request, failed)
-                return failed.status
-            await self._send_stream((client[0], int(client[1])), protocol, request, answer, first)
+                try:
+                    first = await anext(chunks, b"")
+                except Exception as error:
+                    return self._respond_failure(protocol, request, error)
+                await self._send_stream(client, protocol, request, answer, first)
+            finally:
+                del self._streams[task]
         return answer.status
 
+    def _respond_failure(self, protocol: Any, request: Request, error: Exception) -> int:
+        failed = self._failure(request, error)
+        _respond(protocol, request, failed)
+        return failed.status
+
     async def _send_stream(
-        self, client: tuple[str, int], protocol: Any, request: Request, answer: StreamedResponse, first: bytes
+        self, client: Client, protocol: Any, request: Request, answer: StreamedResponse, first: bytes
     ) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._streams[task] = client
-        cut = partial(cut_connection, client, self.port)
+        cut = partial(self._guard.shut, client)
         try:
             await send_stream(self._pipes, protocol, (answer.status, _headers(answer)), first, answer.chunks, cut)
         except ClientGone:
             _LOG.debug("%s %s: the client is gone", request.method, request.raw_path)
         except Exception:
             _LOG.exception("%s %s failed while its answer was sent", request.method, request.raw_path)
-        finally:
-            del self._streams[task]
 
     async def _body(
-        self, method: str, raw_path: str, headers: dict[str, str], protocol: Any
+        self, headers: dict[str, str], protocol: Any, body: RequestBody
     ) -> tuple[bytes, PaperwaspError | None]:
-        if not _has_body(method, headers):
-            return b"", None
+        reading = self._guard.begin_reading()
         try:
-            return await _read_body(protocol, headers, self._body_limit_bytes(raw_path)), None
+            return await body.read(protocol, headers, reading), None
         except PaperwaspError as error:
             return b"", error
         except Exception as error:
             return b"", InvalidInput(f"The request body could not be read: {error}")
+        finally:
+            self._guard.end_reading(reading)
 
     async def _answer(self, request: Request) -> Answer:
         try:
@@ -191,6 +231,25 @@ class HttpServer:
 def _escaped(sent: bytes) -> str:
     """A path or query string as text. Bytes beyond ASCII have no place there; some clients send UTF-8 all the same."""
     return sent.decode() if sent.isascii() else quote(sent, safe=_ASCII)
+
+
+def _host_failure(scope: Any, headers: dict[str, str]) -> PaperwaspError | None:
+    """What is wrong with the host that the request names. HTTP/1.0 need not name one; HTTP/2 is checked below."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    headers.setdefault("host", "")
+    if scope["http_version"] == "1.1":
+        if not headers["host"]:
+            return InvalidInput("No Host")
+        if len(hosts) > 1 or not _HOST.fullmatch(headers["host"]):
+            return InvalidInput("Bad Host")
+    return None
+
+
+def _too_many_streams() -> Overload:
+    return Overload(
+        f"{limits.HTTP_STREAMED_ANSWERS} streamed answers are being sent already "
+        "(HTTP_STREAMED_ANSWERS in paperwasp.limits)"
+    )
 
 
 def _takes_gzip(request: Request, answer: Answer) -> bool:
@@ -214,42 +273,3 @@ def _headers(answer: Answer) -> Headers:
 def _send(protocol: Any, status: int, headers: Headers, body: bytes) -> None:
     protocol.send({"type": "http.response.start", "status": status, "headers": headers})
     protocol.send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def _has_body(method: str, headers: dict[str, str]) -> bool:
-    if "content-length" in headers:
-        return headers["content-length"] != "0"
-    return method not in _BODILESS_METHODS or "transfer-encoding" in headers
-
-
-async def _read_body(protocol: Any, headers: dict[str, str], limit_bytes: int) -> bytes:
-    """The whole body, inflated. Errors: TooLarge, InvalidInput."""
-    body = await _read_raw(protocol, int(headers.get("content-length", _UNKNOWN)), limit_bytes)
-    encoding = headers.get("content-encoding")
-    return body if encoding is None else await inflated(body, encoding, limit_bytes)
-
-
-async def _read_raw(protocol: Any, length_bytes: int, limit_bytes: int) -> bytes:
-    """The body as it is sent. Stops at the announced length: to wait for the end is one more round of the loop."""
-    if length_bytes > limit_bytes:
-        await _discard(protocol)
-        raise too_large(length_bytes, limit_bytes)
-    chunks, size_bytes, more = [], 0, True
-    while more and size_bytes != length_bytes:
-        message = await protocol.receive()
-        chunks.append(message["body"])
-        more = message["more_body"]
-        size_bytes += len(chunks[-1])
-        if size_bytes > limit_bytes:
-            await _discard(protocol, more)
-            raise too_large(size_bytes, limit_bytes)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-async def _discard(protocol: Any, more: bool = True) -> None:
-    """Reads on for a while, so that a client that sends before it listens gets to see the refusal."""
-    size_bytes = 0
-    while more and size_bytes < limits.HTTP_DISCARDED_BYTES:
-        message = await protocol.receive()
-        size_bytes += len(message["body"])
-        more = message["more_body"]

@@ -13,11 +13,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import socket
-import stat
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -27,13 +25,16 @@ from paperwasp.errors import InternalError
 
 Headers = list[tuple[bytes, bytes]]
 
-_DESCRIPTORS: Final = Path("/dev/fd")
 _POLL_SECONDS: Final = 0.0005
 _OWNER_ONLY: Final = 0o600
 
 
 class ClientGone(Exception):
     """Nobody reads the answer any more."""
+
+
+class Unread(Exception):
+    """The client has not read for so long that it is given up."""
 
 
 class Pipes:
@@ -81,8 +82,8 @@ async def send_stream(
 ) -> None:
     """Sends status, headers, `first` and all of `chunks`; asks for a chunk when the one before it is in the pipe.
 
-    Errors: ClientGone; what `chunks` raises, after `cut` has shut down the connection: once the pipe is closed, what
-    was sent looks whole.
+    Errors: ClientGone; Unread, and what `chunks` raises, after `cut` has shut down the connection: once the pipe is
+    closed, what was sent looks whole.
     """
     with pipes.named() as path:
         protocol.send({"type": "http.response.start", "status": head[0], "headers": head[1]})
@@ -121,7 +122,7 @@ class _Writer:
         self._pipe = pipe
 
     async def write(self, chunk: bytes) -> None:
-        """Returns when all of the chunk is in the pipe. Errors: ClientGone."""
+        """Returns when all of the chunk is in the pipe. Errors: ClientGone; Unread."""
         rest = memoryview(chunk)
         while rest:
             try:
@@ -136,7 +137,10 @@ class _Writer:
         waiter: asyncio.Future[None] = loop.create_future()
         loop.add_writer(self._pipe, _wake, waiter)
         try:
-            await waiter
+            async with asyncio.timeout(limits.HTTP_STREAM_UNREAD_SECONDS):
+                await waiter
+        except TimeoutError:
+            raise Unread(f"nothing was read for {limits.HTTP_STREAM_UNREAD_SECONDS:g} seconds") from None
         finally:
             loop.remove_writer(self._pipe)
 
@@ -147,14 +151,3 @@ class _Writer:
 def _wake(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-def cut_connection(client: tuple[str, int], port: int) -> None:
-    """Shuts down the connection from `client` to our `port`: what was sent of an answer arrives, and no end of it."""
-    for entry in list(_DESCRIPTORS.iterdir()):
-        with suppress(OSError):  # closed since, or no connected socket
-            descriptor = int(entry.name)
-            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                with socket.socket(fileno=os.dup(descriptor)) as connection:
-                    if connection.getpeername()[:2] == client and connection.getsockname()[1] == port:
-                        connection.shutdown(socket.SHUT_RDWR)

@@ -77,13 +77,18 @@ async def compressed_stream(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes
     yield compressor.flush()
 
 
-async def inflated(body: bytes, content_encoding: str, limit_bytes: int) -> bytes:
-    """The body without its codings, in the order opposite to the header's. Errors: InvalidInput, TooLarge."""
+async def inflated(body: bytes, content_encoding: str, limit_bytes: int, one_large: asyncio.Lock) -> bytes:
+    """The body without its codings, in the order opposite to the header's. What does not say that it is small, and is,
+    is inflated outside the event loop by who has the lock. Errors: InvalidInput, TooLarge."""
     for coding in reversed(content_encoding.split(",")):
         name = coding.strip().lower()
         if name in _NAMES and body:
-            large = len(body) > limits.HTTP_INLINE_GUNZIP_BYTES
-            body = await asyncio.to_thread(gunzip, body, limit_bytes) if large else gunzip(body, limit_bytes)
+            small = _inflated_at_once(body, limit_bytes)
+            if small is None:
+                async with one_large:
+                    body = await asyncio.to_thread(gunzip, body, limit_bytes)
+            else:
+                body = small
         elif name not in _NAMES and name not in ("identity", ""):
             raise InvalidInput(f"Content-Encoding '{content_encoding}' is not supported, only gzip is")
     return body

@@ -1,0 +1,216 @@
+"""Who is connected to a port, and who has to go: silent and slow connections, and those that are too many.
+
+The HTTP library has time-outs for a few states of a connection, and takes no more of them once it has as many as it
+may. So this looks at the process's sockets itself, once a second, and shuts down, below the library, those that
+
+* have not sent a first request in time, or sent nothing since their last answer for too long
+* are idle, where their address has too many, or all of them together are nearly as many as there may be: first
+  those that never asked anything, and of these the longest idle
+
+A body that comes too slowly is ended where it is read. Nothing here depends on which library it is: all that is asked
+of it is the address of the client of each request.
+
+`SocketTable` may be used on any thread, everything else on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from paperwasp import limits
+
+Client = tuple[str, str]
+"""Address and port, as the library writes them."""
+
+_LOG: Final = logging.getLogger("paperwasp.http")
+_DESCRIPTORS: Final = Path("/dev/fd")
+
+
+@dataclass(slots=True, eq=False)
+class Reading:
+    """A body that is being read."""
+
+    task: asyncio.Task[Any]
+    since: float = field(default_factory=monotonic)
+    size_bytes: int = 0
+    is_overdue: bool = False
+
+    def seconds(self) -> float:
+        """How long it takes already."""
+        return monotonic() - self.since
+
+    def end_if_slow(self) -> None:
+        """Wakes who reads it, with a cancellation, where it has taken longer than it may."""
+        may_seconds = limits.HTTP_BODY_SECONDS + self.size_bytes / limits.HTTP_BODY_BYTES_A_SECOND
+        if not self.is_overdue and self.seconds() > may_seconds:
+            self.is_overdue = True
+            self.task.cancel()
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """What is known of one connection."""
+
+    since: float
+    """When it was seen first, or its last answer was ready."""
+    in_flight: int = 0
+    has_asked: bool = False
+
+
+class SocketTable:
+    """The connected sockets of this process at one of its ports."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._known: dict[tuple[int, int], Client | None] = {}
+        """(descriptor, number of the file) → who is at the other end; None: it is none of these sockets."""
+
+    def look(self) -> dict[Client, int]:
+        """Who is connected, and the descriptor."""
+        known: dict[tuple[int, int], Client | None] = {}
+        for path in list(_DESCRIPTORS.iterdir()):
+            with suppress(OSError):  # closed since
+                descriptor = int(path.name)
+                status = os.fstat(descriptor)
+                if stat.S_ISSOCK(status.st_mode):
+                    key = (descriptor, status.st_ino)
+                    known[key] = self._known[key] if key in self._known else _client_of(descriptor, self._port)
+        self._known = known
+        return {client: descriptor for (descriptor, _), client in known.items() if client is not None}
+
+    def shut(self, client: Client, descriptor: int) -> None:
+        """Shuts the connection down, if it is still there: what was sent arrives, and no end of it."""
+        with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
+            if _client_at(connection, self._port) == client:
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def shut_all(self, clients: Iterable[Client]) -> None:
+        """Shuts down what is still there of these connections."""
+        there = self.look()
+        for client in clients:
+            if client in there:
+                self.shut(client, there[client])
+
+
+def _client_of(descriptor: int, port: int) -> Client | None:
+    with socket.socket(fileno=os.dup(descriptor)) as connection:
+        return _client_at(connection, port)
+
+
+def _client_at(connection: socket.socket, port: int) -> Client | None:
+    try:
+        own, other = connection.getsockname(), connection.getpeername()
+    except OSError:  # it listens
+        return None
+    return (str(other[0]), str(other[1])) if isinstance(own, tuple) and own[1] == port else None
+
+
+class ConnectionGuard:
+    """The connections of one port. `begin` and `end` are told of each request, `reading` of each body."""
+
+    def __init__(self, port: int, now: Callable[[], float] = monotonic) -> None:
+        self._table = SocketTable(port)
+        self._now = now
+        self._connections: dict[Client, Connection] = {}
+        self._readings: set[Reading] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Looks at the connections from now on, until `stop`."""
+        self._looking = asyncio.get_running_loop().create_task(self._look_on())
+
+    async def stop(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+            self._looking = None
+
+    def begin(self, client: Client) -> Connection:
+        """A request of this client is there."""
+        connection = self._connections.get(client)
+        if connection is None:
+            connection = self._connections[client] = Connection(self._now())
+        connection.in_flight += 1
+        connection.has_asked = True
+        return connection
+
+    def end(self, connection: Connection) -> None:
+        """One of its requests is answered."""
+        connection.in_flight -= 1
+        connection.since = self._now()
+
+    def begin_reading(self) -> Reading:
+        """The body of a request is being read, by the task that calls this."""
+        task = asyncio.current_task()
+        assert task is not None
+        reading = Reading(task)
+        self._readings.add(reading)
+        return reading
+
+    def end_reading(self, reading: Reading) -> None:
+        self._readings.discard(reading)
+
+    def shut(self, client: Client) -> None:
+        """Shuts down the connection of a client: what was sent of an answer arrives, and no end of it."""
+        self._table.shut_all((client,))
+
+    async def _look_on(self) -> None:
+        while True:
+            await asyncio.sleep(limits.HTTP_LOOK_SECONDS)
+            for reading in list(self._readings):
+                reading.end_if_slow()
+            try:
+                there = await asyncio.to_thread(self._table.look)
+                if leaving := self.choose(there):
+                    await asyncio.to_thread(self._table.shut_all, leaving)
+            except Exception:
+                _LOG.exception("the connections could not be looked at")
+
+    def choose(self, there: Mapping[Client, object]) -> list[Client]:
+        """Which of the connections that are there have to go."""
+        now = self._now()
+        for client in [client for client in self._connections if client not in there]:
+            if not self._connections[client].in_flight:
+                del self._connections[client]
+        for client in there:
+            if client not in self._connections:
+                self._connections[client] = Connection(now)
+        idle = sorted(
+            (connection.has_asked, connection.since, client)
+            for client, connection in self._connections.items()
+            if not connection.in_flight
+        )
+        late = [client for has_asked, since, client in idle if now - since > _idle_seconds(has_asked)]
+        many = _too_many(there, [client for _, _, client in idle])
+        return list(dict.fromkeys((*late, *many)))
+
+
+def _idle_seconds(has_asked: bool) -> float:
+    return limits.HTTP_IDLE_MS / 1000 if has_asked else limits.HTTP_FIRST_REQUEST_SECONDS
+
+
+def _too_many(there: Mapping[Client, object], idle: list[Client]) -> list[Client]:
+    """The idle ones, in this order, that are more than their address, or all together, may have."""
+    counts = Counter(address for address, _ in there)
+    gone: list[Client] = []
+    for client in idle:
+        if counts[client[0]] > limits.HTTP_ADDRESS_CONNECTIONS:
+            counts[client[0]] -= 1
+            gone.append(client)
+    left = len(there) - len(gone)
+    if left <= limits.HTTP_CONNECTIONS_CROWDED:
+        return gone
+    rest = [client for client in idle if client not in set(gone)]
+    return gone + rest[: left - limits.HTTP_CONNECTIONS_CALM]
