@@ -19,6 +19,7 @@ from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.state import Running
 from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.messages import Request, Response
+from paperwasp.http.pretty_json import pretty_json
 
 DOCUMENT = "/document/v1/ns/music/docid/1"
 BOTH = Container("default", search=True, document_api=True)
@@ -38,11 +39,12 @@ def ask(app: ContainerApp, path: str, method: str = "GET") -> tuple[int, Any]:
     ("path", "before", "after"),
     [
         ("/ApplicationStatus", 503, 200),
+        ("/", 503, 200),
         ("/status.html", 404, 200),
         ("/state/v1/health", 200, 200),
         ("/state/v1/version", 200, 200),
         ("/search/", 503, 400),
-        (DOCUMENT, 503, 400),
+        (DOCUMENT, 503, 404),
         ("/nothing/here", 404, 404),
     ],
 )
@@ -144,3 +146,28 @@ def test_a_body_that_is_not_cbor_is_refused() -> None:
 def test_other_methods_are_told_what_there_is() -> None:
     status, content = ask(ContainerApp(EmbeddedMessenger()), "/status.html", "POST")
     assert (status, content) == (405, {"error": "Method 'POST' is not allowed at '/status.html'"})
+
+
+def test_state_pages_are_printed_as_vespa_prints_them() -> None:
+    """Jackson's default pretty printer: scripts wait for the very text `"code" : "up"`."""
+    app = ContainerApp(EmbeddedMessenger())
+    app.configure(running(BOTH))
+    answer = asyncio.run(app.handle(Request("GET", "/state/v1/health")))
+    assert isinstance(answer, Response)
+    text = answer.body.decode()
+    assert '\n  "status" : {\n    "code" : "up"\n  },\n  "metrics" : {\n    "snapshot" : {\n      "from" : ' in text
+    assert '\n    "values" : [ {\n      "name" : "requestsPerSecond",\n      "values" : {\n        "count" : 0,' in text
+    metrics = orjson.loads(text)["metrics"]
+    assert metrics["snapshot"]["from"] <= metrics["snapshot"]["to"]
+    assert [metric["name"] for metric in metrics["values"]] == ["requestsPerSecond", "latencySeconds"]
+    assert metrics["values"][1]["values"]["min"] == 0.0
+
+
+def test_pretty_json() -> None:
+    value = {"a": [], "b": {}, "c": [1, {"d": None}], "é": 'x"', "f": [[True]]}
+    expected = [
+        "{", '  "a" : [ ],', '  "b" : { },', '  "c" : [ 1, {', '    "d" : null', "  } ],", '  "é" : "x\\"",',
+        '  "f" : [ [ true ] ]', "}",
+    ]  # fmt: skip
+    assert pretty_json(value).splitlines() == expected
+    assert orjson.loads(pretty_json(value)) == value

@@ -151,3 +151,26 @@ def test_kept_answers_are_given_while_nothing_is_written() -> None:
         assert service.answer(**said) is first
         service.apply(put(2, "thing", title="a"))
         assert service.ask(**said)["fields"]["totalCount"] == 3
+
+
+def test_benchmark_headers() -> None:
+    """BenchmarkingHeaders.java. A kept answer has none of these numbers, so that the query is run."""
+    fake = clusters()
+    handler = SearchHandler(fake, config())
+
+    def headers_of(query: str, **headers: str) -> dict[str, str]:
+        request = Request("GET", "/search/", query, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = asyncio.run(handler.handle(request))
+        return {name.removeprefix("X-Yahoo-Vespa-"): value for name, value in answer.headers.items()}
+
+    query = f"{PLAIN}&hits=5&offset=1"
+    for _ in range(2):
+        found = headers_of(query, x_yahoo_vespa_benchmarkdata="true")
+        assert all(0 <= int(found.pop(name)) < 60_000 for name in ("SearchTime", "FillTime"))
+        counts = {"NumHits": "2", "NumFastHits": "2", "TotalHitCount": "2", "QueryHits": "5", "QueryOffset": "1"}
+        assert found == {**counts, "NumErrors": "0", "AttributeFetchTime": "0"}
+    assert len(fake.asked) == 2
+    found = headers_of(query, x_yahoo_vespa_benchmarkdata="1", x_yahoo_vespa_benchmarkdata_coverage="1")
+    coverage = {"DocsSearched": "10", "NodesSearched": "1", "FullCoverage": "1"}
+    assert {name: found[name] for name in coverage} == coverage
+    assert headers_of(query) == {} == headers_of(query, x_yahoo_vespa_benchmarkdata_coverage="1")

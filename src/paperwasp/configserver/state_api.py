@@ -14,6 +14,7 @@ from paperwasp.configserver.server import Activation, ConfigServer
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
+from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
 from paperwasp.version import VESPA_VERSION
 
@@ -64,7 +65,7 @@ class StateApi:
 
     async def resources(self, request: Request, names: Mapping[str, str]) -> Response:
         url = request.url.removesuffix("/")
-        return json_response(200, {"resources": [{"url": f"{url}/{name}"} for name in _RESOURCES]})
+        return pretty_response(200, {"resources": [{"url": f"{url}/{name}"} for name in _RESOURCES]})
 
     async def health(self, request: Request, names: Mapping[str, str]) -> Response:
         return self._state(self._metrics.health())
@@ -79,14 +80,14 @@ class StateApi:
         return self._state(values)
 
     async def version(self, request: Request, names: Mapping[str, str]) -> Response:
-        return json_response(200, {"version": VESPA_VERSION})
+        return pretty_response(200, {"version": VESPA_VERSION})
 
     async def config(self, request: Request, names: Mapping[str, str]) -> Response:
         """The youngest generation of any application."""
         applications = self._server.active_applications()
         current = max(map(self._server.current_generation, applications), default=0)
         wanted = max(map(self._server.wanted_generation, applications), default=0)
-        return json_response(200, {"config": {"generation": current, "wantedGeneration": wanted}})
+        return pretty_response(200, {"config": {"generation": current, "wantedGeneration": wanted}})
 
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
@@ -97,7 +98,7 @@ class StateApi:
         if self._server.left_out:
             status["message"] = "; ".join(f"{name} does not run: {why}" for name, why in self._server.left_out.items())
         metrics = self._metrics.snapshot(values)
-        return json_response(200, {"time": self._now_ms(), "status": status, "metrics": metrics})
+        return pretty_response(200, {"time": self._now_ms(), "status": status, "metrics": metrics})
 
     def _gauges(self) -> list[Metric]:
         applications = [

@@ -46,6 +46,23 @@ class HttpMetrics:
         self._answers[key] = self._answers.get(key, 0) + 1
         self._latency.add(elapsed_ns / 1e6)
 
+    def health(self, seconds: float) -> list[dict[str, Any]]:
+        """The two metrics of `/state/v1/health`."""
+        count, latency = sum(self._answers.values()), self._latency
+        values = {
+            "average": latency.total_ms / latency.count / 1000 if latency.count else 0.0,
+            "sum": latency.total_ms / 1000,
+            "count": latency.count,
+            "last": latency.last_ms / 1000,
+            "max": latency.max_ms / 1000,
+            "min": latency.min_ms / 1000 if latency.count else 0.0,
+            "rate": latency.count / seconds,
+        }
+        return [
+            {"name": "requestsPerSecond", "values": {"count": count, "rate": count / seconds}},
+            {"name": "latencySeconds", "values": values},
+        ]
+
     def values(self, seconds: float) -> list[dict[str, Any]]:
         """Every metric, as in `metrics.values`; rates are over `seconds`."""
         return [*self._statuses(seconds), *self._latencies(seconds)]

@@ -17,6 +17,7 @@ from paperwasp.container.metrics import HttpMetrics
 from paperwasp.env import Environment
 from paperwasp.errors import NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
+from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
 from paperwasp.version import VERSION, VESPA_VERSION
 
@@ -69,6 +70,8 @@ class StateApi:
         router.add("GET", "/state/v1/{rest...}", self.unknown)
 
     async def root(self, request: Request, names: Mapping[str, str]) -> Response:
+        if self.running is None:  # a list without the handlers of applications would say that there are none
+            return json_response(503, {"message": "No application is active yet: deploy one"})
         return json_response(200, {"handlers": self._handlers()})
 
     async def status_page(self, request: Request, names: Mapping[str, str]) -> Response:
@@ -89,27 +92,33 @@ class StateApi:
     async def resources(self, request: Request, names: Mapping[str, str]) -> Response:
         url = request.url.removesuffix("/")
         names_shown = ("metrics", "config", "health", "version")
-        return json_response(200, {"resources": [{"url": f"{url}/{name}"} for name in names_shown]})
+        return pretty_response(200, {"resources": [{"url": f"{url}/{name}"} for name in names_shown]})
 
     async def health(self, request: Request, names: Mapping[str, str]) -> Response:
-        return json_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": {}})
+        snapshot, seconds = self._snapshot()
+        metrics = {"snapshot": snapshot, "values": self._metrics.health(seconds)}
+        return pretty_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": metrics})
 
     async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
-        now_ns = self._environment.time_ns()
-        seconds = max((now_ns - self._started_ns) / 1e9, 1e-9)
-        snapshot = {"from": self._started_ns // 10**9, "to": now_ns // 10**9}
+        snapshot, seconds = self._snapshot()
         clusters = self.running.model.content_clusters if self.running else ()
         content = await self._content_metrics.values([cluster.id for cluster in clusters])
         shown = {"snapshot": snapshot, "values": [*self._metrics.values(seconds), *content]}
-        return json_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": shown})
+        return pretty_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": shown})
+
+    def _snapshot(self) -> tuple[dict[str, float], float]:
+        """From when to when metrics count, in seconds since 1970; and how long that is."""
+        now_ns = self._environment.time_ns()
+        snapshot = {"from": self._started_ns // 10**6 / 1000, "to": now_ns // 10**6 / 1000}
+        return snapshot, max((now_ns - self._started_ns) / 1e9, 1e-9)
 
     async def version(self, request: Request, names: Mapping[str, str]) -> Response:
-        return json_response(200, {"version": VESPA_VERSION})
+        return pretty_response(200, {"version": VESPA_VERSION})
 
     async def config(self, request: Request, names: Mapping[str, str]) -> Response:
         generation = self.running.generation if self.running else 0
         shown = {"generation": generation, "applyOnRestart": False, "container": {"generation": generation}}
-        return json_response(200, {"config": {**shown, "wantedGeneration": generation}})
+        return pretty_response(200, {"config": {**shown, "wantedGeneration": generation}})
 
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
