@@ -18,7 +18,7 @@ from paperwasp.container.search_config import SearchConfig, Target
 from paperwasp.container.search_inputs import typed_inputs
 from paperwasp.container.search_rules import RuledTree, rule_base_of, ruled
 from paperwasp.container.search_settings import SearchParameters
-from paperwasp.container.search_significance import uses_model, with_model
+from paperwasp.container.search_significance import uses_model, with_model, with_properties
 from paperwasp.container.search_sorting import check_features, completed, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search_tree import language_of, query_tree, read_statement, whole_tree
 from paperwasp.content.messages import SearchRequest, SortKey
@@ -121,6 +121,7 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
     if uses_model(parameters.use_significance_model, schemas, profile):
         said = parameters.text.language or parameters.text.locale
         plan.tree = with_model(plan.tree, config.significance, said, language)
+    plan.tree = with_properties(plan.tree, parameters.rank_properties)
     plan.is_repeatable = all(config.is_repeatable(schema, profile) for schema in schemas)
     if any(parameters.presentation.summary in schema.summaries for schema in schemas):
         plan.without_summary = _without_summary(parameters.presentation.summary, targets)

@@ -1,16 +1,19 @@
-"""Words of a query with the document frequencies of a significance model, where the rank profile or the query asks.
+"""How rare the words of a query are, where the query says so: by a significance model, or by rank properties.
 
 Vespa: https://docs.vespa.ai/en/ranking/significance.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from paperwasp.errors import IllegalQuery
 from paperwasp.linguistics.significance import SignificanceModel, SignificanceModels
-from paperwasp.query.items import Item, PrefixItem, SubstringItem, SuffixItem, WordItem
+from paperwasp.query.items import EquivItem, Item, NearItem, PrefixItem, SubstringItem, SuffixItem, TermItem, WordItem
 from paperwasp.schema.model import Schema
 
 
@@ -34,6 +37,44 @@ def with_model(tree: Item, models: SignificanceModels, said: str, detected: str)
         return _weighted(tree, models.chosen(said, detected))
     except ValueError as error:
         raise IllegalQuery(str(error)) from None
+
+
+_SIGNIFICANCE: Final = re.compile(r"vespa\.term\.([1-9][0-9]{0,8})\.significance")
+
+
+def with_properties(tree: Item, properties: Mapping[str, str]) -> Item:
+    """The tree with the significances that the rank properties `vespa.term.<n>.significance` give its terms.
+
+    Terms have numbers from 1, in the order of the tree, as Vespa numbers items (Model.java, `setUniqueIDs`).
+    """
+    given = {int(found[1]): text for name, text in properties.items() if (found := _SIGNIFICANCE.fullmatch(name))}
+    return _significant(tree, itertools.count(1), given) if given else tree
+
+
+def _significant(item: Item, numbers: Iterator[int], given: Mapping[int, str]) -> Item:
+    if isinstance(item, TermItem | EquivItem):
+        text = given.get(next(numbers))
+        if text is None:
+            return item
+        return replace(item, annotations=replace(item.annotations, significance=_number(text)))
+    if isinstance(item, NearItem):
+        children = tuple(_significant(child, numbers, given) for child in item.children)
+        return replace(item, children=children, exclusions=_all_numbered(item.exclusions, numbers))
+    children = tuple(_significant(child, numbers, given) for child in item.children_of())
+    return item.with_children(children) if children else item
+
+
+def _all_numbered(items: tuple[Item, ...], numbers: Iterator[int]) -> tuple[Item, ...]:
+    """Items that do not rank, whose terms have numbers all the same."""
+    return tuple(_significant(item, numbers, {}) for item in items)
+
+
+def _number(text: str) -> float:
+    """What Vespa reads of a text as a number: 0 where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
 
 
 def _weighted(item: Item, model: SignificanceModel) -> Item:

@@ -24,6 +24,7 @@ from paperwasp.content.mutations import Touched
 from paperwasp.content.paging import streamed_lid, within_batch
 from paperwasp.content.profiling import Profilers
 from paperwasp.content.query_clock import QueryClock
+from paperwasp.content.query_properties import inputs_by_property, now_by_property
 from paperwasp.content.ranker import RankedHits, Ranker
 from paperwasp.content.records import Mutate
 from paperwasp.content.sort_features import sort_feature
@@ -315,9 +316,9 @@ def _setting(operator: Operator, profile: CompiledProfile, request: SearchReques
     return QuerySetting(
         space,
         QueryTerms.of(operator),
-        {**profile.inputs, **numbers},
+        {**profile.inputs, **inputs_by_property(request.rank_properties), **numbers},
         {**profile.properties, **request.rank_properties},
-        space.now_seconds,
+        now_by_property(request.rank_properties, space.now_seconds),
         labels=Labels(profile.labels),
         texts=texts,
         tensors={**profile.tensor_inputs, **tensors},

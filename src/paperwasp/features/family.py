@@ -58,10 +58,10 @@ class RankSetup:
         return found
 
     def text(self, *keys: str) -> str | None:
-        """The rank property of the first of these keys that is set, without quotes."""
+        """The rank property of the first of these keys that is set, without quotes. Of several values the first."""
         for key in keys:
             if (value := self.profile.rank_properties.get(key)) is not None:
-                return value[-1].strip().strip("\"'")
+                return value[0].strip().strip("\"'")
         return None
 
     def number(self, default: float, *keys: str) -> float:

@@ -56,6 +56,11 @@ class Uses:
         self.undeclared |= other.undeclared
 
 
+def input_name(key: str) -> str:
+    """The name in `query(name)`; empty for anything else."""
+    return key[6:-1] if key.startswith("query(") and key.endswith(")") else ""
+
+
 def no_model(name: str) -> Model:
     """Where there are no models."""
     raise LanguageError(f"no onnx-model {name!r}")

@@ -33,7 +33,7 @@ from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.global_phase import NORMALIZERS, GlobalPhase
 from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.linear import weighted_sum
-from paperwasp.ranking.names import Names, TypeCatalog, Uses
+from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
 from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import FunctionSource, Source
 from paperwasp.ranking.tensor_plan import RankValue, TensorGraph
@@ -283,7 +283,7 @@ class _ProfileCompiler:
         names = Names(
             self.profile.functions,
             {name: constant.type for name, constant in self.profile.constants.items()},
-            {_query_name(name) or name: declared.type for name, declared in self.profile.inputs.items()},
+            {input_name(name) or name: declared.type for name, declared in self.profile.inputs.items()},
             self.model,
             self.forest,
         )
@@ -326,7 +326,7 @@ class _ProfileCompiler:
     def input_defaults(self) -> dict[str, float | Tensor]:
         """query(name) → default value: of the inputs, and of rank properties `query(name)`. A text is its hash."""
         defaults: dict[str, float | Tensor] = {}
-        declared = {_query_name(name) or name: given for name, given in self.profile.inputs.items()}
+        declared = {input_name(name) or name: given for name, given in self.profile.inputs.items()}
         for name, given in declared.items():
             if given.type is None:
                 defaults[name] = text_number(given.default) if given.default else 0.0
@@ -337,8 +337,10 @@ class _ProfileCompiler:
                 else:
                     assert value is not None
                     defaults[name] = value
-        for key, (*_, text) in self.profile.rank_properties.items():
-            if (name := _query_name(key)) and (name not in declared or isinstance(defaults.get(name), float)):
+        given = sorted(self.profile.rank_properties.items(), key=lambda item: item[0].startswith("query("))
+        for key, (text, *_) in given:  # query(name) goes before $name
+            name = key[1:] if key.startswith("$") else input_name(key)
+            if name and (name not in declared or isinstance(defaults.get(name), float)):
                 defaults[name] = text_number(text.strip().strip('"'))
         return defaults
 
@@ -388,7 +390,7 @@ class _ProfileCompiler:
             tensor_inputs={name: value for name, value in inputs.items() if isinstance(value, Tensor)},
             labels=compiler.graph.labels,
             undeclared_inputs=undeclared,
-            properties={key: values[-1] for key, values in profile.rank_properties.items()},
+            properties={key: values[0] for key, values in profile.rank_properties.items()},
             bm25_sum=_bm25_sum(first_phase),
             explanations=explanations,
         )
@@ -487,8 +489,3 @@ def _shown(root: _Root) -> str:
 
 def _family(name: str) -> str:
     return re.split(r"[.(]", name, maxsplit=1)[0]
-
-
-def _query_name(key: str) -> str:
-    """The name in `query(name)`; empty for anything else."""
-    return key[6:-1] if key.startswith("query(") and key.endswith(")") else ""

@@ -30,6 +30,6 @@ def text_hashes(texts: Sequence[str]) -> NDArray[np.float64]:
 def text_number(text: str) -> float:
     """The number that a text given as input is: what it says if it is a number, else its hash, without a leading '."""
     try:
-        return float(text)
+        return float(text if "_" not in text else "")
     except ValueError:
         return text_hash(text[1:] if text.startswith("'") else text)

@@ -1,0 +1,36 @@
+"""What the rank properties of a query set beside the properties that single features read: inputs and the time.
+
+A property sets query(name) under the names `query(name)`, `name` and `$name`, in this order, as a number, or as the
+hash of a text. What `input.query(name)` gives goes before it; inputs of tensor type cannot be set so.
+
+Vespa: query_value.cpp (`request_lookup`, `as_feature`), nowfeature.cpp. `docs/rank-properties.md` lists all names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from paperwasp.ranking.names import input_name
+from paperwasp.ranking.text_hash import text_number
+
+NOW: Final = "vespa.now"
+_WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,18}")
+
+
+def inputs_by_property(properties: Mapping[str, str]) -> dict[str, float]:
+    """query(name) → number, for all names that the properties may be."""
+    named = {name: text for name, text in properties.items() if not input_name(name)}
+    old = {name[1:]: text for name, text in named.items() if name.startswith("$")}
+    new = {name: text for key, text in properties.items() if (name := input_name(key))}
+    return {name: text_number(text) for name, text in {**old, **named, **new}.items()}
+
+
+def now_by_property(properties: Mapping[str, str], default: float) -> float:
+    """Seconds since 1970: the whole number that the property begins with, 0 if it begins with none."""
+    text = properties.get(NOW)
+    if text is None:
+        return default
+    found = _WHOLE.match(text)
+    return float(found[0]) if found else 0.0
