@@ -83,7 +83,7 @@ LEFT_OUT = frozenset(
     (
         *("globalSequence", "random", "randomNormal", "randomNormalStable"),  # hang on a document's number, or chance
         "firstPhaseRank",  # equal scores are in the order of these numbers
-        *("firstPhaseMax", "averageFieldLength"),  # not known in streaming search
+        *("firstPhaseMax", "averageFieldLength", "num_docs_indexed"),  # not known in streaming search
         *("xgboost", "lightgbm", "debugWait", "debugAttributeWait"),  # have files, or only wait
     )
 )

@@ -92,6 +92,10 @@ class FakeMatchContext:
         found = sum(1 for field in self.terms[term].fields for positions in self._found(term, field) if positions)
         return min(found, len(self.documents)), len(self.documents)
 
+    @property
+    def indexed_documents(self) -> int:
+        return len(self.documents)
+
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         return np.array([bool(positions) for positions in self._found(term, field)], np.bool_)
 

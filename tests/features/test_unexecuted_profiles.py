@@ -124,7 +124,7 @@ WRONG = [
     ("fieldMatch(title).nothing", "rank feature 'fieldMatch' has no output 'nothing'"),
     ("fieldMatsch(title)", "did you mean 'fieldMatch'?"),
     ("closeness(field, year)", "field 'year' is a int: a tensor is expected here"),
-    ("closeness(vector)", "a position is expected here"),
+    ("closeness(year)", "a tensor is expected here"),
     ("closeness(feild, vector)", "is field or label, not 'feild'; did you mean 'field'?"),
     ("closest(vectr)", "has no field 'vectr'; did you mean 'vector'?"),
     ("attribute(stored)", "field 'stored' is no attribute"),

@@ -25,6 +25,7 @@ from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
 from paperwasp.operators.geo import PositionMatch
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
+from paperwasp.operators.term import NOT_COUNTED
 from paperwasp.ranking import Program
 from paperwasp.ranking.text_hash import text_hashes
 from paperwasp.tensor.batch import Labels, TensorBatch
@@ -326,6 +327,11 @@ class BlockContext:
 
     def document_frequency(self, term: int) -> tuple[int, int]:
         return self.setting.terms.operators[term].document_frequency
+
+    @property
+    def indexed_documents(self) -> int:
+        space = self.setting.space
+        return NOT_COUNTED[1] if space.streamed else space.documents
 
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         result = np.zeros(len(self.lids), np.bool_)

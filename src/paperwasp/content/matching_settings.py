@@ -51,6 +51,13 @@ def _gap(value: str) -> float:
     return float(value)
 
 
+def streamed_tuning(schema: Schema, request: SearchRequest) -> Tuning:
+    """What counts of it in streaming search, where frequencies are not known: fields that only filter."""
+    declared = schema.rank_profiles.get(request.rank_profile)
+    fields = frozenset[str]() if declared is None else declared.filter_fields
+    return Tuning(filter_fields=fields) if fields else NO_TUNING
+
+
 def tuning(schema: Schema, request: SearchRequest) -> Tuning:
     """What is done with words that are in many documents. Errors: InvalidQuery."""
     declared = schema.rank_profiles.get(request.rank_profile)
@@ -58,13 +65,15 @@ def tuning(schema: Schema, request: SearchRequest) -> Tuning:
     ranks = {} if declared is None else declared.field_ranks
     of_fields = {name: rank.filter_threshold for name, rank in ranks.items() if rank.filter_threshold is not None}
     properties = request.rank_properties
-    if not (of_fields or any(name in said or key in properties for key, name in _SHARES.items())):
+    filters = frozenset[str]() if declared is None else declared.filter_fields
+    if not (of_fields or filters or any(name in said or key in properties for key, name in _SHARES.items())):
         return NO_TUNING
     shares = {name: _share(key, properties, said.get(name, 1.0)) for key, name in _SHARES.items()}
     allowed = properties.get(ALLOW_DROP_ALL)
     return Tuning(
         shares["filter-threshold"],
         of_fields,
+        filters,
         shares["weakand stopword-limit"],
         shares["weakand adjust-target"],
         bool(said.get("weakand allow-drop-all", 0.0)) if allowed is None else allowed == "true",

@@ -18,7 +18,7 @@ from paperwasp.content.hits import SortKeys, hits_of
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.match_context import QuerySetting, QueryTerms
 from paperwasp.content.match_phase import limiter_of
-from paperwasp.content.matching_settings import element_gaps, tuning
+from paperwasp.content.matching_settings import element_gaps, streamed_tuning, tuning
 from paperwasp.content.messages import Hit, RankingOverride, SearchRequest, SearchResponse
 from paperwasp.content.mutations import Touched
 from paperwasp.content.paging import streamed_lid, within_batch
@@ -40,7 +40,6 @@ from paperwasp.features.compile import compile_profile
 from paperwasp.operators import Operator, SearchSpace, plan
 from paperwasp.operators.base import no_clock
 from paperwasp.operators.constants import FalseOperator
-from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.query import TrueItem
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.ranking.text_hash import text_number
@@ -278,7 +277,7 @@ def space_of(
         (0.0 if clock is None else clock.now_seconds) if now is None else now,
         request.language,
         element_gaps(schema, request),
-        NO_TUNING if streamed else tuning(schema, request),
+        (streamed_tuning if streamed else tuning)(schema, request),
         streamed,
         no_clock if streamed or clock is None else clock.check,
         request.gram_match,

@@ -187,6 +187,10 @@ class MatchContext(Protocol):
     def document_frequency(self, term: int) -> tuple[int, int]:
         """(documents with term number `term`, documents) as the node counts them: one number for all its fields."""
 
+    @property
+    def indexed_documents(self) -> int:
+        """How many documents there are, as document frequencies count them."""
+
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         """Where term number `term` matched in `field`, index or attribute."""
 

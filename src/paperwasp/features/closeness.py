@@ -13,7 +13,7 @@ from paperwasp.features import distance
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 from paperwasp.features.logscale import Fall
-from paperwasp.features.nearest_vectors import check_of, is_of_positions, vectors_of
+from paperwasp.features.nearest_vectors import check_of, is_of_positions, kind_and_name, vectors_of
 
 DEFAULT_MAX_DISTANCE: Final = 9_013_305.0
 """In millionths of degrees: about 1,000 km."""
@@ -31,7 +31,7 @@ DEFAULT_SCALE: Final = 5 * 9013.305
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     if is_of_positions(setup, arguments):
         return _of_positions(setup, arguments, output)
-    kind, name = arguments
+    kind, name = kind_and_name(arguments)
 
     def compute(context: MatchContext) -> Floats:
         found = vectors_of(context, kind, name)

@@ -14,7 +14,7 @@ from paperwasp.attribute.distances import EARTH_RADIUS_KM
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 from paperwasp.features.nearest_places import NearestPlaces, nearest_places
-from paperwasp.features.nearest_vectors import check_of, is_of_positions, vectors_of
+from paperwasp.features.nearest_vectors import check_of, is_of_positions, kind_and_name, vectors_of
 
 FARTHEST: Final = float(np.finfo(np.float64).max)
 """The distance where the query or the hit has no vector."""
@@ -36,7 +36,7 @@ _OF_PLACES: Final = ("index", "latitude", "longitude", "km")
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     if is_of_positions(setup, arguments):
         return _of_positions(arguments[-1], output)
-    kind, name = arguments
+    kind, name = kind_and_name(arguments)
 
     def compute(context: MatchContext) -> Floats:
         least = np.full(len(context.lids), FARTHEST)

@@ -1,7 +1,7 @@
 """fieldTermMatch(field, n): where, and how often, term number n occurs in an indexed field.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#query-term-and-field-match-features
-Differs: the outputs weight and exactness, which Vespa has for its own tests of elements, are not there.
+Differs: exactness is 1 wherever the term stands; Vespa has less for the weaker ones of `alternatives`.
 """
 
 from __future__ import annotations
@@ -26,27 +26,40 @@ def _listed(setup: RankSetup) -> Iterable[str]:
         for number in range(setup.whole(DEFAULT_LISTED_TERMS, limits.LISTED_TERMS, *keys)):
             yield f"fieldTermMatch({field},{number}).firstPosition"
             yield f"fieldTermMatch({field},{number}).occurrences"
+            yield f"fieldTermMatch({field},{number}).weight"
 
 
 @register(
     "fieldTermMatch",
     "index",
     "number",
-    outputs=("firstPosition", "lastPosition", "occurrences"),
+    outputs=("firstPosition", "lastPosition", "occurrences", "weight", "exactness"),
     listed=_listed,
 )
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field, number = arguments[0], int(arguments[1])
-    absent = 0.0 if output == "occurrences" else NO_POSITION
+    absent = NO_POSITION if output.endswith("Position") else 0.0
 
     def compute(context: MatchContext) -> Floats:
         if not are_terms_of(context, field, number):
             return one(absent)
         if output == "occurrences":
             return context.occurrences(number, field).astype(np.float64)
+        if output == "weight":
+            return _weights(context, field, number)
+        if output == "exactness":
+            return (np.diff(context.positions(number, field)[0].astype(np.int64)) > 0).astype(np.float64)
         return end_positions(*context.positions(number, field), last=output == "lastPosition")
 
     return compute
+
+
+def _weights(context: MatchContext, field: str, number: int) -> Floats:
+    """The sum of the weights of the elements that the term stands in, for each place where it stands."""
+    places = context.element_places(number, field)
+    before = np.concatenate([[0], np.cumsum(places.weights, dtype=np.int64)])
+    sums: Floats = (before[places.offsets[1:]] - before[places.offsets[:-1]]).astype(np.float64)
+    return sums
 
 
 def end_positions(offsets: NDArray[np.uint32], positions: NDArray[np.uint32], *, last: bool = False) -> Floats:

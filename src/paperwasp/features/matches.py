@@ -5,6 +5,8 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#matches(nam
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from paperwasp.features.base import MatchContext, terms_of
@@ -20,7 +22,11 @@ def _count_of(context: MatchContext, field: str, only: int | None = None) -> Flo
     return count
 
 
-@register("matches", "field", "number", optional=1)
+def _listed(setup: RankSetup) -> Iterable[str]:
+    return [f"matches({field})" for field in (*setup.attribute_fields, *setup.index_fields)]
+
+
+@register("matches", "field", "number", optional=1, listed=_listed)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
     only = int(arguments[1]) if len(arguments) == 2 else None

@@ -21,7 +21,7 @@ _LEAST: Final = {BYTE: -(2.0**7), INT: -(2.0**31)}
 """What an unset value counts as, where it is not the least of 64 bits."""
 
 
-@register("now", listed=lambda setup: ("now",))
+@register("now")
 def bind_now(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     def compute(context: MatchContext) -> Floats:
         return one(math.floor(context.now_seconds))

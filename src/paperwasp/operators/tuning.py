@@ -5,7 +5,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#filter-threshold 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,8 @@ class Tuning:
     neither where nor how often."""
     filter_thresholds: Mapping[str, float] = field(default_factory=dict)
     """The same of single fields, which goes before it."""
+    filter_fields: Set[str] = frozenset()
+    """Words of these fields only filter, however rare they are."""
     stopword_limit: float = 1.0
     """What is in a greater share is left out of a weakAnd."""
     adjust_target: float = 1.0
@@ -28,6 +30,8 @@ class Tuning:
 
     def only_filters(self, name: str, frequency: int, documents: int) -> bool:
         """Whether a word only filters that so many documents have in a field."""
+        if name in self.filter_fields:
+            return True
         return frequency > self.filter_thresholds.get(name, self.filter_threshold) * documents
 
 

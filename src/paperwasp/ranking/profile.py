@@ -337,8 +337,8 @@ class _ProfileCompiler:
                 else:
                     assert value is not None
                     defaults[name] = value
-        given = sorted(self.profile.rank_properties.items(), key=lambda item: item[0].startswith("query("))
-        for key, (text, *_) in given:  # query(name) goes before $name
+        named = sorted(self.profile.rank_properties.items(), key=lambda item: item[0].startswith("query("))
+        for key, (text, *_) in named:  # query(name) goes before $name
             name = key[1:] if key.startswith("$") else input_name(key)
             if name and (name not in declared or isinstance(defaults.get(name), float)):
                 defaults[name] = text_number(text.strip().strip('"'))
