@@ -137,6 +137,16 @@ def test_occurrences_positions_lengths(corpus, cuts, seed, term):
 
 
 @settings(deadline=None, max_examples=30)
+@given(corpus=corpora, cuts=cut_points, bitmap=bitmaps)
+def test_statistics_of_what_is_not_accepted(corpus, cuts, bitmap):
+    reader = corpus.reader(cuts, [10.0])
+    bits, accept = random_bitmap(*bitmap, len(corpus.documents))
+    lengths = PlainIndex(corpus.documents).lengths()[~bits]
+    count = np.count_nonzero(lengths)
+    assert _core.unaccepted_statistics(reader, 0, accept) == (count, lengths.sum(), count)
+
+
+@settings(deadline=None, max_examples=30)
 @given(corpus=corpora, cuts=cut_points, chosen=st.lists(st.integers(0, TERMS), max_size=5), bitmap=bitmaps)
 def test_count_of_documents_with_any_term(corpus, cuts, chosen, bitmap):
     reader = corpus.reader(cuts, [10.0])

@@ -92,6 +92,25 @@ def test_a_snapshot_never_changes(tmp_path: Path) -> None:
     assert before.statistics(0) == (1, 1.0)
 
 
+def test_lengths_are_those_of_live_documents(tmp_path: Path) -> None:
+    """Before merging drops what is dead, and after."""
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("a b c", "a", "", "b c"))
+    index.add_batch(4, "music", [{"lyrics": ["a b", "a"]}, {"lyrics": ["a"]}, {"lyrics": ["a", "b", "c d e"]}])
+    everything, some = bitmap(range(7), 7), bitmap([0, 2, 4, 6], 7)
+    for live, dead, title, lyrics in ((everything, False, (2, 2), (3, 9 / 6)), (some, True, (3, 3), (4, 8 / 5))):
+        assert index.snapshot().live_lengths(0, live, dead) == title
+        assert index.snapshot().live_lengths(1, live, dead) == lyrics
+    before = index.snapshot()
+    assert [before.live_frequency(0, before.term_id(word), some, True) for word in "abc"] == [1, 1, 1]
+    index.live = some
+    flush(index)
+    after = index.snapshot()
+    assert after.live_lengths(0, some, True) == (3, 3)
+    assert after.live_lengths(1, some, True) == (4, 8 / 5)
+    assert before.live_lengths(0, some, True) == (3, 3)
+
+
 batches = st.lists(
     st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=5).map(" ".join), min_size=1, max_size=6), max_size=40
 )

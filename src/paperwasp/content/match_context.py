@@ -156,9 +156,9 @@ class QuerySetting:
         if self.space.streamed:
             return FieldStatistics(self.space.documents, STREAMED_LENGTH, STREAMED_LENGTH)
         if name not in self._statistics:
-            index, number = self.space.index, self.number_of(name)
-            averages = index.statistics(number)[1], index.average_element_length(number)
-            self._statistics[name] = FieldStatistics(self.space.documents, *averages)
+            space = self.space
+            averages = space.index.live_lengths(self.number_of(name), space.accept, space.dead)
+            self._statistics[name] = FieldStatistics(space.documents, *averages)
         return self._statistics[name]
 
     @cached_property

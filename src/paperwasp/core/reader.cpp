@@ -107,6 +107,43 @@ uint64_t element_count(const Reader& reader, uint32_t field) {
     return elements;
 }
 
+// Of the documents that the bitmap does not accept and that have the field: (documents, tokens, elements). What merging has dropped has no
+// length, and so does not count. Words of the bitmap that accept all are skipped: the cost is that of what is not accepted.
+nb::tuple unaccepted_statistics(const Reader& reader, uint32_t field, In<uint64_t> accept) {
+    check_field(reader, field);
+    if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    uint64_t documents = 0, tokens = 0, elements = 0;
+    {
+        const GilRelease unlocked(reader.limit() > MANY_LIDS);
+        for (const Part& part : reader.parts) {
+            const Segment& segment = part.segments[field];
+            if (segment.header == nullptr) continue;
+            const uint32_t end = part.base + part.documents;
+            for (uint32_t lid = part.base; lid < end;) {
+                const uint64_t left = ~accept.data()[lid >> 6] >> (lid & 63);
+                if (left == 0) {
+                    lid = (lid | 63) + 1;
+                    continue;
+                }
+                lid += static_cast<uint32_t>(__builtin_ctzll(left));
+                if (lid >= end) break;
+                const uint32_t document = lid - part.base;
+                ++lid;
+                if (segment.field_lengths[document] == 0) continue;
+                ++documents;
+                tokens += segment.field_lengths[document];
+                if (segment.element_starts == nullptr) {
+                    ++elements;
+                } else {
+                    const auto [first, last] = segment.elements_of(document);
+                    elements += last - first;
+                }
+            }
+        }
+    }
+    return nb::make_tuple(documents, tokens, elements);
+}
+
 constexpr uint32_t NEAR = 8;  // words of 32 bits that a block of documents may reach over for its bits to be gathered word by word
 
 // Of a full block of documents, the bits of the 32 that begin with `start`. A loop that vectorizes.
@@ -348,6 +385,7 @@ void bind_reader(nb::module_& m) {
     m.def("count_accepted", &count_accepted, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("accept"));
     m.def("field_statistics", &field_statistics, nb::arg("reader"), nb::arg("field"));
     m.def("element_count", &element_count, nb::arg("reader"), nb::arg("field"));
+    m.def("unaccepted_statistics", &unaccepted_statistics, nb::arg("reader"), nb::arg("field"), nb::arg("accept"));
     m.def("match", &match, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("bitmap").noconvert());
     m.def("count_any", &count_any, nb::arg("reader"), nb::arg("fields"), nb::arg("terms"), nb::arg("accept"));
     m.def("occurrences", &occurrences, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"), nb::arg("to").noconvert());

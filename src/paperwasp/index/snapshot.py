@@ -20,7 +20,9 @@ FieldKey = tuple[str, str]
 """Document type and field name."""
 
 EXACT_COUNT_FREQUENCY = 4096
-"""Terms in more documents than this have their live documents estimated where some documents are dead."""
+"""Of terms in at most so many documents the live ones are counted."""
+EXACT_COUNT_DEAD = 65_536
+"""Where at most so many documents are dead, those that have a term are counted; where more are, they are estimated."""
 
 
 class Places(NamedTuple):
@@ -76,13 +78,17 @@ class IndexSnapshot:
     def live_frequency(self, number: int, term: int, live: Bitmap, dead: bool) -> int:
         """Live documents with the term. `dead`: whether the index may hold any that are not live.
 
-        Exact up to EXACT_COUNT_FREQUENCY documents; beyond, dead documents are taken to be as many as elsewhere.
+        Exact up to EXACT_COUNT_FREQUENCY documents, or EXACT_COUNT_DEAD dead ones; beyond, dead documents are taken to
+        be as many as elsewhere. Vespa counts what is replaced until its disk indexes are fused.
         """
         frequency = self.document_frequency(number, term)
         if not dead or frequency == 0:
             return frequency
         if frequency <= EXACT_COUNT_FREQUENCY:
             return _core.count_accepted(self.reader, number, term, live)
+        gone = self._dead_lids(number, live)
+        if len(gone) <= EXACT_COUNT_DEAD:
+            return frequency - int(np.count_nonzero(self.occurrences(number, term, gone)))
         indexed = max(1, self.statistics(number)[0])
         return min(frequency, max(1, frequency * _core.bitmap_count(live, live) // indexed)) if indexed else frequency
 
@@ -97,10 +103,29 @@ class IndexSnapshot:
     def _statistics(self) -> dict[int, tuple[int, float]]:
         return {}
 
-    def average_element_length(self, number: int) -> float:
-        """In tokens, over what is indexed; a single value is one element."""
-        documents, average_length = self.statistics(number)
-        return documents * average_length / max(1, _core.element_count(self.reader, number))
+    def live_lengths(self, number: int, live: Bitmap, dead: bool) -> tuple[float, float]:
+        """The mean length, in tokens, of a field and of its elements, over live documents that have the field.
+
+        A single value is one element. `dead`: whether the index may hold documents that are not live. Vespa averages
+        over what was fed, replaced versions among it, where newer documents count more in an index in memory.
+        """
+        documents, tokens = _core.field_statistics(self.reader, number)
+        elements = _core.element_count(self.reader, number)
+        if dead and documents:
+            gone = _core.unaccepted_statistics(self.reader, number, live)
+            documents, tokens, elements = documents - gone[0], max(0, tokens - gone[1]), elements - gone[2]
+        return tokens / max(1, documents), tokens / max(1, elements)
+
+    def _dead_lids(self, number: int, live: Bitmap) -> NDArray[np.uint32]:
+        """The lids below the reader's limit that are not live; the last ones are kept, as each term of a query asks."""
+        if number not in self._dead or not np.array_equal(self._dead[number][0], live):
+            limit = self.reader.limit
+            self._dead[number] = live.copy(), _core.bitmap_lids(~live[: (limit + 63) // 64], limit)
+        return self._dead[number][1]
+
+    @cached_property
+    def _dead(self) -> dict[int, tuple[Bitmap, NDArray[np.uint32]]]:
+        return {}
 
     def occurrences(self, number: int, term: int, lids: NDArray[np.uint32]) -> NDArray[np.int32]:
         result = np.empty(len(lids), np.int32)
