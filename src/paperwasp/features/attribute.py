@@ -26,7 +26,10 @@ from paperwasp.document.types import (
 )
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
+from paperwasp.features.z_curve import z_curve_feature
 from paperwasp.ranking.text_hash import text_hash
+from paperwasp.schema.model import Field
+from paperwasp.schema.pending import is_z_curve
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import NUMBER, TensorType
@@ -70,6 +73,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[
     if isinstance(described.type, WeightedSetType):
         return _of_weighted_set(name, described.type.key, arguments[1:], output)
     is_array = isinstance(described.type, ArrayType)
+    if isinstance(described, Field) and is_z_curve(described, setup.schema):
+        return z_curve_feature(setup, name, number_in(arguments[1], "attribute") if arguments[1:] else None, output)
     if output == "count":
         return _count(name) if is_array and len(arguments) == 1 else constant(0.0 if is_array else 1.0)
     if output in ("weight", "contains"):

@@ -21,7 +21,7 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema.data_types import is_position
 from paperwasp.schema.model import Field, RankProfile, Schema, SubField
-from paperwasp.schema.pending import is_attribute_now, is_indexed_now
+from paperwasp.schema.pending import is_attribute_now, is_indexed_now, is_z_curve
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 
@@ -239,6 +239,8 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
         part = setup.schema.field_named(name)
         assert part is not None
         described = part
+    if feature == "attribute" and isinstance(described, Field) and is_z_curve(described, setup.schema):
+        return ""
     if kind in ("index", "single-index", "field"):
         executed = is_indexed_now(described) or (kind == "field" and is_attribute_now(described))
     else:

@@ -131,7 +131,7 @@ def _element(type_: DataType) -> DataType | None:
 def pending(schema: Schema) -> Iterator[Finding]:
     """All that the schema says and that is not executed yet, or has no effect."""
     for field in schema.fields.values():
-        if not _is_z_curve(field, schema):
+        if not is_z_curve(field, schema):
             yield from _field(field, schema)
     for fieldset in schema.fieldsets.values():
         yield from _fieldset(fieldset)
@@ -146,7 +146,7 @@ def pending(schema: Schema) -> Iterator[Finding]:
         yield from _profile(profile, schema)
 
 
-def _is_z_curve(field: Field, schema: Schema) -> bool:
+def is_z_curve(field: Field, schema: Schema) -> bool:
     """Whether it is the z-curve of a position, which nobody wrote."""
     position = field.name.removesuffix(Z_CURVE_SUFFIX)
     return position != field.name and position in schema.fields and not field.in_document and not field.imported

@@ -1,0 +1,62 @@
+"""attribute(position_zcurve): a position, or the positions of an array, as numbers that interleave their bits.
+
+Vespa has an attribute of that name for each attribute of positions; here the positions are a column of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.document.types import ArrayType
+from paperwasp.features.base import MatchContext
+from paperwasp.features.family import Compute, Floats, RankSetup, constant
+from paperwasp.schema.pending import Z_CURVE_SUFFIX
+
+_SPREADS: Final = (
+    (16, 0x0000FFFF0000FFFF),
+    (8, 0x00FF00FF00FF00FF),
+    (4, 0x0F0F0F0F0F0F0F0F),
+    (2, 0x3333333333333333),
+    (1, 0x5555555555555555),
+)
+
+
+def z_curve_feature(setup: RankSetup, name: str, element: int | None, output: str) -> Compute:
+    """An output of the attribute of this name; `element` of an array."""
+    field = name.removesuffix(Z_CURVE_SUFFIX)
+    is_array = isinstance(setup.schema.fields[field].type, ArrayType)
+    if output == "count":
+        return _count(field) if is_array and element is None else constant(0.0 if is_array else 1.0)
+    if output in ("weight", "contains") or (is_array and element is None):
+        return constant(0.0)
+    return _value(field, element if is_array and element is not None else 0, 0.0 if is_array else np.nan)
+
+
+def _count(field: str) -> Compute:
+    def compute(context: MatchContext) -> Floats:
+        return context.attribute_positions(field)[0].astype(np.float64)
+
+    return compute
+
+
+def _value(field: str, element: int, unset: float) -> Compute:
+    def compute(context: MatchContext) -> Floats:
+        counts, positions = context.attribute_positions(field)
+        starts = np.cumsum(counts) - counts
+        there = counts > element
+        values = np.full(len(counts), unset)
+        values[there] = z_curve(positions[starts[there] + element])
+        return values
+
+    return compute
+
+
+def z_curve(positions: NDArray[np.int32]) -> NDArray[np.int64]:
+    """x at the even bits and y at the odd ones, of (n, 2) positions."""
+    bits = positions.astype(np.uint32).astype(np.uint64)
+    for shift, mask in _SPREADS:
+        bits = (bits | bits << np.uint64(shift)) & np.uint64(mask)
+    return (bits[:, 0] | bits[:, 1] << np.uint64(1)).astype(np.int64)
