@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -18,6 +19,8 @@ from paperwasp.document.converters import GeoPosition
 from paperwasp.errors import InvalidQuery
 from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
+from paperwasp.tensor.literal import parse_tensor
+from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, doc_id, put, remove, started, update
 
 CAMPAIGN = """schema campaign { document campaign {
@@ -166,3 +169,50 @@ def test_an_earlier_view_shows_what_was_then(node: TestNode) -> None:
     request = SearchRequest(RangeItem("budget", 5, 5), ("ad",))
     assert search(view, request, PROFILES).total_count == 2
     assert search(node.node.view(), request, PROFILES).total_count == 1
+
+
+COUNTRY = """schema country { document country {
+  field place type position { indexing: attribute }
+  field vector type tensor<float>(x[2]) { indexing: attribute
+    attribute { distance-metric: euclidean } } } }"""
+TOWN = """schema town { document town { field country type reference<country> { indexing: attribute } }
+  import field country.place as place {}
+  import field country.vector as vector {} }"""
+SHOP = """schema shop { document shop {
+    field town type reference<town> { indexing: attribute }
+    field title type string { indexing: index } }
+  import field town.place as place {}
+  import field town.vector as vector {}
+  fieldset default { fields: title, place }
+  rank-profile near { inputs { query(q) tensor<float>(x[2]) }
+    match-features: distance(place).km distance(field,vector) } }"""
+
+
+def test_places_and_vectors_over_two_parents() -> None:
+    """Also in a field set, where words are searched in the fields that have words."""
+    texts = {"schemas/country.sd": COUNTRY, "schemas/town.sd": TOWN, "schemas/shop.sd": SHOP}
+    with TemporaryDirectory() as directory, started(Path(directory), dict(parse_schemas(texts).schemas)) as node:
+        node.apply(
+            put(
+                "no",
+                "country",
+                place=GeoPosition(10_000_000, 60_000_000),
+                vector=parse_tensor("tensor<float>(x[2]):[0,3]"),
+            )
+        )
+        node.apply(put("oslo", "town", country=str(doc_id("no", "country"))), put("lost", "town"))
+        node.apply(put("a", "shop", title="one", town=str(doc_id("oslo", "town"))), put("b", "shop", title="one"))
+        node.apply(put("c", "shop", title="one", town=str(doc_id("lost", "town"))))
+        inputs = {"q": parse_tensor("tensor<float>(x[2]):[4,0]")}
+        for where, found in (
+            ('geoLocation(place, 60.0, 10.0, "5 km")', "a"),
+            ('geoLocation(place, 60.0, 12.0, "5 km")', ""),
+            ("({targetHits: 5}nearestNeighbor(vector, q))", "a"),
+            ('default contains "one"', "abc"),
+        ):
+            tree = parse_yql(f"select * from shop where {where}").tree
+            hits = search(node.node.view(), SearchRequest(tree, ("shop",), "near", inputs=inputs), Profiles()).hits
+            assert "".join(sorted(hit.document_id[-1] for hit in hits)) == found, where
+        both = parse_yql("select * from shop where ({targetHits: 5}nearestNeighbor(vector, q))").tree
+        [hit] = search(node.node.view(), SearchRequest(both, ("shop",), "near", inputs=inputs), Profiles()).hits
+        assert hit.match_features == {"distance(place).km": 40_000.0, "distance(field,vector)": 5.0}

@@ -39,7 +39,7 @@ def test_all_default_features_are_listed(service: Deployed) -> None:
     answer = web.post(f"{service.url}/search/", json={**body, "ranking.listFeatures": True, "timeout": "20s"})
     [hit] = answer.json()["root"]["children"]
     names = set(hit["fields"]["rankfeatures"])
-    for feature in ("bm25(title)", "nativeRank", "nativeFieldMatch", "nativeProximity", "nativeAttributeMatch", "now"):
+    for feature in ("bm25(title)", "nativeRank", "nativeFieldMatch", "nativeProximity", "nativeAttributeMatch"):
         assert feature in names
     for number in range(5):
         assert {f"term({number}).{name}" for name in ("connectedness", "significance", "weight")} <= names

@@ -89,7 +89,7 @@ class Distances:
     """
 
     def __init__(self, column: TensorView | ImportedView, query: Tensor, metric: str) -> None:
-        tensors = column.parent if isinstance(column, ImportedView) else column
+        tensors = column.innermost if isinstance(column, ImportedView) else column
         if not isinstance(tensors, TensorView):
             raise ValueError("Attribute is not a tensor")
         _check(tensors.type, query.type, metric)
@@ -135,7 +135,7 @@ class Distances:
         if self._imported is None:
             rows = self._column.rows[lids]
         else:
-            parents, is_there = self._imported.parents(lids)
+            parents, is_there = self._imported.rows(lids)
             rows = np.zeros(len(lids), np.uint64)
             rows[is_there] = self._column.rows[parents[is_there]]
         if self._column.type.mapped and len(self._column.labels):

@@ -111,6 +111,25 @@ class ImportedView(ColumnView):
         parents[is_known] = self.targets[codes[is_known]]
         return parents, parents != NO_LID
 
+    @property
+    def innermost(self) -> ColumnView:
+        """The column that has the values, over as many parents as there are."""
+        inner = self.parent
+        return inner.innermost if isinstance(inner, ImportedView) else inner
+
+    def rows(self, lids: Lids) -> tuple[Lids, NDArray[np.bool_]]:
+        """The row of each child in the innermost column, and whether it has one."""
+        parents, is_there = self.parents(lids)
+        if isinstance(self.parent, ImportedView):
+            parents[is_there], found = self.parent.rows(parents[is_there])
+            is_there[is_there] = found
+        return parents, is_there
+
+    def over_innermost(self, rows: Bitmap, limit: int | None) -> Bitmap:
+        """The children of these rows of the innermost column."""
+        parents = self.parent.over_innermost(rows, None) if isinstance(self.parent, ImportedView) else rows
+        return self.children_of(parents, limit)
+
     def _mapped(self, lids: Lids, of: Any, unset: Number) -> NDArray[Any]:
         """What the parents' column says, with `unset` for children without a parent."""
         parents, is_there = self.parents(lids)

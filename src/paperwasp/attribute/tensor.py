@@ -32,6 +32,13 @@ NO_LABEL: Final = 0xFFFFFFFF
 _BFLOAT16: Final = "bfloat16"
 
 
+def unset_tensors(tensor_type: TensorType, limit: int) -> TensorView:
+    """A column of which no row has a value."""
+    view = TensorColumn(tensor_type).snapshot()
+    rows = np.zeros(limit, view.rows.dtype)
+    return TensorView(tensor_type, rows, view.labels, view.cells, view.dictionary)
+
+
 class TensorView(OpaqueView):
     """Rows of subspaces: `labels` (subspaces, mapped dimensions) codes, `cells` (subspaces, *shape) as kept."""
 

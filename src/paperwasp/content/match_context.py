@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from paperwasp.attribute import ColumnView
 from paperwasp.attribute.cells import CodeTable, kept_tensors, labelled, tensors_in, text_numbers
 from paperwasp.attribute.elements import numbers_in, positions_in, subspace_labels, sums_by_key, weights_of
+from paperwasp.attribute.tensor import unset_tensors
+from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, Worked
 from paperwasp.features.execution import evaluate
@@ -125,6 +127,7 @@ class QuerySetting:
     _statistics: dict[str, FieldStatistics] = field(default_factory=dict)
     _tables: dict[object, CodeTable] = field(default_factory=dict)
     _inputs: dict[str, TensorBatch] = field(default_factory=dict)
+    _unfilled: dict[str, ColumnView] = field(default_factory=dict)
 
     def label_table(self, name: str) -> CodeTable:
         """The strings of an attribute as numbers of `labels`."""
@@ -176,13 +179,19 @@ class QuerySetting:
         return self.space.index.number_of(key)
 
     def column(self, name: str) -> ColumnView:
-        """The column of an attribute. Raises InvalidQuery if there is none."""
-        column = self.space.columns.get(name)
-        if column is None:
-            raise InvalidQuery(
-                f"Attribute '{name}' of schema '{self.space.schema.name}' is ranked by; there is none yet"
-            )
-        return column
+        """The column of an attribute; of a tensor that nothing fills yet, such as of an `embed`, one without values.
+
+        Raises InvalidQuery if there is none.
+        """
+        column = self.space.columns.get(name) or self._unfilled.get(name)
+        if column is not None:
+            return column
+        declared = self.space.schema.fields.get(name)
+        if declared is None or not isinstance(declared.type, TensorFieldType):
+            told = f"Attribute '{name}' of schema '{self.space.schema.name}' is ranked by, and not filled yet"
+            raise InvalidQuery(f"{told}: its indexing statement is not executed")
+        self._unfilled[name] = unset_tensors(declared.type.tensor, self.space.limit)
+        return self._unfilled[name]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

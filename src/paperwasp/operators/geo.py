@@ -35,7 +35,8 @@ class PositionMatch(FieldMatch):
     def _bitmap(self) -> Bitmap:
         column, limit = self._column, self._space.limit
         if isinstance(column, ImportedView):
-            return column.children_of(self.area.bitmap(_positions(column.parent), column.parent.limit), limit)
+            inner = _positions(column)
+            return column.over_innermost(self.area.bitmap(inner, inner.limit), limit)
         return self.area.bitmap(_positions(column), limit)
 
     def add_to(self, bitmap: Bitmap) -> None:
@@ -57,8 +58,8 @@ class PositionMatch(FieldMatch):
     def _rows(self, lids: Lids) -> tuple[PositionView, Lids, NDArray[np.bool_]]:
         """The positions, and the rows of documents in them; of those documents that have a row."""
         if isinstance(self._column, ImportedView):
-            parents, is_there = self._column.parents(lids)
-            return _positions(self._column.parent), parents[is_there], is_there
+            rows, is_there = self._column.rows(lids)
+            return _positions(self._column), rows[is_there], is_there
         return _positions(self._column), lids, np.ones(len(lids), np.bool_)
 
 
@@ -78,7 +79,7 @@ def _plan(item: TermItem, area: Area, space: SearchSpace) -> Operator:
     matches: list[FieldMatch] = []
     for field in fields_of(item.index, space):
         column = space.columns.get(field.name)
-        inner = column.parent if isinstance(column, ImportedView) else column
+        inner = column.innermost if isinstance(column, ImportedView) else column
         if field.attribute is None or not isinstance(inner, PositionView) or column is None:
             raise InvalidQuery(f"Field '{field.name}' of type {field.type} is not an attribute with positions")
         matches.append(PositionMatch(space, field.name, column, area))
@@ -86,5 +87,7 @@ def _plan(item: TermItem, area: Area, space: SearchSpace) -> Operator:
 
 
 def _positions(column: ColumnView) -> PositionView:
-    assert isinstance(column, PositionView)
-    return column
+    """The column of the positions, of the parents where they are imported."""
+    inner = column.innermost if isinstance(column, ImportedView) else column
+    assert isinstance(inner, PositionView)
+    return inner

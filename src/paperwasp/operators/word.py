@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from paperwasp.document.types import POSITION, ArrayType, TensorFieldType
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.and_operator import AndOperator
@@ -89,12 +90,19 @@ def term_operator(space: SearchSpace, matches: list[FieldMatch], notes: Annotati
     return TermOperator(space, seen, notes, length)
 
 
+def _has_no_words(field: Field) -> bool:
+    element = field.type.element if isinstance(field.type, ArrayType) else field.type
+    return element == POSITION or isinstance(element, TensorFieldType)
+
+
 def fields_of(index: str, space: SearchSpace) -> list[Field]:
     """The fields that an index name of a query stands for; none, if this document type has no such field.
 
     Raises InvalidQuery for a field of which only parts are searched.
     """
     found = list(space.schema.fields_named(index))
+    if len(found) > 1:  # of a field set, words are searched where there are words: Vespa skips fields that it has not
+        found = [field for field in found if not _has_no_words(field)] or found
     for field in found:
         if field.is_outer:
             parts = ", ".join(path for path, part in field.sub_fields.items() if part.attribute is not None)
