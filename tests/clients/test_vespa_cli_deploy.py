@@ -64,8 +64,8 @@ def test_deploy_waits_for_convergence_and_status_tells_it(service: Deployed, hom
 
 def test_findings_are_shown_as_warnings(service: Deployed, home: Path, tmp_path: Path) -> None:
     application = write_package(tmp_path / "music")
-    setting = "raw-as-base64-in-summary: false\n"
-    (application / "schemas" / "music.sd").write_text(SCHEMA.rstrip().removesuffix("}") + setting + "}\n")
+    field = "document music {\n    field cover type raw { indexing: attribute | summary }\n"
+    (application / "schemas" / "music.sd").write_text(SCHEMA.replace("document music {", field))
     told = vespa(home, service.config_url, "deploy", str(application))
     assert "WARNING" in told
     assert "music.sd" in told

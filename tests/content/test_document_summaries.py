@@ -357,3 +357,26 @@ def test_teasers_are_made_as_the_cluster_says(teasers, word, expected):
         album.apply(DOCUMENT)
         tree = OrItem((TrueItem(), WordItem("review", word)))
         assert shown(album, tree, summary="teasers").get("teaser") == expected
+
+
+RAW_SCHEMA = """
+schema blob {
+  document blob {
+    field data type raw { indexing: summary }
+    field more type raw { indexing: attribute | summary }
+  }
+  raw-as-base64-in-summary: %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"), [("true", "VW4Ad27D"), ("false", "Un\\x00wn\\xc3")], ids=["base64", "text"]
+)
+def test_raw_fields_as_text_or_base64(setting, expected):
+    """RawData.java: what is not printable ASCII is \\x and two hexadecimal digits."""
+    content = b"Un\x00wn\xc3"
+    schemas = parse_schemas({"schemas/blob.sd": RAW_SCHEMA % setting}).schemas
+    with TemporaryDirectory() as directory, started(Path(directory), dict(schemas)) as blobs:
+        blobs.apply(Put(DocumentId("n", "blob", "1"), {"data": content, "more": content}))
+        assert shown(blobs) == {"data": expected, "more": expected}

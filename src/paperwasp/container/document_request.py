@@ -98,7 +98,8 @@ def _checked(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a request that this service acts on. Unknown ones are ignored, as Vespa does."""
+    """The options of a request that this service acts on. Unknown ones are ignored, as Vespa does, and so are those
+    that its method does not have."""
 
     timeout_ms: float = limits.DOCUMENT_TIMEOUT_MS
     trace_level: int = 0
@@ -112,14 +113,16 @@ class Options:
 
 
 @lru_cache(maxsize=_OPTIONS_CACHED)
-def read_options(query: str) -> Options:
+def read_options(query: str, method: str) -> Options:
     """The options of a query string; feeders send the same one over and over. Errors: InvalidInput."""
     parameters = decode_form(query)
     values: dict[str, object] = {}
     for name, text in parameters.items():
         known = _OPTIONS.get(name)
-        if known is None:
+        if known is None or method in _NOT_OF.get(name, ()):
             continue
+        if name == "dryRun" and method == "GET":
+            text = "true"  # refused, whatever it says
         if not text:
             raise InvalidInput(f"Expected non-empty value for request property '{name}'")
         attribute, convert = known
@@ -142,10 +145,8 @@ def _trace_level(text: str) -> int:
 
 
 def _boolean(text: str) -> bool:
-    value = text.lower()
-    if value not in ("true", "false"):
-        raise InvalidInput(f"Failed parsing '{text}': expected 'true' or 'false'")
-    return value == "true"
+    """As Boolean.parseBoolean of Java, which Vespa takes: whatever is not "true" is false."""
+    return text.lower() == "true"
 
 
 def _tensor_form(text: str) -> str:
@@ -164,3 +165,11 @@ _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "route": ("route", str),
     "format.tensors": ("tensor_form", _tensor_form),
 }
+_NOT_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "create": ("GET", "DELETE"),
+    "condition": ("GET",),
+    "route": ("GET",),
+    "fieldSet": ("POST", "PUT", "DELETE"),
+    "format.tensors": ("POST", "PUT", "DELETE"),
+}
+"""Options that have no meaning for these methods, so that it does not matter what they say."""

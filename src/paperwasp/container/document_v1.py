@@ -105,7 +105,7 @@ class DocumentApi:
             return other_method(request, methods)
         if document_id is None:
             return self._many or message_response(503, request, _NO_APPLICATION)
-        options = read_options(request.query)
+        options = read_options(request.query, request.method)
         if options.dry_run and request.method != "GET" and not request.body:
             return document_response(
                 200, request, document_id

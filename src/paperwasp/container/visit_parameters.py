@@ -244,9 +244,8 @@ def _unsigned(text: str) -> int:
 
 
 def _boolean(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise InvalidInput(f"Failed parsing '{text}': expected 'true' or 'false'")
-    return text == "true"
+    """As Boolean.parseBoolean of Java, which Vespa takes: whatever is not "true" is false."""
+    return text.lower() == "true"
 
 
 def _timeout_ms(parameters: Parameters) -> float:

@@ -7,6 +7,7 @@ Vespa: https://docs.vespa.ai/en/querying/document-summaries.html
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -26,7 +27,7 @@ from paperwasp.content.teaser import HI_TAGS, NO_TAGS
 from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
-from paperwasp.document.types import BOOL, DataType, MapType, StructType, TensorFieldType
+from paperwasp.document.types import BOOL, RAW, DataType, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
@@ -372,11 +373,18 @@ def _steps(
         change = _highlight(field, source, request, space)
         if change is not None:
             yield lambda value, _, fields: _each(change, value, said(fields))
+    if source.type == RAW and not space.schema.raw_as_base64:
+        yield lambda value, _, __: raw_text(base64.b64decode(value))
     if request.tensor_form != DEFAULT_FORM or _has_floats(source.type):
         convert = converter_of(source.type)
         show = partial(result_json, form=request.tensor_form, exact=request.exact_tensors)
         if convert is not None:
             yield lambda value, _, __: convert(value, show)
+
+
+def raw_text(content: bytes) -> str:
+    """Bytes for people: RawData.java in Vespa's container-search. It cannot be read back in all cases."""
+    return "".join(chr(byte) if 31 < byte < 127 or byte in b"\n\t" else f"\\x{byte:02x}" for byte in content)
 
 
 def _has_floats(type_: DataType) -> bool:

@@ -138,8 +138,6 @@ def pending(schema: Schema) -> Iterator[Finding]:
     for model in schema.onnx_models.values():
         if model.uri:
             yield _later(f"onnx-model {model.name} by its uri", model.position)
-    if not schema.raw_as_base64:
-        yield _later("raw-as-base64-in-summary: false", schema.position)
     if not schema.documentid_from_disk:
         yield _no_effect("documentid: attribute", schema.position, "ids are kept where they are found fastest")
     for profile in schema.rank_profiles.values():
