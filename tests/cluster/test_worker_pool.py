@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
 import pytest
 
 from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
-from paperwasp.errors import Overload, PaperwaspError
+from paperwasp.errors import Overload, PaperwaspError, Timeout
 
 WAIT_SECONDS = 30
 
@@ -105,4 +106,41 @@ def test_a_full_pool_refuses_the_share_too() -> None:
     share.submit(gate, 3, reply)
     gate.through.release()
     assert answers.get(timeout=WAIT_SECONDS) == 3
+    pool.close()
+
+
+def test_what_waits_is_answered_at_its_deadline() -> None:
+    """While the one thread is busy: one whose time is over, one with time, one that has all the time there is."""
+    pool, gate = WorkerPool("test", threads=1), Gate()
+    answers, reply = replies()
+    pool.submit(gate, "busy", reply)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == "busy"
+    now_ns = time.monotonic_ns()
+    pool.submit(gate, "timeless", reply)
+    pool.submit(gate, "in time", reply, now_ns + 3600 * 10**9)
+    pool.submit(gate, "late", reply, now_ns + 10**6)
+    late = answers.get(timeout=WAIT_SECONDS)
+    assert isinstance(late, Timeout)
+    assert gate.entered.empty(), "the thread was busy all the while"
+    for message in ("busy", "timeless", "in time"):
+        gate.through.release()
+        assert answers.get(timeout=WAIT_SECONDS) == message
+    pool.close()
+    assert [gate.entered.get_nowait(), gate.entered.get_nowait()] == ["timeless", "in time"]
+    assert gate.entered.empty(), "what was answered is not begun"
+
+
+def test_what_was_answered_makes_room() -> None:
+    pool, gate = WorkerPool("test", threads=1, queue_length=1), Gate()
+    answers, reply = replies()
+    pool.submit(gate, "busy", reply)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == "busy"
+    pool.submit(gate, "late", reply, time.monotonic_ns() + 1)
+    assert isinstance(answers.get(timeout=WAIT_SECONDS), Timeout)
+    pool.submit(gate, "next", reply)
+    with pytest.raises(Overload, match="1 queries are waiting already"):
+        pool.submit(gate, "one more", reply)
+    for message in ("busy", "next"):
+        gate.through.release()
+        assert answers.get(timeout=WAIT_SECONDS) == message
     pool.close()

@@ -1,19 +1,89 @@
-"""A few threads that work off a bounded queue: where queries run."""
+"""A few threads that work off a bounded queue: where queries run.
+
+What has a deadline is answered with Timeout when it is over, also while it waits: where no thread is free, one more
+thread looks at the deadlines of what waits. A task is done by who claims it first, a worker or that thread.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import Any
 
 from paperwasp import limits
-from paperwasp.errors import Overload
+from paperwasp.errors import Overload, Timeout
 
 Work = Callable[[Any], object]
 """From a message to its answer; raises to answer with an error."""
-_Task = tuple[Work, Any, Callable[[object], None]]
+_Reply = Callable[[object], None]
+_Task = tuple[Work, Any, _Reply]
+
+
+class _Deadlines:
+    """Answers what waits for longer than it may. Its thread begins with the first task that has to wait."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._thread: Thread | None = None
+        self._changed = Condition()
+        self._waiting: list[tuple[int, int, list[_Reply]]] = []
+        """A heap of (deadline, number, the reply in a list that is empty once it is claimed)."""
+        self._numbers = count()
+        self._is_closed = False
+        self.expired = 0
+        """Tasks that were answered here and are still in the queue."""
+
+    def add(self, deadline_ns: int, claim: list[_Reply]) -> None:
+        with self._changed:
+            heappush(self._waiting, (deadline_ns, next(self._numbers), claim))
+            if self._waiting[0][2] is claim:
+                self._changed.notify()
+            if self._thread is None and not self._is_closed:
+                self._thread = Thread(target=self._watch, name=f"{self._name}-deadlines", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def skip(self) -> None:
+        """A worker has met a task that was answered here."""
+        with self._changed:
+            self.expired -= 1
+
+    def _watch(self) -> None:
+        while True:
+            with self._changed:
+                while self._waiting and not self._waiting[0][2]:
+                    heappop(self._waiting)
+                if self._is_closed:
+                    return
+                left_ns = self._waiting[0][0] - time.monotonic_ns() if self._waiting else None
+                if left_ns is None or left_ns > 0:
+                    self._changed.wait(None if left_ns is None else left_ns / 1e9)
+                    continue
+                _, _, claim = heappop(self._waiting)
+                reply = _claimed(claim)
+                self.expired += reply is not None
+            if reply is not None:
+                reply(Timeout("no time was left to search: it was used up in the queue"))
+                del reply
+
+
+def _claimed(claim: list[_Reply]) -> _Reply | None:
+    """The reply, for the one who comes first."""
+    try:
+        return claim.pop()
+    except IndexError:
+        return None
 
 
 class WorkerPool:
@@ -22,20 +92,27 @@ class WorkerPool:
     def __init__(
         self, name: str, threads: int = limits.QUERY_THREADS, queue_length: int = limits.QUERY_QUEUE_LENGTH
     ) -> None:
-        self._queue: SimpleQueue[_Task | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Work, Any, list[_Reply]] | None] = SimpleQueue()
+        self._idle = deque(range(threads))
+        """One for each thread that waits for work."""
+        self._deadlines = _Deadlines(name)
         self._queue_length = queue_length
         self._closed = False
         self._threads = [Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
         for thread in self._threads:
             thread.start()
 
-    def submit(self, work: Work, message: object, reply: Callable[[object], None]) -> None:
-        """Answers through `reply`, from a thread of the pool. Errors: Overload, also when the pool is closed."""
+    def submit(self, work: Work, message: object, reply: _Reply, deadline_ns: int = 0) -> None:
+        """Answers through `reply`, from a thread of the pool; with Timeout at the deadline (on the monotonic clock; 0:
+        none) if the work has not begun by then. Errors: Overload, also when the pool is closed."""
         if self._closed:
             raise Overload("the service is stopping")
-        if self._queue.qsize() >= self._queue_length:
-            raise Overload(f"{self._queue_length} queries are waiting already")
-        self._queue.put((work, message, reply))
+        if self._queue.qsize() - self._deadlines.expired >= self._queue_length:
+            raise Overload(f"{self._queue_length} queries are waiting already (QUERY_QUEUE_LENGTH in paperwasp.limits)")
+        claim = [reply]
+        self._queue.put((work, message, claim))
+        if deadline_ns > 0 and self._queue.qsize() >= len(self._idle):  # it may have to wait
+            self._deadlines.add(deadline_ns, claim)
 
     def close(self) -> None:
         """Works off what is queued, then ends the threads."""
@@ -44,17 +121,24 @@ class WorkerPool:
             self._queue.put(None)
         for thread in self._threads:
             thread.join()
+        self._deadlines.close()
 
     def _run(self) -> None:
         while (task := self._queue.get()) is not None:
-            work, message, reply = task
+            work, message, claim = task
+            reply = _claimed(claim)
+            if reply is None:
+                self._deadlines.skip()
+                continue
+            token = self._idle.popleft()
             try:
                 answer = work(message)
             except Exception as error:
                 answer = error
+            self._idle.append(token)
             reply(answer)
             # Nothing of the last query stays alive while the thread waits for the next.
-            del task, work, message, reply, answer
+            del task, work, message, claim, reply, answer
 
 
 class PoolShare:

@@ -98,8 +98,10 @@ class SearchHandler:
             callback = parameters.presentation.callback
             now_seconds = self._environment.now_seconds()
             asked = (config, parameters, started_ns, now_seconds)
-            in_time = self._in_time(plan_search, started_ns + int(_longest_ms(parameters) * 1e6))
+            end_ns = started_ns + int(_longest_ms(parameters) * 1e6)
+            in_time = self._in_time(plan_search, end_ns)
             if large:
+                await self._until_turn(end_ns)
                 plan = await self._done(large, in_time, *asked)
             elif rule_base_of(config, parameters) is not None:  # a few words may keep rules busy for a second
                 plan = await asyncio.to_thread(in_time, *asked)
@@ -129,13 +131,21 @@ class SearchHandler:
         async with self._one_large:
             return await asyncio.to_thread(work, *given, **named)
 
+    async def _until_turn(self, end_ns: int) -> None:
+        """Waits until no other large request is being read. Errors: Timeout, at the end."""
+        try:
+            async with asyncio.timeout((end_ns - self._environment.monotonic_ns()) / 1e9), self._one_large:
+                pass
+        except TimeoutError:
+            raise _not_read_in_time() from None
+
     def _in_time(self, work: Callable[_Given, _Made], end_ns: int) -> Callable[_Given, _Made]:
         """The work; Timeout where it is not done by the end, or its turn comes later: large requests wait for each
         other."""
 
         def begin(*given: _Given.args, **named: _Given.kwargs) -> _Made:
             if self._environment.monotonic_ns() > end_ns:
-                raise Timeout("the time was over before the query was read: large ones are read one after the other")
+                raise _not_read_in_time()
             if self._environment.monotonic_ns is time.monotonic_ns:  # kernels read no other clock
                 end_work_at(end_ns)
             try:
@@ -236,6 +246,10 @@ class SearchHandler:
             return cluster, SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}", cluster)
         assert isinstance(answer, SearchResponse)
         return cluster, answer
+
+
+def _not_read_in_time() -> Timeout:
+    return Timeout("the time was over before the query was read: large ones are read one after the other")
 
 
 def _longest_ms(parameters: SearchParameters) -> float:

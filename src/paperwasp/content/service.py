@@ -74,7 +74,7 @@ class ContentService:
         elif type(message) is VisitRequest:
             self._visits.submit(self._visit, message, reply)
         elif type(message) is SearchRequest:
-            self._pool.submit(self._found, message, lambda answer: self._reply(answer, reply))
+            self._pool.submit(self._found, message, lambda answer: self._reply(answer, reply), message.deadline_ns)
         else:
             self._pool.submit(self._answer, message, reply)
 
