@@ -19,6 +19,7 @@
     │   ├── DeployTimeout       … a step of a deployment                     408
     │   └── SlowRequest         … the request itself came too slowly         408
     ├── Corruption              data on disk is damaged: the operator        500
+    │   └── LogDamage           … the operation log, which can be repaired   500
     └── InternalError           a defect of ours                             500
 
 Each class carries the HTTP status that the shells answer with, and the code of a search error
@@ -194,7 +195,20 @@ class SlowRequest(Timeout):
 
 
 class Corruption(PaperwaspError):
-    """Data on disk is damaged. The message names file and offset."""
+    """Data on disk is damaged. The message names file and offset, `remedy` what the operator can do."""
+
+    remedy: ClassVar[str] = (
+        "Put the data directory back from a backup; or move what is named out of it, deploy and feed again"
+    )
+
+
+class LogDamage(Corruption):
+    """The operation log is damaged, or has lost something."""
+
+    remedy = (
+        "Put the data directory back from a backup. To go on with what is whole, and without the rest, start with"
+        " --repair"
+    )
 
 
 class InternalError(PaperwaspError):

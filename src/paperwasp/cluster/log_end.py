@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from paperwasp.cluster.disk import REAL_DISK
-from paperwasp.errors import Corruption
+from paperwasp.errors import LogDamage
 
 _LOGGER: Final = logging.getLogger(__name__)
 NAME: Final = "END"
@@ -47,10 +47,10 @@ def read_log_end(directory: Path) -> LogEnd | None:
         return None
     content = data[: _END.size]
     if len(data) != _SIZE_BYTES or data[_END.size :] != _CRC.pack(crc32(content)):
-        raise Corruption(f"{path}: offset 0: the checksum differs, so how far the log had come is not known")
+        raise LogDamage(f"{path}: offset 0: the checksum differs, so how far the log had come is not known")
     magic, number, size_bytes = _END.unpack(content)
     if magic != _MAGIC:
-        raise Corruption(f"{path}: offset 0: this is not the end of an operation log")
+        raise LogDamage(f"{path}: offset 0: this is not the end of an operation log")
     return LogEnd(number, size_bytes)
 
 

@@ -28,7 +28,7 @@ from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.env import SYSTEM, Environment, sync_directory
-from paperwasp.errors import Corruption, InternalError, NoSpace
+from paperwasp.errors import InternalError, LogDamage, NoSpace
 
 __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
 
@@ -141,7 +141,7 @@ class FileOperationLog:
         for partition, mark in enumerate(applied):
             if mark.sequence > last[partition].sequence:
                 missing = f"{last[partition].sequence + 1}..{mark.sequence}"
-                raise Corruption(
+                raise LogDamage(
                     f"{files[-1].path}: offset {size_bytes}: the log ends here; records {missing} of partition"
                     f" {partition} are applied and not in the log"
                 )
@@ -276,7 +276,7 @@ class FileOperationLog:
         for partition, (mark, base) in enumerate(zip(applied, first.header.bases, strict=True)):
             if mark.sequence < base.sequence:
                 missing = f"{mark.sequence + 1}..{base.sequence}"
-                raise Corruption(
+                raise LogDamage(
                     f"{first.path}: records {missing} of partition {partition} are missing before this file"
                 )
             _check_same(mark, base, partition, f"{first.path}: header")
@@ -319,7 +319,7 @@ class _Opening:
     def _read_end(self) -> LogEnd | None:
         try:
             return read_log_end(self._directory)
-        except Corruption as error:
+        except LogDamage as error:
             if not self._repair:
                 raise
             _LOGGER.error("%s", error)
@@ -333,7 +333,7 @@ class _Opening:
         path = self._directory / f"{self._end.number:016d}.log"
         message = f"{path}: offset 0: this file is missing; {self._end.size_bytes} bytes of it were acknowledged"
         if not self._repair:
-            raise Corruption(message)
+            raise LogDamage(message)
         _LOGGER.error("%s", message)
 
     def _read(self, path: Path, is_last: bool) -> bool:
@@ -380,7 +380,7 @@ class _Opening:
 
     def _damaged(self, path: Path, data: bytes, offset: int, message: str) -> bool:
         if not self._repair:
-            raise Corruption(f"{path}: offset {offset}: {message}")
+            raise LogDamage(f"{path}: offset {offset}: {message}")
         if offset == len(data) > 0:
             _LOGGER.error("%s: offset %d: %s", path, offset, message)
             return False
@@ -400,7 +400,7 @@ def _covers(applied: Sequence[Mark], marks: Sequence[Mark]) -> bool:
 
 def _check_same(applied: Mark, found: Mark, partition: int, where: str) -> None:
     if applied.sequence == found.sequence and applied.crc != found.crc:
-        raise Corruption(
+        raise LogDamage(
             f"{where}: record {found.sequence} of partition {partition} is another than the one that was applied"
         )
 

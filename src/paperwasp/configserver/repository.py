@@ -4,6 +4,7 @@
     tenants/<tenant>                                a tenant besides the default one
     sessions/<tenant>/<id>                          a session
     active/<tenant>/<application>/<instance>        which session is active
+    served/<tenant>/<application>/<instance>        the application has been served, and not deleted since
 
 Which session of an application is active is said by its `active` key alone, so that no crash can leave two. A session
 that is named there is active, whatever its own record says; one that was, and is not named any more, is deactivated.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -27,12 +28,13 @@ from paperwasp import limits
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.names import DEFAULT, ApplicationId, check_name
 from paperwasp.configserver.sessions import Active, Event, Session, State
-from paperwasp.errors import Conflict, InvalidInput, LockFailure, NotFound
+from paperwasp.errors import Conflict, Corruption, InvalidInput, LockFailure, NotFound
 
 _COUNTER: Final = "generation-counter"
 _TENANTS: Final = "tenants/"
 _SESSIONS: Final = "sessions/"
 _ACTIVE: Final = "active/"
+_SERVED: Final = "served/"
 
 
 class SessionRepository:
@@ -105,6 +107,7 @@ class SessionRepository:
 
     def clear_active(self, application: ApplicationId) -> None:
         """Nothing of the application is active, as before its first activation."""
+        self._store.delete(_SERVED + application.key)
         self._store.delete(_ACTIVE + application.key)
 
     # Numbers
@@ -185,8 +188,22 @@ class SessionRepository:
         self.sweep()
         return saved
 
+    def check_complete(self) -> None:
+        """Errors: Corruption where nothing says what is active of an application that was."""
+        active = set(self._store.keys(_ACTIVE))
+        for key in self._store.keys(_SERVED):
+            name = key.removeprefix(_SERVED)
+            if _ACTIVE + name not in active:
+                raise Corruption(
+                    f"the config store has lost the key '{_ACTIVE}{name}', which says what is active of an application"
+                    f" that was served; to start without that application, remove its key '{key}' too"
+                )
+
     def record_activated(self, session: Session) -> None:
-        """Writes into the record what the `active` key says already."""
+        """Writes into the record what the `active` key says already, and that the application has been served."""
+        if self._store.get(key := _SERVED + session.application.key) is None:
+            with suppress(Conflict):
+                self._store.create(key, b"")
         while True:
             latest = self.get(session.application.tenant, session.id)
             activated_ms = session.activated_ms or latest.activated_ms

@@ -176,6 +176,7 @@ class ConfigServer:
         An application whose package or ports are in its way is left out: the others serve, and it can be deployed anew.
         Errors: whatever else activating one raises, since damaged data and full disks are for a person to mend first.
         """
+        self._sessions.check_complete()
         self._sessions.sweep()
         for active in self._sessions.all_active():
             if active.session_id is None:

@@ -14,6 +14,7 @@ the next start removes.
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from paperwasp.store.document_store import DocumentStore, restore
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _VERSION: Final = 3
+_CHECKPOINT_NAME: Final = re.compile(r"\d{16}")
 _CURRENT: Final = "CURRENT"
 _MANIFEST: Final = "manifest.json"
 _ROWS: Final = "rows.arrays"
@@ -135,56 +137,41 @@ class Checkpoints:
         for store in self._data.glob(f"{_OTHER_STORE}*"):
             shutil.rmtree(store, ignore_errors=True)
         if current is None:
-            self._remove_others(None, None)
             shutil.rmtree(self._store, ignore_errors=True)
-            index_directory = self.new_index_directory()
-            return NodeState(make_index(index_directory), DocumentStore(self._store), index_directory)
-        manifest = _read_manifest(current / _MANIFEST)
-        index_directory = self._data / manifest["index_directory"]
-        self._remove_others(current, index_directory)
-        restore(current / _STORE, self._store)
-        state = NodeState(make_index(index_directory), DocumentStore(self._store), index_directory)
-        try:
-            state.index.load(manifest["index"])
-            _fill(state, current, manifest)
-        except BaseException:
-            state.store.close()
-            raise
-        return state
+        else:
+            self._remove_others(current, self._data / _read_manifest(current)["index_directory"])
+        return self._loaded(current, self._store, make_index)
 
     def load_aside(self, make_index: IndexFactory) -> NodeState:
-        """The same as `load` in a store of its own, while the working store is in use. Errors: Corruption."""
-        current = self._current()
-        store_directory = self._new_store_directory()
-        if current is None:
-            index_directory = self.new_index_directory()
-            return NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
-        manifest = _read_manifest(current / _MANIFEST)
-        restore(current / _STORE, store_directory)
-        index_directory = self._data / manifest["index_directory"]
-        state = NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
-        try:
-            state.index.load(manifest["index"])
-            _fill(state, current, manifest)
-        except BaseException:
-            state.store.remove_when_unread()()
-            raise
-        return state
+        """The same in a store of its own, while the working store is in use. Errors: Corruption."""
+        return self._loaded(self._current(), self._new_store_directory(), make_index)
 
     def load_beside(self, make_index: IndexFactory) -> NodeState:
-        """The same without an index, with a store of its own, while the working store is in use. Errors: Corruption."""
+        """The same in a store of its own, without an index. Errors: Corruption."""
         current = self._current()
         if current is None:
             raise InternalError("there is no checkpoint")
-        manifest = _read_manifest(current / _MANIFEST)
-        store_directory = self._new_store_directory()
-        restore(current / _STORE, store_directory)
-        index_directory = self.new_index_directory()
-        state = NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
+        return self._loaded(current, self._new_store_directory(), make_index, with_index=False)
+
+    def _loaded(
+        self, current: Path | None, store_directory: Path, make_index: IndexFactory, with_index: bool = True
+    ) -> NodeState:
+        if current is None:
+            index_directory = self.new_index_directory()
+            return NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
+        manifest = _read_manifest(current)
+        index_directory = self._data / manifest["index_directory"] if with_index else self.new_index_directory()
+        store = _restored(current / _STORE, store_directory)
         try:
+            state = NodeState(make_index(index_directory), store, index_directory)
+            if with_index:
+                state.index.load(manifest["index"])
             _fill(state, current, manifest)
+        except FileNotFoundError as error:
+            store.remove_when_unread()()
+            raise Corruption(f"{error.filename}: the file is missing") from error
         except BaseException:
-            state.store.remove_when_unread()()
+            store.remove_when_unread()()
             raise
         return state
 
@@ -192,13 +179,20 @@ class Checkpoints:
         return self._data / f"{_OTHER_STORE}{_last_number(self._data, _OTHER_STORE) + 1}"
 
     def _current(self) -> Path | None:
+        path = self._directory / _CURRENT
         try:
-            name = (self._directory / _CURRENT).read_text()
+            name = path.read_bytes().decode(errors="replace")
         except FileNotFoundError:
+            self._warn_of_unnamed(path)
             return None
-        if not (self._directory / name / _MANIFEST).is_file():
-            raise Corruption(f"{self._directory / _CURRENT}: offset 0: names '{name}', which is no checkpoint")
+        if not _CHECKPOINT_NAME.fullmatch(name) or not (self._directory / name / _MANIFEST).is_file():
+            raise Corruption(f"{path}: offset 0: names {name!r}, which is no checkpoint")
         return self._directory / name
+
+    def _warn_of_unnamed(self, path: Path) -> None:
+        """Before the first checkpoint counts there may be one; else the log, which says what it lacks, ends a start."""
+        if whole := sorted(found.parent.name for found in self._directory.glob(f"*/{_MANIFEST}")):
+            _LOG.warning("%s is missing, though there is the checkpoint %s", path, whole[-1])
 
     def _remove_others(self, checkpoint: Path | None, index: Path | None) -> None:
         """Removes every checkpoint and index but these."""
@@ -231,7 +225,19 @@ def _last_number(directory: Path, prefix: str) -> int:
     return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def _restored(checkpoint: Path, directory: Path) -> DocumentStore:
+    """The store that a checkpoint holds. Errors: Corruption; NoSpace."""
+    try:
+        restore(checkpoint, directory)
+        return DocumentStore(directory)
+    except FileNotFoundError as error:
+        raise Corruption(f"{error.filename}: the file is missing") from error
+    except (Corruption, InternalError) as error:
+        raise Corruption(f"{checkpoint}: the document store of the checkpoint is damaged: {error.message}") from error
+
+
+def _read_manifest(checkpoint: Path) -> dict[str, Any]:
+    path = checkpoint / _MANIFEST
     crc, _, content = path.read_bytes().partition(b"\n")
     if crc != b"%08x" % crc32(content):
         raise Corruption(f"{path}: offset 0: the checksum differs")

@@ -23,7 +23,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.search import Profiles, search
 from paperwasp.content.service import ContentService, address_of
-from paperwasp.errors import Corruption, InternalError, Overload, PaperwaspError
+from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
 
 
 class RunningCluster:
@@ -139,7 +139,7 @@ def _check_log_is_there(directory: Path) -> None:
     """The log is made durable before the node is made, so where there is a node there is a log. Errors: Corruption."""
     log = directory / "log"
     if (directory / "node").is_dir() and not (log.is_dir() and any(log.iterdir())):
-        raise Corruption(f"{log}: the operation log is missing, with all that came after the last checkpoint")
+        raise LogDamage(f"{log}: the operation log is missing, with all that came after the last checkpoint")
 
 
 class _Waiting:
