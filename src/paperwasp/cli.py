@@ -14,6 +14,8 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
+from paperwasp import limits
+from paperwasp.env import limit_arenas
 from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.version import VERSION, VESPA_VERSION
 
@@ -43,7 +45,7 @@ def main() -> None:
     try:
         app()
     except Corruption as error:
-        _fail(f"{error.message}\nNothing was changed. To go on with what is whole, start with --repair")
+        _fail(f"{error.message}\nNothing was changed. {error.remedy}")
     except PaperwaspError as error:
         _fail(error.message)
     except OSError as error:
@@ -95,6 +97,7 @@ def serve(
         raise typer.BadParameter(f"{port} is the port of both --port and --config-port")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger().handlers[0].setLevel(logging.WARNING)
+    limit_arenas(limits.MEMORY_ARENAS)
     from paperwasp.app import Service, Settings, serve_until_signal
 
     def say_ready(service: Service) -> None:

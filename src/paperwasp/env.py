@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from paperwasp import limits
 
@@ -74,6 +75,21 @@ def collecting_later(size_bytes: int) -> Iterator[None]:
         yield
     finally:
         _COLLECTOR.end()
+
+
+_M_ARENA_MAX: Final = -8
+"""Of `mallopt`, in glibc's malloc.h."""
+
+
+def limit_arenas(count: int) -> None:
+    """Lets the C library divide its memory into so many arenas at most (glibc); to be called before threads begin.
+
+    It would make one for each thread that allocates while another does, up to eight for each processor, and what is
+    free in one is of no use to the others: that grows for as long as threads come and go.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, count)
 
 
 def release_memory() -> None:

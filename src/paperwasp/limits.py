@@ -423,6 +423,9 @@ DISK_LIMIT: Final = 0.75
 MEMORY_LIMIT: Final = 0.8
 DISK_RESERVE_BYTES: Final = 256 * 1024 * 1024
 """Free disk below which feeding is blocked, whoever uses the rest."""
+MEMORY_ARENAS: Final = 1
+"""Into which the C library divides memory: what is free in one is of no use to the threads of another. A thread seldom
+waits for it, since few allocate without the interpreter's lock, and each has small pieces of its own."""
 RESOURCE_HYSTERESIS: Final = 0.01
 """How far below its limit usage must fall before feeding goes on."""
 RESOURCE_SAMPLE_SECONDS: Final = 1.0

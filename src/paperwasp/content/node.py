@@ -39,7 +39,7 @@ from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.document.tensor_forms import DEFAULT_FORM
-from paperwasp.env import SYSTEM, Environment, collecting_later
+from paperwasp.env import SYSTEM, Environment, collecting_later, release_memory
 from paperwasp.errors import Conflict, InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.index.text_index import TextIndex
 from paperwasp.schema.model import Schema
@@ -441,6 +441,7 @@ class ContentNode:
         try:
             self._checkpoints.write(frozen, self._state.index)
             self._log.trim(frozen.applied)
+            release_memory()  # what the copies took
             if compacts and not self._is_stopping:
                 self._compactor.start(lambda state: self._queue_control(lambda: self._take_over(state)))
         except Exception as error:
