@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import regex
@@ -18,7 +19,7 @@ import regex
 from paperwasp.content.gram_marks import GRAM_TAGS, text_of_grams
 from paperwasp.content.teaser import HI_TAGS, Occurrence, Span, Tags, annotated, marked, teaser
 from paperwasp.core.clock import check_time
-from paperwasp.linguistics import TextProfile, document_language, index_terms
+from paperwasp.linguistics import TextProfile, document_language, index_terms, normalized
 from paperwasp.linguistics.grams import gram_spans
 from paperwasp.operators import SearchSpace
 from paperwasp.operators.text import tokens_in
@@ -56,6 +57,8 @@ class QueryWord:
 
     terms: frozenset[str]
     prefix: bool = False
+    within: bool = False
+    """Whether it is met by a part of a word, which alone is marked: in streaming search."""
 
     def is_met_by(self, forms: Forms) -> bool:
         if self.prefix:
@@ -91,7 +94,8 @@ class _Target:
 
     def words(self, item: TermItem, text: str) -> Way:
         tokens = tokens_in(text, item.annotations, self.field, self.space)
-        return tuple(QueryWord(frozenset(form for form, _ in token.forms)) for token in tokens)
+        within = self.space.streamed and self.field.match_settings.algorithm == "substring"
+        return tuple(QueryWord(frozenset(form for form, _ in token.forms), within=within) for token in tokens)
 
 
 def _parts(item: Item, target: _Target) -> Iterator[QueryPart]:
@@ -101,9 +105,7 @@ def _parts(item: Item, target: _Target) -> Iterator[QueryPart]:
         for child in item.children:
             yield from _parts(child, target)
     elif isinstance(item, SameElementItem):
-        if target.is_named_by(item.index):
-            for child in item.children:
-                yield from _parts(child, target)
+        return  # as in Vespa: see juniper_query_adapter.cpp
     elif isinstance(item, EquivItem):
         yield tuple(way for child in item.children for part in _parts(child, target) for way in part)
     elif isinstance(item, TermItem):
@@ -129,7 +131,9 @@ def _words(item: Item, target: _Target) -> Way:
                 for word in (target.words(item, part) if isinstance(part, str) else _words(part, target))
             )
         case PrefixItem() | SubstringItem():
-            return tuple(QueryWord(word.terms, prefix=True) for word in target.words(item, item.word))
+            within = isinstance(item, SubstringItem)
+            words = target.words(item, item.word)
+            return tuple(QueryWord(word.terms, prefix=True, within=within or word.within) for word in words)
         case WordAlternativesItem():
             forms = [word.terms for form, _ in item.alternatives for word in target.words(item, form)]
             return (QueryWord(frozenset().union(*forms)),)
@@ -159,7 +163,8 @@ class Highlighter:
         self._settings = settings
         self._known: dict[str, _Meanings] = {}
         words = [word for part in parts for way in part for word in way]
-        self._single = all(len(way) == 1 for part in parts for way in part)
+        self._pieces = tuple({term for word in words if word.within for term in word.terms})
+        self._single = not self._pieces and all(len(way) == 1 for part in parts for way in part)
         self._singles = frozenset().union(*(word.terms for word in words if not word.prefix))
         self._prefixes = tuple({term for word in words if word.prefix for term in word.terms})
         alone = (way[0] for part in parts for way in part if len(way) == 1 and not (way[0].prefix or profile.whole))
@@ -236,6 +241,8 @@ class Highlighter:
             spans = list(gram_spans(text, self._profile.gram_size))
         else:
             spans = [match.span() for match in (_ASCII_WORDS if text.isascii() else _UNICODE_WORDS).finditer(text)]
+        if self._pieces:
+            spans = [piece for span in spans for piece in _cut_out(text, span, self._pieces, self._profile)]
         forms = [meanings[text[start:end]] for start, end in spans]
         begun = (at for at, found in enumerate(forms) if self._begins(found))
         return spans, [found for at in begun for found in self._at(forms, at)]
@@ -274,6 +281,21 @@ class Highlighter:
 
 def _with_terms(text: str, spans: Sequence[Span], meanings: _Meanings) -> tuple[str, list[Span]]:
     return annotated(text, spans, [meanings[text[start:end]] for start, end in spans])
+
+
+def _cut_out(text: str, span: Span, wanted: Sequence[str], profile: TextProfile) -> Iterator[Span]:
+    """The parts of a word: what is wanted apart from what is around it."""
+    start, end = span
+    folded = [normalized(character, profile.cased, profile.normalizing) for character in text[start:end]]
+    places = [at for at, found in enumerate(folded, start) for _ in found]
+    word = "".join(folded)
+    cuts = {start, end}
+    for part in wanted:
+        at = word.find(part)
+        while at >= 0:
+            cuts |= {places[at], places[at + len(part) - 1] + 1}
+            at = word.find(part, at + len(part))
+    return pairwise(sorted(cuts))
 
 
 class _Meanings(dict[str, Forms]):
