@@ -17,6 +17,7 @@ from paperwasp.application.services_components import EXTENSION_TAGS
 from paperwasp.application.tables import RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "services.md"
+VESPA = Path(__file__).parent / "vespa_services.txt"
 SAID = {
     Use.USED: "executed",
     Use.NOTED: "without effect",
@@ -44,6 +45,27 @@ def test_every_element_is_on_the_page(root: str) -> None:
         found = pattern.search(PAGE.read_text())
         assert found is not None
     assert found[2] == block + "\n"
+
+
+def described(path: str) -> Rule:
+    """The rule of the element at a path, or of a component of a type (`component=bert-embedder`)."""
+    root, *below = path.split("/")
+    name, _, kind = root.partition("=")
+    rule = RULES[name].types[kind] if kind else RULES[name]
+    for tag in below:
+        if rule.is_open or rule.use is Use.REFUSED:
+            break
+        rule = rule.children[tag]
+    return rule
+
+
+@pytest.mark.parametrize("line", VESPA.read_text().splitlines()[2:])
+def test_the_tables_have_what_vespa_reads(line: str) -> None:
+    path, _, names = line.partition(": ")
+    rule = described(path)
+    known = {*rule.children, *(f"@{name}" for name in rule.attributes)}
+    unknown = [name for name in names.split() if name not in known]
+    assert unknown == [] or rule.is_open or rule.use is Use.REFUSED
 
 
 def lines(

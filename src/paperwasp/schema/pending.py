@@ -31,6 +31,7 @@ from paperwasp.schema.model import (
     Field,
     FieldSet,
     IndexSettings,
+    MatchPhase,
     RankProfile,
     Schema,
 )
@@ -51,7 +52,7 @@ def is_filled_now(field: Field) -> bool:
     own: places are searched in the column of the position."""
     if field.imported is not None:
         return False
-    return field.in_document or (bool(field.indexing) and not _components(field))
+    return field.in_document or (bool(field.indexing) and not unexecuted_calls(field))
 
 
 def is_derived(field: Field) -> bool:
@@ -65,7 +66,7 @@ def _calls(field: Field, keyword: str) -> bool:
     return tree is not None and any(each.keyword == keyword for each in tree.walk())
 
 
-def _components(field: Field) -> list[str]:
+def unexecuted_calls(field: Field) -> list[str]:
     """What the script of a field calls that is not executed yet."""
     tree = field.script.tree if field.script is not None else None
     return [str(each) for each in tree.walk() if each.keyword in _COMPONENTS] if tree is not None else []
@@ -164,12 +165,12 @@ def _no_effect(what: str, position: Position | None, why: str) -> Finding:
 def _field(field: Field, schema: Schema) -> Iterator[Finding]:
     said = f"field {field.name}"
     if field.imported is not None:
-        if not (is_matched_now(field) or field.is_outer):
-            what = f"{said}: importing {field.imported.target} of {field.imported.target_document}"
-            beyond = "searching and showing" if is_found_now(field) else "showing"
-            yield _later(what if not is_attribute_now(field) else f"{what} beyond {beyond} it", field.position)
+        if not (is_attribute_now(field) or field.is_outer):
+            yield _later(
+                f"{said}: importing {field.imported.target} of {field.imported.target_document}", field.position
+            )
         return
-    if calls := _components(field):
+    if calls := unexecuted_calls(field):
         yield _later(f"{said}: {', '.join(calls)}, so filling it", field.position)
     elif field.type != PREDICATE and (
         (field.index and not (is_indexed_now(field) or _is_ranked(field)))
@@ -190,8 +191,10 @@ def _field(field: Field, schema: Schema) -> Iterator[Finding]:
 
 
 def _is_ranked(field: Field) -> bool:
-    """Whether operators and rank features of their own read the field: tensors, positions."""
-    return is_found_now(field) or (is_attribute_now(field) and isinstance(field.type, TensorFieldType))
+    """Whether all is done with the field that is done with its type: operators and rank features of their own read
+    tensors and positions; raw bytes are only kept and shown, in Vespa too."""
+    is_kept = isinstance(field.type, TensorFieldType) or field.type == RAW
+    return is_found_now(field) or (is_attribute_now(field) and is_kept)
 
 
 def _has_part_of_parts(field: Field) -> bool:
@@ -272,6 +275,10 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
         is_own = not any(parent.tuning.get(keyword) == value for parent in parents)
         if is_own and (why := _TUNING_NO_EFFECT.get(keyword)):
             yield _no_effect(f"{said}: {keyword}", profile.position, why)
+    limiting = profile.match_phase
+    said_here = limiting is not None and all(parent.match_phase != limiting for parent in parents)
+    if limiting and said_here and limiting.pre_post_filter_tipping_point != _TIPPING_POINT:
+        yield _no_effect(f"{said}: match-phase: pre-post-filter-tipping-point", limiting.position, _EXECUTION)
     for name, constant in profile.constants.items():
         if name not in schema.constants and constant.uri:
             yield _later(f"constant {name} at a uri", constant.position)
@@ -280,6 +287,7 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
             yield _later(f"onnx-model {name} by its uri", model.position)
 
 
+_TIPPING_POINT: Final = MatchPhase("").pre_post_filter_tipping_point
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
 _EXACT: Final = "nearest neighbours are exact"
 _TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
