@@ -66,7 +66,7 @@ QUERY_TYPES: Final[Mapping[str, QueryType]] = MappingProxyType(
 )
 """The names of `model.type`."""
 
-_BY_LOWER_CASE: Final = {name.lower(): name for name in QUERY_TYPES}
+_BY_LOWER_CASE: Final = {name.lower(): name for name in QUERY_TYPES} | {"adv": "advanced"}
 
 
 def query_type(name: str) -> str:

@@ -20,7 +20,9 @@ _NOT_PARSED = ("raw", "segment")
 
 @condition("userQuery")
 def user_query(parser: ConditionParser, scope: Scope) -> Item:
-    """`userQuery()`: the parameter `query`, of the type that `type` says."""
+    """`userQuery()`: the parameter `query`, of the type that `type` says. Vespa reads no arguments: `void` is one."""
+    if parser.tokens.current.text == "void":
+        parser.tokens.next()
     return UserQueryItem()
 
 
