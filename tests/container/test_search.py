@@ -168,11 +168,6 @@ def test_what_is_asked_is_not_shared_between_requests() -> None:
     assert [request.inputs for request in seen] == [{"x": 1.0}, {"y": 2.0}]
 
 
-def test_every_parameter_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "search-api.md").read_text()
-    assert [names[0] for names, _ in PARAMETERS if f"`{names[0]}`" not in page] == []
-
-
 def test_every_parameter_of_a_group_is_declared_in_the_built_in_types() -> None:
     """Else a strict type that inherits `native` would refuse what is executed."""
     types = native_types()

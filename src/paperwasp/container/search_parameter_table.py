@@ -110,6 +110,9 @@ def _or_default(text: str) -> str:
 
 
 _NO_VALUE: Final = _only("")
+_NO_TIME: Final = _only("", "0")
+_ON: Final = _only("", "true", "1")
+_OFF: Final = _only("", "false", "0")
 _FLAG: Final = _checked(values.boolean)
 _COUNT: Final = _checked(values.count)
 _FRACTION: Final = _checked(values.fraction)
@@ -155,6 +158,8 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("hitcountestimate",), _to("is_estimate", values.boolean)),
     (("recall",), _to("text.recall", str)),
     (("weakAnd.replace",), _to("text.weak_and_replaces_or", values.boolean)),
+    (("weakAnd.opportunistic.and",), _OFF),
+    (("weakAnd.opportunistic.factor",), _checked(values.number)),
     (("wand.hits",), _to("text.wand_hits", values.count)),
     (("wand.field",), _to("wand.field", str)),
     (("wand.tokens",), _to("wand.tokens", str)),
@@ -166,7 +171,13 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("boolean.attributes",), _to("predicate.attributes", str)),
     (("boolean.rangeAttributes",), _to("predicate.range_attributes", str)),
     (("user",), _TEXT),
+    (("sourceName",), _TEXT),
+    (("providerName",), _TEXT),
     (("metrics.ignore",), _FLAG),
+    (("renderer.json.jsonMaps",), _ON),
+    (("renderer.json.jsonWsets",), _ON),
+    (("renderer.json.rawAsBase64",), _ON),
+    (("renderer.json.debug",), _OFF),
     (("jsoncallback",), _to("presentation.callback", values.callback)),
     (("model.queryString", "query"), _to("text.query", str)),
     (("model.type", "type"), _type),
@@ -241,6 +252,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("sorting.degrading",), _FLAG),
     (("dispatch.topKProbability",), _FRACTION),
     (("dispatch.maxHitsPerNode",), _COUNT),
+    (("dispatch.compression",), _TEXT),
     (("presentation.summary", "summary"), _to("presentation.summary", _or_default)),
     (("presentation.summaryFields", "summaryFields"), _to("presentation.summary_fields", values.names)),
     (("presentation.bolding", "bolding"), _to("presentation.bolding", values.boolean)),
@@ -277,6 +289,9 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("streaming.groupname",), _into("streaming", "group", str)),
     (("streaming.selection",), _into("streaming", "selection", str)),
     (("streaming.userid",), _into("streaming", "userid", lambda text: values.integer(text, 63))),
+    (("streaming.fromtimestamp",), _NO_TIME),
+    (("streaming.totimestamp",), _NO_TIME),
+    (("streaming.priority",), _TEXT),
     (("streaming.maxbucketspervisitor",), _COUNT),
 )
 """(the name, then its aliases), and what sets or refuses it."""
@@ -318,12 +333,20 @@ def _set_element_gap(parameters: SearchParameters, rest: str, value: str) -> Non
     parameters.rank_properties[ELEMENT_GAP + rest] = value
 
 
+def _refuse_source(parameters: SearchParameters, rest: str, value: str) -> None:
+    """A parameter for one of the sources alone has its name, and then the parameter's."""
+    if "." in rest and value:
+        raise ValueError("parameters of single sources are not supported yet")
+
+
 _FEATURES: Final = "ranking.features."
 _OPEN_GROUPS: Final[Mapping[str, Callable[[SearchParameters, str, str], None]]] = {
     _FEATURES: _set_feature,
     "ranking.properties.": _set_property,
     "ranking.elementGap.": _set_element_gap,
     "collapsesize.": _set_collapse_size,
+    "source.": _refuse_source,
+    "provider.": _refuse_source,
 }
 """What the full name of a parameter begins with whose rest the user chooses → what sets it."""
 _PREFIXES: Final = (
@@ -331,6 +354,7 @@ _PREFIXES: Final = (
     *((prefix, "ranking.properties.") for prefix in ("rankproperty.", "ranking.properties.")),
     ("ranking.elementgap.", "ranking.elementGap."),
     *((prefix, "collapsesize.") for prefix in ("collapsesize.", "collapse.size.")),
+    *((prefix, prefix) for prefix in ("source.", "provider.")),
 )
 """The same in lower case, with the aliases → in full."""
 _RESERVED: Final = ("model", "ranking", "presentation")

@@ -34,7 +34,7 @@ _GROUPS: Final[Mapping[str, _Fields]] = {
         "isYqlDefault": "boolean",
     },
     "select": {"": "string", "where": "string", "grouping": "string", "fields": "string"},
-    "dispatch": {"topKProbability": "double", "maxHitsPerNode": "integer"},
+    "dispatch": {"topKProbability": "double", "maxHitsPerNode": "integer", "compression": "string"},
     "ranking": {
         "profile": "string ranking", "location": "string location", "sorting": "string sorting sortspec",
         "listFeatures": "string rankfeatures", "freshness": "string datetime", "queryCache": "boolean",
