@@ -65,7 +65,7 @@ def schema(name: str, *profiles: str) -> Schema:
     sort-feature."""
     found = [
         *(Field(field, STRING, index=IndexSettings(), summary=True) for field in ("title", "body")),
-        Field("year", INT, attribute=AttributeSettings(), summary=True),
+        Field("year", INT, attribute=AttributeSettings(fast_search=True), summary=True),
         Field("artist", STRING, attribute=AttributeSettings(sorting=Sorting(locale="nb_NO")), aliases={"by": "artist"}),
         Field("place", POSITION, attribute=AttributeSettings()),
         Field("alive", BOOL, attribute=AttributeSettings()),

@@ -32,6 +32,8 @@ def number_of(text: str) -> Number | None:
     return float.fromhex(text) if _HEXADECIMAL.fullmatch(text) else None
 
 
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**63 - 1
 _MOST_DIGITS: Final = 400
 """More than any number has that is not infinite."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
@@ -60,6 +62,7 @@ def bounds_of(
     if data_type.low is None or data_type.high is None:
         bounds = _float_bounds(data_type.dtype, low, high, low_inclusive, high_inclusive)
     else:
+        low, high = _within_64_bits(low), _within_64_bits(high)
         if low is not None and low == high and low_inclusive and high_inclusive and math.isfinite(low):
             low = high = low if isinstance(low, int) else int(math.copysign(math.floor(abs(low) + 0.5), low))
         least = data_type.low + (skip_unset and data_type != BOOL)
@@ -67,6 +70,11 @@ def bounds_of(
             max(least, _integer_low(low, low_inclusive)), min(data_type.high, _integer_high(high, high_inclusive))
         )
     return bounds if bounds.low <= bounds.high else None
+
+
+def _within_64_bits(number: Number | None) -> Number | None:
+    """An integer of more bits is the one of 64 that is nearest to it, as where Vespa reads one (strtoll)."""
+    return max(_LEAST, min(number, _MOST)) if isinstance(number, int) else number
 
 
 def _integer_low(low: Number | None, inclusive: bool) -> Number:

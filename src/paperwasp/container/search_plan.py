@@ -13,6 +13,7 @@ from typing import Any
 from paperwasp import limits
 from paperwasp.container.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search_after import After, read_after
+from paperwasp.container.search_checks import check_query
 from paperwasp.container.search_collapse import prefetched
 from paperwasp.container.search_config import SearchConfig, Target
 from paperwasp.container.search_inputs import typed_inputs
@@ -115,6 +116,7 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
         after=_after(parameters, offset, targets, order_by),
         rules=found,
     )
+    check_query(plan.tree, parameters, targets)
     profile = parameters.rank_profile
     language = language_of(parameters, statement)
     schemas = [schema for target in targets for schema in target.schemas]
