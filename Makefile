@@ -4,13 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 
-.PHONY: demo test check bench build sanitize wheel wheels clean
+.PHONY: demo test check bench build durations sanitize wheel wheels clean
 
 demo: $(VENV)/.built
 	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
 
 test: check $(if $(ARGS),,sanitize)
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+# Whole files, for what their tests share, in the order that tests/conftest.py gives them: the longest first.
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+# Records what the files of tests take, which orders them in later runs.
+durations: $(VENV)/.built
+	mkdir -p build && rm -f build/durations
+	PAPERWASP_DURATIONS=build/durations $(BIN)/python -m pytest $(PARALLEL)
+	awk '{ seconds[$$2] += $$1 } END { for (file in seconds) print seconds[file], file }' build/durations | sort -rn > tests/durations.txt
 
 check: $(VENV)/.built
 	$(BIN)/ruff check .

@@ -29,9 +29,9 @@ from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.application.services import parse_services
 from paperwasp.application.tables import RULES
 from paperwasp.errors import PaperwaspError
+from tests.chance import SEED
 
 INPUTS = int(os.environ.get("PAPERWASP_FUZZ", "1500"))
-SEED = int(os.environ.get("PAPERWASP_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
 SLOWEST_S = 5.0
 """For one input, on a machine that does other things too."""
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.errors import IllegalQuery, PaperwaspError
+from tests.chance import SEED
 
 FUZZ_INPUTS = int(os.environ.get("PAPERWASP_FUZZ", "2000"))
 
@@ -268,7 +269,7 @@ def fuzzed(chance: random.Random) -> Iterator[tuple[str, bytes]]:
 
 
 def test_anything_is_read_with_findings_and_nothing_else() -> None:
-    seed = int(os.environ.get("PAPERWASP_FUZZ_SEED", "20240601"))
+    seed = SEED
     chance = random.Random(seed)
     good = 0
     for number in range(FUZZ_INPUTS):

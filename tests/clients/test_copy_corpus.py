@@ -14,11 +14,11 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from tests.chance import SEED
 from tests.clients.test_vespa_cli import binary, vespa
 from tests.service.running import RunningService, running_service
 
 pytestmark = pytest.mark.clients
-SEED = random.SystemRandom().randrange(2**32)
 DOCUMENTS = 300
 SERVICES = """<services version="1.0">
   <container id="default" version="1.0"><search/><document-api/></container>

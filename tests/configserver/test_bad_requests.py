@@ -18,6 +18,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp
 from paperwasp.http.messages import Request
+from tests.chance import SEED
 from tests.configserver.config_stores import MemoryStore
 from tests.configserver.deploy_fixtures import PACKAGES, Service, ask, config_app, config_server, deploy
 from tests.configserver.test_deploy_scripts import BOUNDARY, form
@@ -112,7 +113,7 @@ def app() -> Iterator[ConfigServerApp]:
 
 
 def test_any_request_is_answered(app: ConfigServerApp) -> None:
-    seed = random.SystemRandom().randrange(2**32)
+    seed = SEED
     chance = random.Random(seed)
 
     async def talk() -> None:

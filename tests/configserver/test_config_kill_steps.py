@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp.cluster.config_store import FileConfigStore
+from tests.chance import SEED
 from tests.children import start_child
 from tests.configserver.config_killed_worker import KILLED
 from tests.configserver.test_config_crashes import STEPS, check_after_crash
@@ -33,7 +34,7 @@ def run_until(path: Path, step: int) -> tuple[int, int]:
 
 @pytest.mark.crash
 def test_deployments_killed_at_each_step(tmp_path: Path) -> None:
-    step, ending = random.SystemRandom().randrange(1, STRIDE + 1), KILLED
+    step, ending = random.Random(SEED).randrange(1, STRIDE + 1), KILLED
     print(f"steps {step}, {step + STRIDE}, …")  # noqa: T201
     while ending == KILLED:
         path = tmp_path / str(step)

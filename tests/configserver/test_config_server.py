@@ -26,6 +26,7 @@ from paperwasp.errors import (
     NotFound,
     PaperwaspError,
 )
+from tests.chance import SEED
 from tests.configserver.config_stores import MemoryStore
 from tests.configserver.deploy_fixtures import PACKAGES, Service, build, config_server, deploy
 
@@ -398,7 +399,7 @@ def test_many_at_once_leave_whole_applications(tmp_path: Path, monkeypatch: pyte
     store = FileConfigStore(tmp_path, Disk(fsync=lambda descriptor: None))
     server = config_server(store)
     server.add_tenant("abroad")
-    seed = random.SystemRandom().randrange(2**32)
+    seed = SEED
     defects: list[BaseException] = []
 
     def work(number: int) -> None:

@@ -13,6 +13,7 @@ from paperwasp import limits
 from paperwasp.container.search import SearchHandler
 from paperwasp.container.search_cache import SearchCache, key_of
 from paperwasp.http.messages import Request, Response
+from tests.chance import SEED
 from tests.container.search_nodes import put, remove, running, update
 from tests.container.search_scripts import FakeClusters, config
 
@@ -106,7 +107,7 @@ def test_the_least_recently_used_make_room() -> None:
 
 def test_whoever_has_written_finds_it() -> None:
     """A writer that asks after each of its writes, beside another one: never an answer from before its write."""
-    seed = random.randrange(2**32)
+    seed = SEED
     rng = random.Random(seed)
     stop = Event()
     with running() as service:

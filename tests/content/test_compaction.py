@@ -21,6 +21,7 @@ from paperwasp.content.apply import NodeState
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
+from tests.chance import SEED
 from tests.content.nodes import TestNode, put, remove, start, started, update
 
 
@@ -111,7 +112,7 @@ def test_dead_rows_are_left_behind_while_documents_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With clients that write, look up and search all the time; and rows, words and strings that stay few."""
-    seed = random.SystemRandom().randrange(2**32)
+    seed = SEED
     monkeypatch.setattr(limits, "DEAD_ROWS_SERVED_LEAST", 200)
     over = Event()
     taken: list[int] = []

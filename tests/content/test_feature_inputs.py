@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -24,9 +23,8 @@ from paperwasp.features.query_vector import array_vector, weight_vector
 from paperwasp.schema import parse_schemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.yql.statement import parse_yql
+from tests.chance import SEED
 from tests.content.nodes import TestNode, start
-
-SEED = int(os.environ.get("PAPERWASP_FUZZ_SEED", "0")) or random.SystemRandom().randrange(2**32)
 
 FEATURES = """closeness(field,v) distance(field,v) closest(v) distance(place) distance(place).index
     distanceToPath(place) dotProduct(w,u) dotProduct(sizes,u) euclideanDistance(sizes,u) attributeMatch(w)

@@ -1,6 +1,6 @@
 """Kills a feeding process at random moments, and looks for every write that it had acknowledged.
 
-PAPERWASP_KILL_ROUNDS says how often (default 3); PAPERWASP_KILL_SEED chooses the moments.
+PAPERWASP_KILL_ROUNDS says how often (default 3); PAPERWASP_SEED chooses the moments.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from paperwasp.document.operations import Operation, Put, Update
+from tests.chance import SEED
 from tests.children import start_child
 from tests.content.killed_feeder import DOCUMENTS, IN_FLIGHT, operation
 from tests.content.nodes import TestNode, doc_id, start
 
 ROUNDS = int(os.environ.get("PAPERWASP_KILL_ROUNDS", "3"))
-SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
 
 Fields = dict[str, Any] | None
 

@@ -1,7 +1,7 @@
 """Operations of every kind on fields of every type, under changing schemas, by a process that is killed again and
 again: after each death every document must be as the plain model has it.
 
-PAPERWASP_MODEL_OPERATIONS says how many operations (default: a few thousand), PAPERWASP_KILL_SEED which.
+PAPERWASP_MODEL_OPERATIONS says how many operations (default: a few thousand), PAPERWASP_SEED which.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
+from tests.chance import SEED
 from tests.children import start_child
 from tests.content.document_checks import check_columns, check_searches, check_stored, shown_of
 from tests.content.document_model import Fields
@@ -22,7 +23,6 @@ from tests.content.killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, de
 from tests.content.nodes import TestNode, start
 
 OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "6000"))
-SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
 LONGEST_LIFE = 30_000
 """Operations that one child acknowledges at most before it is killed."""
 

@@ -16,6 +16,7 @@ import pytest
 
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.view import View
+from tests.chance import SEED
 from tests.children import start_child
 from tests.content.killed_worker import KILLED
 from tests.content.nodes import doc_id, start
@@ -62,7 +63,7 @@ def check_columns(view: View, documents: dict[int, Any]) -> None:
 
 @pytest.mark.crash
 def test_killed_at_each_step(tmp_path: Path) -> None:
-    step, ending = random.SystemRandom().randrange(1, STRIDE + 1), KILLED
+    step, ending = random.Random(SEED).randrange(1, STRIDE + 1), KILLED
     print(f"steps {step}, {step + STRIDE}, …")  # noqa: T201
     while ending == KILLED:
         path = tmp_path / str(step)

@@ -62,7 +62,7 @@ def test_a_deep_query_asks_each_operator_a_few_times(node):
     tree: Item = WordItem("title", "b")
     for _ in range(95):
         tree = AndItem((WordItem("title", "a"), OrItem((WordItem("title", "b"), tree))))
-    assert search(node.node.view(), SearchRequest(tree), Profiles()).total_count == 2000
+    assert search(node.node.view(), SearchRequest(tree, hits=0), Profiles()).total_count == 2000
 
 
 def test_a_query_without_a_deadline_has_all_the_time(node):

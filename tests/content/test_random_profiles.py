@@ -1,6 +1,6 @@
 """Random rank profiles give the same scores and features in memory, in segments after a restart, and streamed.
 
-PAPERWASP_PROFILE_CASES says how many profiles (default: a few dozen), PAPERWASP_PROFILE_SEED which.
+PAPERWASP_PROFILE_CASES says how many profiles (default: a few dozen), PAPERWASP_SEED which.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from paperwasp.schema.model import Schema
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.statement import parse_yql
+from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.content.random_profiles import INPUTS, document, features, profile, query, schema_with
 
 CASES = int(os.environ.get("PAPERWASP_PROFILE_CASES", "24"))
-SEED = int(os.environ.get("PAPERWASP_PROFILE_SEED", "0")) or random.SystemRandom().randrange(2**32)
 PROFILES, QUERIES = 12, 10
 """Of each round: profiles of one schema, and queries of each profile."""
 MODES = ("memory", "segments", "streaming")
@@ -54,7 +54,7 @@ def test_the_same_scores_wherever_documents_are(round_: int, tmp_path: Path) -> 
             for _ in range(QUERIES):
                 where = query(draw)
                 found = {mode: asked(nodes[mode], f"p{number}", where, profiles[mode], mode) for mode in MODES}
-                message = f"PAPERWASP_PROFILE_SEED={SEED}, round {round_}, p{number}, {where}"
+                message = f"PAPERWASP_SEED={SEED}, round {round_}, p{number}, {where}"
                 for mode in MODES[1:]:
                     compare(found["memory"], found[mode], f"{message}, {mode}")
 

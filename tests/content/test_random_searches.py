@@ -1,6 +1,6 @@
 """Random queries on random documents of random schemas match what a plain reading of them matches.
 
-PAPERWASP_SEARCH_CASES says how many queries (default: a few thousand), PAPERWASP_SEARCH_SEED which.
+PAPERWASP_SEARCH_CASES says how many queries (default: a few thousand), PAPERWASP_SEED which.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.query import Item
 from paperwasp.schema import parse_schemas
 from paperwasp.yql import to_yql
+from tests.chance import SEED
 from tests.content.naive_matching import matches
 from tests.content.naive_search import Document, Domain, random_domain, random_query
 from tests.content.nodes import TestNode, started
 
 CASES = int(os.environ.get("PAPERWASP_SEARCH_CASES", "3000"))
-SEED = int(os.environ.get("PAPERWASP_SEARCH_SEED", "0")) or random.SystemRandom().randrange(2**32)
 QUERIES = 100
 """Of each schema."""
 

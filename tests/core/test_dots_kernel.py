@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
 from paperwasp.core import _core, clock, dots
+from tests.chance import SEED
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -43,7 +42,7 @@ def test_rows_where_they_stand(dtype, seed: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 16, 100, 384, 9000])
 def test_a_number_hangs_on_its_two_rows_alone(size: int) -> None:
-    seed = random.randrange(2**32)
+    seed = SEED
     rng = np.random.default_rng(seed)
     a, b = rng.standard_normal((50, size)).astype(np.float32), rng.standard_normal((33, size)).astype(np.float32)
     out = np.empty((50, 33), np.float32)

@@ -1,6 +1,6 @@
 """Expressions at random, in rank profiles of a real schema: only clean errors, in bounded time.
 
-PAPERWASP_FUZZ sets how many, PAPERWASP_FUZZ_SEED repeats a run.
+PAPERWASP_FUZZ sets how many, PAPERWASP_SEED repeats a run.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted, parse_e
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile
+from tests.chance import SEED
 
 INPUTS = int(os.environ.get("PAPERWASP_FUZZ", "1500"))
-SEED = int(os.environ.get("PAPERWASP_FUZZ_SEED", "0")) or random.SystemRandom().randrange(2**32)
 SLOWEST_SECONDS = 20
 SCRIPTS = Path(__file__).parent.parent / "ranking" / "scripts"
 

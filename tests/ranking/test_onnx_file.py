@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.onnx_file import OnnxSignature, OnnxValue, read_onnx
 from paperwasp.tensor.types import TensorType
+from tests.chance import SEED
 from tests.ranking.onnx_bytes import DOUBLE, FLOAT, INT64, STRING, field, onnx_model
 
 MODEL = onnx_model(
@@ -85,7 +86,7 @@ def test_a_file_cut_at_any_byte_is_read_or_refused() -> None:
 
 
 def test_a_damaged_file_is_read_or_refused() -> None:
-    seed = random.SystemRandom().randrange(2**32)
+    seed = SEED
     chance = random.Random(seed)
     for _ in range(3000):
         damaged = bytearray(MODEL)

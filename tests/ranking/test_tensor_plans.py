@@ -1,6 +1,6 @@
 """Expressions of tensors, compiled and worked for blocks of hits, compared to their definitions hit by hit.
 
-PAPERWASP_PLAN_CASES sets how many random expressions there are, PAPERWASP_PLAN_SEED repeats a run.
+PAPERWASP_PLAN_CASES sets how many random expressions there are, PAPERWASP_SEED repeats a run.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from paperwasp.tensor.algebra import spread
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 from paperwasp.tensor.value import Tensor, TensorBuilder
+from tests.chance import SEED
 from tests.ranking.plain_expressions import plain_of, value
 
 CASES = int(os.environ.get("PAPERWASP_PLAN_CASES", "400"))
-SEED = int(os.environ.get("PAPERWASP_PLAN_SEED", "0")) or random.SystemRandom().randrange(2**32)
 TYPES = {
     name: TensorType.parse(text)
     for name, text in {

@@ -1,6 +1,6 @@
 """Schemas at random and damaged ones: whatever comes, only InvalidSchemas comes out, and soon.
 
-PAPERWASP_FUZZ says how many; PAPERWASP_FUZZ_SEED where chance starts.
+PAPERWASP_FUZZ says how many; PAPERWASP_SEED where chance starts.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import pytest
 
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.indexing_language import KEYWORDS
+from tests.chance import SEED
 from tests.schema.schema_generator import Generator
 
 COUNT = int(os.environ.get("PAPERWASP_FUZZ", "2000"))
-SEED = int(os.environ.get("PAPERWASP_FUZZ_SEED", "0")) or random.randrange(1, 10**9)
 SECONDS = 2.0
 """Of processor time, so that a busy machine makes no schema slow."""
 

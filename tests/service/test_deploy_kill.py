@@ -1,6 +1,6 @@
 """The whole service, killed while packages are deployed: the old application or the new one is there, whole.
 
-PAPERWASP_KILL_ROUNDS says how often (default 3), PAPERWASP_KILL_SEED chooses the moments; failures tell the seed. Two
+PAPERWASP_KILL_ROUNDS says how often (default 3), PAPERWASP_SEED chooses the moments; failures tell the seed. Two
 packages take turns that differ in everything that is kept apart: rank profile, a field with an attribute, a content
 cluster, a query profile. Each round goes on with the data of the last.
 """
@@ -20,11 +20,11 @@ import httpx
 import pytest
 
 from tests import web
+from tests.chance import SEED
 from tests.service.music import package
 from tests.service.running import RunningService, running_service
 
 ROUNDS = int(os.environ.get("PAPERWASP_KILL_ROUNDS", "3"))
-SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
 APPLICATION = "/application/v2/tenant/default/application/default/environment/prod/region/default/instance/default"
 DOCUMENTS = 50

@@ -2,7 +2,7 @@
 
 Each version of a document makes all of its fields from one number, so a hit whose fields are of two versions shows
 itself. Removed documents come back. What only updates change, a counter in memory, may be newer than the rest of a hit.
-PAPERWASP_LIVE_SECONDS says how long (default: a few seconds), PAPERWASP_LIVE_SEED what is done; failures tell the seed.
+PAPERWASP_LIVE_SECONDS says how long (default: a few seconds), PAPERWASP_SEED what is done; failures tell the seed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 import httpx
 
 from tests import web
+from tests.chance import SEED
 from tests.service.music import SERVICES, package
 from tests.service.running import running_service
 
 SECONDS = float(os.environ.get("PAPERWASP_LIVE_SECONDS", "4"))
-SEED = int(os.environ.get("PAPERWASP_LIVE_SEED", "0")) or random.SystemRandom().randrange(2**32)
 DOCUMENTS = 400
 LONG_VERSIONS = 36_000
 """From here on memory must have stayed in the last two thirds of a run: before, caches are being filled."""

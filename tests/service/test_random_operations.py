@@ -3,7 +3,7 @@
 Workers have documents of their own and send one request after the other, so that each knows what its documents are. A
 request without an answer may have been executed or not, each document of a bulk operation for itself: after a restart,
 what is read must be one of these. PAPERWASP_MODEL_OPERATIONS says how many operations (default 3000; millions find
-more), PAPERWASP_MODEL_SEED which ones; failures tell the seed.
+more), PAPERWASP_SEED which ones; failures tell the seed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 import pytest
 
+from tests.chance import SEED
 from tests.service.music import SERVICES
 from tests.service.running import RunningService, running_service
 from tests.service.service_model import SCHEMA, Document, Draw, changed, same, shown
 
 OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "3000"))
-SEED = int(os.environ.get("PAPERWASP_MODEL_SEED", "0")) or random.SystemRandom().randrange(2**32)
 WORKERS = 8
 KEYS = 25
 """Documents of one worker."""

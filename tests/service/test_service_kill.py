@@ -1,6 +1,6 @@
 """The whole service, killed while it is fed over HTTP: everything acknowledged is there after the restart.
 
-PAPERWASP_KILL_ROUNDS says how often (default 3), PAPERWASP_KILL_SEED chooses the moments and the changes. Each round
+PAPERWASP_KILL_ROUNDS says how often (default 3), PAPERWASP_SEED chooses the moments and the changes. Each round
 goes on with the data of the last; failures tell the seed.
 """
 
@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
+from tests.chance import SEED
 from tests.service.music import write_package
 from tests.service.running import RunningService, running_service
 
 ROUNDS = int(os.environ.get("PAPERWASP_KILL_ROUNDS", "3"))
 FEEDERS = 6
-SEED = int(os.environ.get("PAPERWASP_KILL_SEED", "0")) or random.SystemRandom().randrange(2**32)
 
 
 class Feeder(threading.Thread):

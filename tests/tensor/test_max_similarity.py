@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
@@ -20,6 +18,7 @@ from paperwasp.tensor.products import (
 )
 from paperwasp.tensor.types import NUMBER, TensorType
 from paperwasp.tensor.value import Tensor
+from tests.chance import SEED
 
 
 def some_tensor(rng, type_: str, rows: int) -> Tensor:
@@ -47,7 +46,7 @@ def reduced(batch: TensorBatch, summed: str) -> list[float]:
     ("tensor<float>(s{},x[16])", 5, "s"), ("tensor<float>(s[3],x[16])", 1, "s"), ("tensor<float>(x[16])", 1, ""),
 ])  # fmt: skip
 def test_is_what_the_expression_says(query: str, tokens: int, summed: str) -> None:
-    seed = random.randrange(2**32)
+    seed = SEED
     rng = np.random.default_rng(seed)
     given, documents = batches(rng, query, "tensor<float>(t{},x[16])", tokens)
     found = algebra.numbers(max_similarity(greatest_dots, given, KeptTensors.of(documents), summed))
@@ -63,7 +62,7 @@ def test_is_what_the_expression_says(query: str, tokens: int, summed: str) -> No
 
 
 def test_bits_that_differ() -> None:
-    seed = random.randrange(2**32)
+    seed = SEED
     rng = np.random.default_rng(seed)
     given, documents = batches(rng, "tensor<int8>(s{},x[2])", "tensor<int8>(t{},x[2])", 4)
     different = algebra.reduced(algebra.joined(given, documents, CELL_FUNCTIONS["hamming"]), "sum", ("x",))
@@ -75,7 +74,7 @@ def test_bits_that_differ() -> None:
 
 @pytest.mark.parametrize("cell_type", ["float", "double", "int8"])
 def test_dot_products_of_dense_tensors(cell_type: str) -> None:
-    seed = random.randrange(2**32)
+    seed = SEED
     rng = np.random.default_rng(seed)
     labels, type_ = Labels(), TensorType.parse(f"tensor<{cell_type}>(x[3],y[5])")
     dtype = {"float": np.float32, "double": np.float64, "int8": np.int8}[cell_type]

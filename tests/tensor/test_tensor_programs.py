@@ -1,6 +1,6 @@
 """Random tensor programs over batches give what the definitions give for each tensor by itself.
 
-PAPERWASP_TENSOR_CASES sets how many functions are worked, PAPERWASP_TENSOR_SEED where the random numbers begin.
+PAPERWASP_TENSOR_CASES sets how many functions are worked, PAPERWASP_SEED where the random numbers begin.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import pytest
 from paperwasp.tensor import Tensor
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import DTYPES
+from tests.chance import SEED
 from tests.tensor.plain_tensors import Address, PlainTensor
 from tests.tensor.random_programs import Program, Step
 from tests.tensor.random_values import Value
 
 CASES = int(os.environ.get("PAPERWASP_TENSOR_CASES", "2000"))
-SEED = int(os.environ.get("PAPERWASP_TENSOR_SEED", "0")) or random.randrange(2**32)
 PARTS = 8
 STEPS = 10
 
@@ -29,7 +29,7 @@ def test_random_programs(part: int) -> None:
     for number in range(part, max(PARTS, CASES // STEPS), PARTS):
         program = Program(random.Random(f"{SEED}/{number}"))
         for step in program.steps(STEPS):
-            check(step, program.labels, f"PAPERWASP_TENSOR_SEED={SEED}, program {number}: {step.what}")
+            check(step, program.labels, f"PAPERWASP_SEED={SEED}, program {number}: {step.what}")
 
 
 def check(step: Step, labels: Labels, message: str) -> None:
