@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -380,3 +381,37 @@ def test_raw_fields_as_text_or_base64(setting, expected):
     with TemporaryDirectory() as directory, started(Path(directory), dict(schemas)) as blobs:
         blobs.apply(Put(DocumentId("n", "blob", "1"), {"data": content, "more": content}))
         assert shown(blobs) == {"data": expected, "more": expected}
+
+
+FLOAT_SCHEMA = """
+schema s {
+  document s {
+    struct point { field at type float {}
+      field name type string {} }
+    field single type float { indexing: attribute | summary }
+    field kept type array<float> { indexing: summary }
+    field column type array<float> { indexing: attribute | summary }
+    field points type map<string, point> { indexing: summary }
+    field doubles type array<double> { indexing: summary }
+  }
+}
+"""
+
+
+def test_floats_within_a_field_have_the_digits_of_doubles():
+    """slime_filler.cpp and attributedfw.cpp insert doubles, which the structured data of the result shows."""
+    tenth = float(ctypes.c_float(0.1).value)
+    values = {"single": tenth, "kept": [tenth, float("inf")], "column": [tenth], "doubles": [0.1]}
+    schemas = parse_schemas({"schemas/s.sd": FLOAT_SCHEMA}).schemas
+    with TemporaryDirectory() as directory, started(Path(directory), dict(schemas)) as floats:
+        floats.apply(Put(DocumentId("n", "s", "1"), {**values, "points": {"a": {"at": tenth, "name": "x"}}}))
+        fields = hit_of(floats).fields
+        stored = floats.node.get(DocumentId("n", "s", "1"))
+    assert orjson.loads(fields) == {
+        "single": 0.1,
+        "kept": [0.10000000149011612, "Infinity"],
+        "column": [0.10000000149011612],
+        "points": {"a": {"at": 0.10000000149011612, "name": "x"}},
+        "doubles": [0.1],
+    }
+    assert b"0.10000000149011612" not in stored  # document/v1 has the digits of a float

@@ -22,12 +22,13 @@ from paperwasp.content.highlighting import Highlighter, query_parts
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import SearchRequest
+from paperwasp.content.summary_numbers import has_float_tensors, raw_text, widening_of
 from paperwasp.content.summary_tokens import shown_tokens, tokens_of
 from paperwasp.content.teaser import HI_TAGS, NO_TAGS
 from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
-from paperwasp.document.types import BOOL, RAW, DataType, MapType, StructType, TensorFieldType
+from paperwasp.document.types import BOOL, RAW, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
@@ -317,7 +318,7 @@ def _of_source(
     return _Shown(
         (name, *below),
         column,
-        None if isinstance(source.type, TensorFieldType) and _has_floats(source.type) else render_of(source.type),
+        None if isinstance(source.type, TensorFieldType) and has_float_tensors(source.type) else render_of(source.type),
         tuple(_steps(field, source, language, request, space, elements)),
         # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
         missing=False if column is not None and source.type == BOOL and not space.streamed else None,
@@ -375,21 +376,13 @@ def _steps(
             yield lambda value, _, fields: _each(change, value, said(fields))
     if source.type == RAW and not space.schema.raw_as_base64:
         yield lambda value, _, __: raw_text(base64.b64decode(value))
-    if request.tensor_form != DEFAULT_FORM or _has_floats(source.type):
+    if (widen := widening_of(source.type)) is not None:
+        yield lambda value, _, __: widen(value)
+    if request.tensor_form != DEFAULT_FORM or has_float_tensors(source.type):
         convert = converter_of(source.type)
         show = partial(result_json, form=request.tensor_form, exact=request.exact_tensors)
         if convert is not None:
             yield lambda value, _, __: convert(value, show)
-
-
-def raw_text(content: bytes) -> str:
-    """Bytes for people: RawData.java in Vespa's container-search. It cannot be read back in all cases."""
-    return "".join(chr(byte) if 31 < byte < 127 or byte in b"\n\t" else f"\\x{byte:02x}" for byte in content)
-
-
-def _has_floats(type_: DataType) -> bool:
-    """Whether tensors in it have cells that results show otherwise than documents."""
-    return any(isinstance(inner, TensorFieldType) and inner.tensor.cell_type != "int8" for inner in type_.walk())
 
 
 def _highlight(
