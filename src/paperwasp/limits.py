@@ -83,6 +83,9 @@ FUZZY_CHARACTERS: Final = 1024
 JSON_PIECE_BYTES: Final = 32 * 1024
 """Larger texts of JSON are decoded outside the event loop, and in pieces of about this size: to build the values of one
 takes about a millisecond, for which nobody else runs."""
+DOCUMENT_INLINE_QUERY_CHARACTERS: Final = 4096
+"""Requests to /document/v1/ with a longer query string are read outside the event loop, too: a selection takes some
+microseconds for each character."""
 JSON_VALUES: Final = 4_000_000
 """Values and names in one text of JSON that is larger than that: refused before any of them is built."""
 JSON_DEPTH: Final = 1024
@@ -110,8 +113,8 @@ HTTP_BODY_SECONDS: Final = 30.0
 HTTP_BODY_BYTES_A_SECOND: Final = 16 * 1024
 HTTP_BODIES_BYTES: Final = 256 * 1024 * 1024
 """Of the bodies of all requests under way, as sent and as inflated; one that is alone may be larger."""
-HTTP_STREAMED_ANSWERS: Final = 128
-"""Of one port, that are sent at a time; one more is answered with 429."""
+HTTP_STREAMED_ANSWERS: Final = 64
+"""Of one port, that are sent at a time; one more is answered with 429. Each keeps some megabytes while nobody reads."""
 HTTP_STREAM_UNREAD_SECONDS: Final = 60.0
 """How long the client of a streamed answer may read nothing."""
 HTTP_BACKLOG: Final = 1024

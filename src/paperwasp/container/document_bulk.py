@@ -64,12 +64,8 @@ class BulkContext:
     now_us: int
 
 
-async def answer_bulk(
-    request: Request, clusters: VisitClusters, routes: Routes, messenger: Messenger, environment: Environment
-) -> Response:
-    """The answer to a POST, PUT or DELETE for many documents. Errors: what is wrong with the request."""
-    context = BulkContext(clusters, routes, environment.time_ns() // 1000)
-    bulk = read_request(request, context)
+async def answer_bulk(request: Request, bulk: Bulk, messenger: Messenger, environment: Environment) -> Response:
+    """The answer to a POST, PUT or DELETE for many documents, which asks for `bulk`. Errors: as VisitRequest."""
     visitor = Visitor(bulk.visit, messenger, environment)
     done: VisitEnd | None = None
     status, message = 200, None

@@ -5,14 +5,17 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from paperwasp.application import ApplicationModel
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.container.document_bulk import answer_bulk
+from paperwasp.container.document_bulk import BulkContext, answer_bulk, read_request
 from paperwasp.container.document_routes import Routes
 from paperwasp.container.document_visit import answer_visit
+from paperwasp.container.large_requests import read_in_turn
 from paperwasp.container.visit_clusters import VisitClusters
+from paperwasp.container.visit_parameters import read_visit
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.http.messages import Answer, Request
 
@@ -32,9 +35,14 @@ class ManyDocuments:
         self._clusters = VisitClusters(model, address_of)
         self._routes = routes
         self._environment = environment
+        self._one_large = asyncio.Lock()
 
     async def answer(self, request: Request) -> Answer:
         """Errors: what is wrong with the request; Overload, Timeout."""
+        now_us = self._environment.time_ns() // 1000
         if request.method == "GET":
-            return await answer_visit(request, self._clusters, self._messenger, self._environment)
-        return await answer_bulk(request, self._clusters, self._routes, self._messenger, self._environment)
+            visit = await read_in_turn(self._one_large, request, read_visit, request, self._clusters, now_us)
+            return await answer_visit(request, visit, self._messenger, self._environment)
+        context = BulkContext(self._clusters, self._routes, now_us)
+        bulk = await read_in_turn(self._one_large, request, read_request, request, context)
+        return await answer_bulk(request, bulk, self._messenger, self._environment)

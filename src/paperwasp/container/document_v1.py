@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic_ns
 from typing import Any, Final
 
-from paperwasp import limits
 from paperwasp.application import ApplicationModel, Container
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document_answer import (
@@ -33,9 +32,10 @@ from paperwasp.container.document_queue import DocumentQueue
 from paperwasp.container.document_request import ROOT, read_options, read_path
 from paperwasp.container.document_routes import Routes
 from paperwasp.container.document_trace import Found, traced
+from paperwasp.container.large_requests import read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome, Refusal
-from paperwasp.env import SYSTEM, Environment, collecting_later
+from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
 from paperwasp.http.messages import Answer, Request, Response
 
@@ -88,15 +88,8 @@ class DocumentApi:
         return _response_to(request, call, answer, traced(call, answer, since_ns))
 
     async def _read(self, request: Request) -> Call | ManyDocuments | Response:
-        """What is asked for; of a large body on a thread, one at a time, while the event loop serves others."""
-        if len(request.body) <= limits.JSON_PIECE_BYTES:
-            return self._call_of(request)
-        async with self._one_large:
-            return await asyncio.to_thread(self._call_of_large, request)
-
-    def _call_of_large(self, request: Request) -> Call | ManyDocuments | Response:
-        with collecting_later(len(request.body)):
-            return self._call_of(request)
+        """What is asked for."""
+        return await read_in_turn(self._one_large, request, self._call_of, request)
 
     def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)

@@ -21,8 +21,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.accept import stream_form
-from paperwasp.container.visit_clusters import VisitClusters
-from paperwasp.container.visit_parameters import Visit, read_visit
+from paperwasp.container.visit_parameters import Visit
 from paperwasp.container.visit_rendering import JSON, ObjectRendering, Rendering, VisitEnd, rendering
 from paperwasp.content.messages import VisitedDocument, VisitResponse
 from paperwasp.env import Environment
@@ -136,11 +135,8 @@ class Visitor:
             await asyncio.sleep(limits.VISIT_RETRY_SECONDS)
 
 
-async def answer_visit(
-    request: Request, clusters: VisitClusters, messenger: Messenger, environment: Environment
-) -> Answer:
-    """The answer to a GET for many documents. Errors: what is wrong with the request; Overload; Timeout."""
-    visit = read_visit(request, clusters, environment.time_ns() // 1000)
+async def answer_visit(request: Request, visit: Visit, messenger: Messenger, environment: Environment) -> Answer:
+    """The answer to a GET for many documents, which asks for `visit`. Errors: as VisitRequest; Overload; Timeout."""
     visitor = Visitor(visit, messenger, environment)
     if not visit.stream:
         return await _whole(request, visitor)

@@ -20,7 +20,7 @@ from paperwasp import limits
 from paperwasp.container import granian_worker
 from paperwasp.container.connections import Client, ConnectionGuard
 from paperwasp.container.request_bodies import BODIES, RequestBody, has_body
-from paperwasp.container.streaming import ClientGone, Headers, Pipes, closed_after, send_stream
+from paperwasp.container.streaming import ClientGone, Headers, Pipes, Unread, closed_after, send_stream
 from paperwasp.env import release_memory
 from paperwasp.errors import InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
@@ -199,6 +199,8 @@ class HttpServer:
             await send_stream(self._pipes, protocol, (answer.status, _headers(answer)), first, answer.chunks, cut)
         except ClientGone:
             _LOG.debug("%s %s: the client is gone", request.method, request.raw_path)
+        except Unread as error:
+            _LOG.warning("%s %s: the answer is broken off, since %s", request.method, request.raw_path, error)
         except Exception:
             _LOG.exception("%s %s failed while its answer was sent", request.method, request.raw_path)
 

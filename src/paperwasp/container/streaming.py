@@ -140,7 +140,7 @@ class _Writer:
             async with asyncio.timeout(limits.HTTP_STREAM_UNREAD_SECONDS):
                 await waiter
         except TimeoutError:
-            raise Unread(f"nothing was read for {limits.HTTP_STREAM_UNREAD_SECONDS:g} seconds") from None
+            raise Unread(f"its client has read nothing for {limits.HTTP_STREAM_UNREAD_SECONDS:g} seconds") from None
         finally:
             loop.remove_writer(self._pipe)
 
