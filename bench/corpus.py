@@ -14,7 +14,7 @@ import os
 import random
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -87,7 +87,8 @@ def _load_base(documents_limit: int | None) -> Corpus:
     saved = CACHE / f"tokens-{name}-{key.hexdigest()}.npz"
     if not saved.exists():
         CACHE.mkdir(exist_ok=True)
-        np.savez(saved, **_tokenized(records(), Path(queries) if queries else None, documents_limit))
+        save: Callable[..., None] = np.savez  # its stub takes any keyword for the flag `allow_pickle`
+        save(saved, **_tokenized(records(), Path(queries) if queries else None, documents_limit))
     with np.load(saved) as arrays:
         return Corpus(
             f"{name} {len(arrays['offsets']) - 1:,}",
@@ -141,7 +142,8 @@ def _tokenized(
     records: Iterator[tuple[str, str]], queries: Path | None, documents_limit: int | None
 ) -> dict[str, NDArray[np.generic]]:
     lexicon = _core.Lexicon()
-    texts, titles = [], []
+    texts: list[str] = []
+    titles: list[str] = []
     for title, body in records:
         if len(texts) == documents_limit:
             break

@@ -51,8 +51,8 @@ def attribute(**settings: object) -> Field:
     return field(attribute=AttributeSettings(**settings))  # type: ignore[arg-type]
 
 
-def vector(metric: str = "", **hnsw: int) -> Field:
-    index = replace(INDEX, hnsw=Hnsw(**hnsw)) if hnsw else INDEX
+def vector(metric: str = "", hnsw: Hnsw | None = None) -> Field:
+    index = replace(INDEX, hnsw=hnsw) if hnsw else INDEX
     return field("f1", VECTOR, index=index, attribute=AttributeSettings(distance_metric=metric))
 
 
@@ -125,7 +125,7 @@ def test_settings_that_need_nothing(before: dict[str, object], after: dict[str, 
         (vector(), field("f1", VECTOR, attribute=ATTRIBUTE), "remove attribute 'indexing: index'"),
         (
             vector(),
-            vector(neighbors_to_explore_at_insert=100),
+            vector(hnsw=Hnsw(neighbors_to_explore_at_insert=100)),
             "change hnsw index property 'neighbors-to-explore-at-insert' from '200' to '100'",
         ),
     ],
@@ -139,7 +139,7 @@ def test_columns_that_are_made_anew(before: Field, after: Field, change: str) ->
     ("after", "change"),
     [
         (vector("angular"), "change property 'distance-metric' from 'EUCLIDEAN' to 'ANGULAR'"),
-        (vector(max_links_per_node=4), "change hnsw index property 'max-links-per-node' from '16' to '4'"),
+        (vector(hnsw=Hnsw(max_links_per_node=4)), "change hnsw index property 'max-links-per-node' from '16' to '4'"),
     ],
 )
 def test_what_builds_a_graph_anew_must_be_allowed(after: Field, change: str) -> None:

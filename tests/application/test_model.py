@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import NoReturn
 
 import pytest
@@ -26,7 +28,7 @@ def app(
     documents: tuple[str, ...] = ("music",),
     rest: str = "",
     components: str = "",
-    **files: str | bytes,
+    files: Mapping[str, str | bytes] = MappingProxyType({}),
 ) -> ApplicationPackage:
     elements = "".join(f'<document type="{name}" mode="index"/>' for name in documents)
     texts = {
@@ -54,20 +56,24 @@ def problems_of(package: ApplicationPackage) -> str:
 
 
 def test_a_model_has_clusters_with_the_schemas_of_their_types() -> None:
-    model = model_of(app(**{"schemas/artist.sd": "schema artist { document artist { } }"}))
+    model = model_of(app(files={"schemas/artist.sd": "schema artist { document artist { } }"}))
     (cluster,) = model.content_clusters
     assert cluster.id == cluster.declared.id == "music"
     assert cluster.document_types == ("music",)
     assert cluster.schemas["music"] is model.schemas["music"]
     assert [(found.search, found.document_api) for found in model.containers] == [(True, True)]
     assert [finding.message for finding in model.findings] == ["Schema 'artist' is in no content cluster"]
-    assert model.checksum == app(**{"schemas/artist.sd": "schema artist { document artist { } }"}).checksum
+    assert model.checksum == app(files={"schemas/artist.sd": "schema artist { document artist { } }"}).checksum
 
 
 def test_files_that_are_no_schemas_are_not_read() -> None:
     """Vespa: FilesApplicationPackage.getSchemaFiles reads what is directly in the folder and not hidden."""
-    files = {"schemas/README.md": "# Schemas", "schemas/old/music.sd": "broken", "schemas/._music.sd": b"\xff"}
-    model = model_of(app(**files))
+    files: dict[str, str | bytes] = {
+        "schemas/README.md": "# Schemas",
+        "schemas/old/music.sd": "broken",
+        "schemas/._music.sd": b"\xff",
+    }
+    model = model_of(app(files=files))
     assert list(model.schemas) == ["music"]
     unknown = "File in application package with unknown extension: "
     assert [str(found).removeprefix(unknown) for found in model.findings] == [
@@ -81,14 +87,14 @@ def test_all_problems_are_told_at_once() -> None:
         raise LanguageError("no such feature", Position(schema.source, 1, 2))
 
     overrides = "<validation-overrides><allow>x</allow></validation-overrides>"
-    files = {
+    files: dict[str, str | bytes] = {
         "search/chains/x.xml": "<x/>",
         "hosts.xml": "<hosts>",
         "validation-overrides.xml": overrides,
         "search/query-profiles/default.xml": "<query-profile id='other'/>",
     }
     with pytest.raises(InvalidPackage) as caught:
-        build_model(app(documents=("music", "artist"), **files), check)
+        build_model(app(documents=("music", "artist"), files=files), check)
     told = caught.value.message.splitlines()
     assert told[0] == f"Invalid application package: {len(told) - 1} problems:"
     for part in (
@@ -115,7 +121,7 @@ def test_what_is_sound_is_checked_beside_broken_schemas() -> None:
         return ()
 
     reference = "field by type reference<artist> { indexing: attribute }"
-    files = {
+    files: dict[str, str | bytes] = {
         "schemas/artist.sd": "schema artist { document artist { feild name type string {} } }",
         "schemas/album.sd": f"schema album {{ document album {{ {reference} }} }}",
         "schemas/song.sd": "schema song { document song { field a type strin {} } rank-profile p {} }",
@@ -124,7 +130,7 @@ def test_what_is_sound_is_checked_beside_broken_schemas() -> None:
         "schemas/noise.sd": b"\xff",
     }
     with pytest.raises(InvalidPackage) as caught:
-        build_model(app(documents=("music", "artist", "noise", "label", "labl"), **files), check)
+        build_model(app(documents=("music", "artist", "noise", "label", "labl"), files=files), check)
     assert checked == ["label", "music"]
     told = [str(finding) for finding in caught.value.findings]
     for part in (
@@ -183,14 +189,14 @@ def test_a_model_is_of_one_deployment() -> None:
         'version="1.0">', 'version="1.0" xmlns:deploy="vespa">', 1
     )
     text = services.format(components="", documents='<document type="music" mode="index"/>')
-    package = app(**{"services.xml": text})
+    package = app(files={"services.xml": text})
     beta = build_model(package, lambda *_: (), properties=DeployProperties(instance="beta"))
     assert [model.containers[0].search for model in (model_of(package), beta)] == [False, True]
 
 
 def test_overrides_are_checked_for_a_day() -> None:
     text = "<validation-overrides><allow until='2026-12-01'>schema-removal</allow></validation-overrides>"
-    package = app(**{"validation-overrides.xml": text})
+    package = app(files={"validation-overrides.xml": text})
     model = build_model(package, lambda *_: (), date(2026, 11, 20))
     assert model.overrides.allows("schema-removal", date(2026, 11, 20))
     with pytest.raises(InvalidPackage, match="too far in the future"):
@@ -198,7 +204,7 @@ def test_overrides_are_checked_for_a_day() -> None:
 
 
 def test_the_files_of_the_package_are_kept_but_for_those_that_are_nobody_s() -> None:
-    model = model_of(app(**{"models/a.bin": "x", "ext/components/a.jar": "y", "ext/schemas/b.sd": "not a schema"}))
+    model = model_of(app(files={"models/a.bin": "x", "ext/components/a.jar": "y", "ext/schemas/b.sd": "not a schema"}))
     assert model.files["models/a.bin"] == b"x"
     assert not any(path.startswith("ext/") for path in model.files)
 

@@ -224,8 +224,7 @@ def tar_archive(chance: random.Random) -> bytes:
         for _ in range(chance.randrange(5)):
             name = chance.choice(NAMES)
             entry = tarfile.TarInfo(name[:90] if form == tarfile.USTAR_FORMAT else name)
-            entry.type = chance.choice([*(tarfile.REGTYPE,) * 5, *b"0123456gKLxSV"[:13:1], b"5"])  # type: ignore[assignment]
-            entry.type = entry.type if isinstance(entry.type, bytes) else bytes([entry.type])
+            entry.type = chance.choice([*(tarfile.REGTYPE,) * 5, *(bytes([each]) for each in b"0123456gKLxSV"), b"5"])
             content = chance.randbytes(chance.randrange(300))
             entry.size = len(content)
             entry.linkname = chance.choice(["", "a", "../../etc/passwd"])

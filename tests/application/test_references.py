@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 
 from paperwasp.application import ApplicationModel, ApplicationPackage, build_model
@@ -11,7 +14,9 @@ CONSTANT = b'{"cells": [{"address": {"x": "0"}, "value": 1.0}, {"address": {"x":
 COMPONENT = '<component id="e" type="hugging-face-embedder"><transformer-model path="models/e.onnx"/></component>'
 
 
-def package(documents: str, components: str = "", **files: str | bytes) -> ApplicationPackage:
+def package(
+    documents: str, components: str = "", files: Mapping[str, str | bytes] = MappingProxyType({})
+) -> ApplicationPackage:
     services = f"""<services version="1.0">
       <container id="default" version="1.0"><search/>{components}</container>
       <content id="music" version="1.0"><redundancy>1</redundancy><documents>{documents}</documents></content>
@@ -42,13 +47,13 @@ PARENT = "schema artist { document artist { field name type string { indexing: a
 
 
 def test_parents_are_global_documents_of_the_same_cluster() -> None:
-    files = {"schemas/music.sd": CHILD, "schemas/artist.sd": PARENT}
-    model = model_of(package(MUSIC + ARTIST.format(is_global="true"), **files))
+    files: dict[str, str | bytes] = {"schemas/music.sd": CHILD, "schemas/artist.sd": PARENT}
+    model = model_of(package(MUSIC + ARTIST.format(is_global="true"), files=files))
     assert model.schemas["music"].fields["artist_name"].imported is not None
-    told = problems_of(package(MUSIC + ARTIST.format(is_global="false"), **files))
+    told = problems_of(package(MUSIC + ARTIST.format(is_global="false"), files=files))
     assert "schemas/music.sd, line 2" in told
     assert "refers to document type 'artist', which is not global in content cluster 'music'" in told
-    told = problems_of(package(MUSIC, **files))
+    told = problems_of(package(MUSIC, files=files))
     assert "refers to document type 'artist', which is not in content cluster 'music'" in told
 
 
@@ -58,7 +63,7 @@ def schema(rest: str) -> str:
 
 def with_constant(**files: bytes) -> ApplicationPackage:
     rest = "constant c { file: constants/c.json type: tensor<float>(x[2]) }"
-    return package(MUSIC, **{"schemas/music.sd": schema(rest), **files})
+    return package(MUSIC, files={"schemas/music.sd": schema(rest), **files})
 
 
 def test_the_file_of_a_constant_must_hold_its_tensor() -> None:
@@ -88,38 +93,38 @@ def test_the_file_of_a_constant_must_hold_its_tensor() -> None:
     ],
 )
 def test_nothing_is_fetched(rest: str, told: str) -> None:
-    found = problems_of(package(MUSIC, **{"schemas/music.sd": schema(rest)}))
+    found = problems_of(package(MUSIC, files={"schemas/music.sd": schema(rest)}))
     assert told in found
     assert "schemas/music.sd, line 1, column" in found
 
 
 def test_what_is_in_ext_cannot_be_referred_to() -> None:
     rest = "constant c { file: ext/c.json type: tensor<float>(x[2]) }"
-    found = package(MUSIC, **{"schemas/music.sd": schema(rest), "ext/c.json": CONSTANT})
+    found = package(MUSIC, files={"schemas/music.sd": schema(rest), "ext/c.json": CONSTANT})
     assert "'ext/c.json' is not in the application package" in problems_of(found)
 
 
 def test_the_file_of_an_onnx_model_must_be_there() -> None:
     rest = "rank-profile p { onnx-model m { file: models/m.onnx } }"
     assert "onnx-model 'm': file 'models/m.onnx' is not" in problems_of(
-        package(MUSIC, **{"schemas/music.sd": schema(rest)})
+        package(MUSIC, files={"schemas/music.sd": schema(rest)})
     )
-    assert model_of(package(MUSIC, **{"schemas/music.sd": schema(rest), "models/m.onnx": b"x"}))
+    assert model_of(package(MUSIC, files={"schemas/music.sd": schema(rest), "models/m.onnx": b"x"}))
 
 
 def test_the_files_of_embedders_must_be_there() -> None:
-    files = {"schemas/music.sd": schema("")}
-    assert "component 'e': file 'models/e.onnx' is not" in problems_of(package(MUSIC, COMPONENT, **files))
-    model = model_of(package(MUSIC, COMPONENT, **files, **{"models/e.onnx": b""}))
+    files: dict[str, str | bytes] = {"schemas/music.sd": schema("")}
+    assert "component 'e': file 'models/e.onnx' is not" in problems_of(package(MUSIC, COMPONENT, files=files))
+    model = model_of(package(MUSIC, COMPONENT, {**files, "models/e.onnx": b""}))
     assert model.containers[0].components[0].settings["transformer-model@path"] == "models/e.onnx"
 
 
 def test_what_indexing_scripts_call_must_be_there() -> None:
     script = "field v type tensor<float>(x[2]) {{ indexing: input a | to_string | embed {} | attribute }}"
-    missing = package(MUSIC, **{"schemas/music.sd": schema(script.format("other"))})
+    missing = package(MUSIC, files={"schemas/music.sd": schema(script.format("other"))})
     assert "Can't find embedder 'other': services.xml has no components" in problems_of(missing)
-    other = package(MUSIC, COMPONENT, **{"schemas/music.sd": schema(script.format("other")), "models/e.onnx": b""})
+    other = package(MUSIC, COMPONENT, files={"schemas/music.sd": schema(script.format("other")), "models/e.onnx": b""})
     assert "Can't find embedder 'other': components are e" in problems_of(other)
     for name in ("e", ""):
-        there = package(MUSIC, COMPONENT, **{"schemas/music.sd": schema(script.format(name)), "models/e.onnx": b""})
+        there = package(MUSIC, COMPONENT, files={"schemas/music.sd": schema(script.format(name)), "models/e.onnx": b""})
         assert any("embed" in finding.message for finding in model_of(there).findings)

@@ -10,7 +10,7 @@ import pytest
 from paperwasp.attribute.array_file import read_arrays, write_arrays
 from paperwasp.errors import Corruption
 
-ARRAYS = {
+ARRAYS: dict[str, np.ndarray] = {
     "values": np.arange(5, dtype=np.int32),
     "none": np.zeros(0, np.float64),
     "gids": np.arange(24, dtype=np.uint8).reshape(2, 12),

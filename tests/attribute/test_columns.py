@@ -111,7 +111,8 @@ def test_ranges(history: tuple[DataType, Settings, Column, list[Any]], data: st.
     if element == STRING:
         return
     ends = st.one_of(st.none(), st.integers(-6, 6), st.floats(-6, 6), st.sampled_from([2**70, -(2**70), math.inf]))
-    low, high, low_inclusive, high_inclusive = (data.draw(s) for s in (ends, ends, st.booleans(), st.booleans()))
+    low, high = data.draw(ends), data.draw(ends)
+    low_inclusive, high_inclusive = data.draw(st.booleans()), data.draw(st.booleans())
     if (
         low == high
         and low_inclusive
@@ -214,7 +215,7 @@ def test_posting_lists_find_what_the_column_has(data_type: DataType) -> None:
     views: list[tuple[ColumnView, ColumnView]] = []
     for _ in range(12):
         numbers = random.integers(0, 3000, 3000).tolist()
-        values = [f"w{number}" if data_type == STRING else number for number in numbers]
+        values: list[Any] = [f"w{number}" if data_type == STRING else number for number in numbers]
         for column in (fast, plain):
             column.append(values)
         for lid in random.integers(0, fast.length, 50).tolist():
@@ -318,14 +319,14 @@ def test_elements_that_no_row_has_are_left_behind(data_type: DataType) -> None:
     column = create_column(data_type)
     make = (lambda n: [f"{n}", "x"] * 50) if data_type == array_of(STRING) else (lambda n: [n] * 100)
     column.append([make(lid) for lid in range(10)])
-    views = []
+    views: list[tuple[ColumnView, list[Any]]] = []
     for step in range(3000):
         column.set(step % 10, make(step))
         if step % 500 == 0:
             views.append((column.snapshot(), [column.get(lid) for lid in range(10)]))
     assert column.size_bytes() < 3_000_000
     assert [column.get(lid) for lid in range(10)] == [make(step) for step in range(2990, 3000)]
-    assert all(len(row) == 100 for view, _ in views for row in view.gather(every(10)))
+    assert all(row is not None and len(row) == 100 for view, _ in views for row in view.gather(every(10)))
 
 
 def test_strings_that_no_row_has_are_not_saved() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from paperwasp.attribute import patterns
 from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, no_clock
-from paperwasp.attribute.scanned_text import BETWEEN_CLOCKS, TextKeeper
+from paperwasp.attribute.scanned_text import BETWEEN_CLOCKS, ScannedText, TextKeeper
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery
 from tests.chance import SEED
@@ -74,7 +74,7 @@ def test_a_costly_pattern_ends_when_the_time_is_over() -> None:
     """A thousand characters against long strings: all of them would take hours."""
     ends = np.cumsum(np.full(100_000, 4000, np.uint64))
     content = np.full(int(ends[-1]) + 3, ord("x"), np.uint8)
-    text = patterns.ScannedText(content, ends, np.zeros(len(ends), np.bool_), False)
+    text = ScannedText(content, ends, np.zeros(len(ends), np.bool_), False)
     looks: list[None] = []
 
     def check_time() -> None:

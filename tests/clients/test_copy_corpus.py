@@ -6,7 +6,7 @@ import base64
 import json
 import random
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -33,7 +33,9 @@ SERVICES = """<services version="1.0">
 </services>
 """
 ARTIST = "schema artist { document artist { field name type string { indexing: attribute | summary } } }"
-PLAIN_TYPES = {
+Draw = Callable[[random.Random], Any]
+"""How a value is drawn."""
+PLAIN_TYPES: dict[str, Draw] = {
     "bool": lambda chance: chance.random() < 0.5,
     "byte": lambda chance: chance.choice((-128, 127, 0, chance.randrange(-128, 128))),
     "int": lambda chance: chance.choice((-(2**31) + 1, 2**31 - 1, chance.randrange(-1000, 1000))),
@@ -53,7 +55,7 @@ PLAIN_TYPES = {
 }
 SEVERAL = ("byte", "int", "long", "float", "double", "string", "raw", "uri", "bool", "pair", "position")
 KEYS = ("int", "long", "string", "byte")
-TENSORS = {
+TENSORS: dict[str, Draw] = {
     "tensor(x[3])": lambda chance: [chance.uniform(-1, 1) for _ in range(3)],
     "tensor<float>(x[2],y[2])": lambda chance: [[chance.uniform(-1, 1), 0.1], [1e-40, 2.0]],
     "tensor<int8>(x[4])": lambda chance: [chance.randrange(-128, 128) for _ in range(4)],
@@ -65,16 +67,26 @@ TENSORS = {
 }
 
 
-def fields() -> Iterator[tuple[str, Any]]:
+def array_of(draw: Draw) -> Draw:
+    return lambda chance: [draw(chance) for _ in range(chance.randint(1, 4))]
+
+
+def mapping_of(key: Draw, value: Draw) -> Draw:
+    return lambda chance: {str(key(chance)): value(chance)}
+
+
+def weight(chance: random.Random) -> int:
+    return chance.randrange(-9, 9) or 1
+
+
+def fields() -> Iterator[tuple[str, Draw]]:
     """Declaration of a field's type → how a value is drawn."""
     yield from PLAIN_TYPES.items()
     for name in SEVERAL:
-        draw = PLAIN_TYPES[name]
-        yield f"array<{name}>", lambda chance, draw=draw: [draw(chance) for _ in range(chance.randint(1, 4))]
+        yield f"array<{name}>", array_of(PLAIN_TYPES[name])
     for name in KEYS:
-        draw = PLAIN_TYPES[name]
-        yield f"weightedset<{name}>", lambda chance, draw=draw: {str(draw(chance)): chance.randrange(-9, 9) or 1}
-        yield f"map<{name}, pair>", lambda chance, draw=draw: {str(draw(chance)): PLAIN_TYPES["pair"](chance)}
+        yield f"weightedset<{name}>", mapping_of(PLAIN_TYPES[name], weight)
+        yield f"map<{name}, pair>", mapping_of(PLAIN_TYPES[name], PLAIN_TYPES["pair"])
     yield "map<string, array<string>>", lambda chance: {"k": [PLAIN_TYPES["string"](chance)], "é": ["x"]}
     yield "array<map<string, int>>", lambda chance: [{"k": chance.randrange(9)}, {"l": 2}]
     yield from TENSORS.items()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from vespa.application import Vespa
 from vespa.exceptions import VespaError
-from vespa.io import VespaResponse
+from vespa.io import VespaQueryResponse, VespaResponse
 from vespa.package import ApplicationPackage, Document, Field, FieldSet, RankProfile, Schema
 
 from tests import web
@@ -85,23 +85,30 @@ def test_feed_async_iterable(vespa: Vespa) -> None:
     assert [answer.status_code for answer in answers] == [200] * DOCUMENTS
 
 
+def query(vespa: Vespa, **parameters: Any) -> VespaQueryResponse:
+    """An answer that is not streamed."""
+    found = vespa.query(**parameters)
+    assert isinstance(found, VespaQueryResponse)
+    return found
+
+
 def feed(vespa: Vespa, method: str, prefix: str) -> list[VespaResponse]:
     answers: list[VespaResponse] = []
     getattr(vespa, method)(documents(prefix), schema="music", callback=lambda answer, _: answers.append(answer))
-    found = vespa.query(yql="select * from music where userQuery()", query=prefix, ranking="bm25", hits=1)
+    found = query(vespa, yql="select * from music where userQuery()", query=prefix, ranking="bm25", hits=1)
     assert found.number_documents_retrieved == DOCUMENTS
     return answers
 
 
 def test_queries(vespa: Vespa) -> None:
     vespa.feed_data_point("music", "giant", {"title": "Giant Steps", "year": 1960})
-    answer = vespa.query(yql="select * from music where userQuery()", query="giant", ranking="bm25")
+    answer = query(vespa, yql="select * from music where userQuery()", query="giant", ranking="bm25")
     assert [hit["id"] for hit in answer.hits] == ["id:music:music::giant"]
     assert answer.hits[0]["fields"]["title"] == "<hi>Giant</hi> Steps"
     assert answer.hits[0]["relevance"] > 0
     body = {"yql": "select title from music where year = 1960", "hits": 3}
-    assert [hit["fields"] for hit in vespa.query(body=body).hits] == [{"title": "Giant Steps"}]
-    assert vespa.query(query="sddocname:music").number_documents_retrieved > 0
+    assert [hit["fields"] for hit in query(vespa, body=body).hits] == [{"title": "Giant Steps"}]
+    assert query(vespa, query="sddocname:music").number_documents_retrieved > 0
     with pytest.raises(VespaError):
         vespa.query(yql="select nonsense")
 
@@ -119,7 +126,7 @@ def test_visits(vespa: Vespa) -> None:
     vespa.feed_iterable(fed, schema="music", namespace="shelf")
 
     def visited(**wishes: Any) -> list[str]:
-        wishes = {"schema": "music", "namespace": "shelf", "wanted_document_count": 7} | wishes
+        wishes = {"schema": "music", "namespace": "shelf", "wanted_document_count": 7, **wishes}
         pages = [page for part in vespa.visit("music_content", **wishes) for page in part]
         assert all(page.number_documents_retrieved == len(page.documents) for page in pages)
         return [document["id"] for page in pages for document in page.documents]

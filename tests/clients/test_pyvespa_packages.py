@@ -109,7 +109,7 @@ FIELDS: dict[str, Callable[[Path], ApplicationPackage]] = {
     "index with several": field("string", TEXT, index=["enable-bm25", {"prefix": None}]),
     "attribute settings": field("int", NUMBER, attribute=["fast-search", "fast-access", "paged"]),
     **{
-        f"distance metric {name}": field("tensor<float>(x[4])", [*NUMBER, "index"], ann=HNSW(name, 8, 50))  # type: ignore[arg-type]
+        f"distance metric {name}": field("tensor<float>(x[4])", [*NUMBER, "index"], ann=HNSW(name, 8, 50))
         for name in ("euclidean", "angular", "dotproduct", "prenormalized-angular")
     },
     "distance metric hamming": field("tensor<int8>(x[4])", [*NUMBER, "index"], ann=HNSW("hamming")),

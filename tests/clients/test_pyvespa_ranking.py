@@ -13,6 +13,7 @@ import pytest
 from vespa.application import Vespa
 from vespa.evaluation import VespaEvaluator, VespaFeatureCollector
 from vespa.exceptions import VespaError
+from vespa.io import VespaQueryResponse
 from vespa.package import (
     ApplicationPackage,
     Document,
@@ -95,7 +96,9 @@ def vespa(service: RunningService) -> Vespa:
 def relevances(vespa: Vespa, ranking: str, **inputs: Any) -> dict[str, float]:
     """By id, the best first."""
     body = {"yql": EVERYTHING, "ranking": ranking, **{f"input.query({name})": value for name, value in inputs.items()}}
-    return {hit["fields"]["id"]: hit["relevance"] for hit in vespa.query(body=body).hits}
+    found = vespa.query(body=body)
+    assert isinstance(found, VespaQueryResponse)
+    return {hit["fields"]["id"]: hit["relevance"] for hit in found.hits}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,11 @@ def test_a_tensor_of_another_type_is_refused_with_both(vespa: Vespa) -> None:
         relevances(vespa, "near", q=[1, 2, 3])
 
 
-def asking(ranking: str) -> Callable[[str, int], dict[str, Any]]:
+Relevant = dict[str, set[str] | dict[str, float]]
+"""Query → the ids of the documents that it is to find."""
+
+
+def asking(ranking: str) -> Callable[..., dict[str, Any]]:
     return lambda text, hits: {
         "yql": f'select * from doc where userInput("{text}")',
         "hits": hits,
@@ -157,9 +164,10 @@ def asking(ranking: str) -> Callable[[str, int], dict[str, Any]]:
 
 
 def test_an_evaluator_measures_a_profile(vespa: Vespa) -> None:
+    relevant: Relevant = {"q1": {"d2"}, "q2": {"d3"}}
     found = VespaEvaluator(
         queries={"q1": "blue", "q2": "giant"},
-        relevant_docs={"q1": {"d2"}, "q2": {"d3"}},
+        relevant_docs=relevant,
         vespa_query_fn=asking("text"),
         app=vespa,
         id_field="id",
@@ -169,9 +177,10 @@ def test_an_evaluator_measures_a_profile(vespa: Vespa) -> None:
 
 
 def test_features_are_collected_of_what_is_relevant_and_of_others(vespa: Vespa) -> None:
+    relevant: Relevant = {"q1": {"d1"}}
     collected = VespaFeatureCollector(
         queries={"q1": "blue"},
-        relevant_docs={"q1": {"d1"}},
+        relevant_docs=relevant,
         vespa_query_fn=asking("text"),
         app=vespa,
         id_field="id",

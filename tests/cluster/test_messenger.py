@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from threading import Barrier, Event, Thread
 
 import pytest
@@ -66,12 +67,17 @@ def test_a_batch_from_another_thread_wakes_the_loop_once(monkeypatch: pytest.Mon
         messenger.serve("a", lambda message, reply: replies.append(reply))
         loop = asyncio.get_running_loop()
         wake = loop.call_soon_threadsafe
-        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *call: (woken.append(call), wake(*call)))
+
+        def counted(call: Callable[[], object]) -> None:
+            woken.append(call)
+            wake(call)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
         futures = [messenger.request("a", number) for number in range(1000)]
         thread = Thread(target=lambda: [reply(number) for number, reply in enumerate(replies)])
         thread.start()
         thread.join()
-        return await asyncio.gather(*futures)
+        return list(await asyncio.gather(*futures))
 
     assert asyncio.run(run()) == list(range(1000))
     assert len(woken) == 1

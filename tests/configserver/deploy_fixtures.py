@@ -24,6 +24,7 @@ from paperwasp.configserver import (
 )
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
+from tests.responses import whole
 
 CLOCK = Environment(time_ns=lambda: 1_763_633_000_123_000_000, monotonic_ns=lambda: 0)
 
@@ -192,5 +193,9 @@ def config_app(server: ConfigServer, service: Service, logs: ServiceLog | None =
     )
 
 
+async def answer(app: ConfigServerApp, request: Request) -> Response:
+    return whole(await app.handle(request))
+
+
 def ask(app: ConfigServerApp, request: Request) -> Response:
-    return asyncio.run(app.handle(request))
+    return asyncio.run(answer(app, request))

@@ -17,7 +17,7 @@ from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline
 from paperwasp.errors import DeployTimeout, LockFailure
 from paperwasp.http.messages import Request, Response
-from tests.configserver.deploy_fixtures import PACKAGES, Service, build
+from tests.configserver.deploy_fixtures import PACKAGES, Service, answer, build
 
 ROOT = "/application/v2/tenant/default"
 APPLICATION = f"{ROOT}/application/default/environment/prod/region/default/instance/default"
@@ -69,11 +69,11 @@ async def reached(gate: Gate) -> None:
 
 def test_other_applications_and_readers_do_not_wait(app: ConfigServerApp, gate: Gate) -> None:
     async def talk() -> None:
-        slow = asyncio.ensure_future(app.handle(upload(SLOW)))
+        slow = asyncio.ensure_future(answer(app, upload(SLOW)))
         await reached(gate)
-        assert (await app.handle(upload("default"))).status == 200
+        assert (await answer(app, upload("default"))).status == 200
         for path in (APPLICATION, f"{APPLICATION}/content/", f"{APPLICATION}/serviceconverge", "/state/v1/health"):
-            assert (await app.handle(Request("GET", path))).status == 200
+            assert (await answer(app, Request("GET", path))).status == 200
         assert not slow.done()
         gate.opened.set()
         assert (await slow).status == 200
@@ -83,10 +83,10 @@ def test_other_applications_and_readers_do_not_wait(app: ConfigServerApp, gate: 
 
 def test_the_second_deployment_of_an_application_waits_for_the_first(app: ConfigServerApp, gate: Gate) -> None:
     async def talk() -> None:
-        first = asyncio.ensure_future(app.handle(upload(SLOW)))
+        first = asyncio.ensure_future(answer(app, upload(SLOW)))
         await reached(gate)
-        second = asyncio.ensure_future(app.handle(upload(SLOW)))
-        third = await app.handle(upload(SLOW, "&timeout=10ms"))
+        second = asyncio.ensure_future(answer(app, upload(SLOW)))
+        third = await answer(app, upload(SLOW, "&timeout=10ms"))
         assert code(third) == (409, "APPLICATION_LOCK_FAILURE")
         gate.opened.set()
         sessions = [json.loads((await answer).body)["session-id"] for answer in (first, second)]
@@ -101,14 +101,14 @@ def test_a_preparation_that_takes_too_long_changes_nothing(
     monkeypatch.setattr(limits, "DEPLOY_ANSWER_SECONDS", 0.0)
 
     async def talk() -> None:
-        late = await app.handle(upload(SLOW, "&timeout=0.01"))
+        late = await answer(app, upload(SLOW, "&timeout=0.01"))
         assert code(late) == (408, "REQUEST_TIMEOUT")
         gate.opened.set()
         gate.reached.clear()
-        assert (await app.handle(upload(SLOW))).status == 200
+        assert (await answer(app, upload(SLOW))).status == 200
 
     asyncio.run(talk())
-    listed = asyncio.run(app.handle(Request("GET", f"{ROOT}/application/")))
+    listed = asyncio.run(answer(app, Request("GET", f"{ROOT}/application/")))
     assert len(json.loads(listed.body)) == 1
 
 
@@ -118,10 +118,10 @@ def test_too_many_deployments_of_a_tenant_are_refused(
     monkeypatch.setattr(limits, "TENANT_DEPLOYMENTS", 2)
 
     async def talk() -> None:
-        await app.handle(Request("PUT", "/application/v2/tenant/other"))
-        waiting = [asyncio.ensure_future(app.handle(upload(SLOW))) for _ in range(2)]
+        await answer(app, Request("PUT", "/application/v2/tenant/other"))
+        waiting = [asyncio.ensure_future(answer(app, upload(SLOW))) for _ in range(2)]
         await reached(gate)
-        assert code(await app.handle(upload("default"))) == (429, "TOO_MANY_REQUESTS")
+        assert code(await answer(app, upload("default"))) == (429, "TOO_MANY_REQUESTS")
         abroad = Request(
             "POST",
             "/application/v2/tenant/other/session",
@@ -129,19 +129,19 @@ def test_too_many_deployments_of_a_tenant_are_refused(
             {"content-type": "application/zip"},
             PACKAGES["music"],
         )
-        assert (await app.handle(abroad)).status == 200
+        assert (await answer(app, abroad)).status == 200
         gate.opened.set()
         assert [(await answer).status for answer in waiting] == [200, 200]
-        assert (await app.handle(upload("default"))).status == 200
+        assert (await answer(app, upload("default"))).status == 200
 
     asyncio.run(talk())
 
 
 def test_closing_ends_the_wait_of_deployments(app: ConfigServerApp, gate: Gate) -> None:
     async def talk() -> None:
-        first = asyncio.ensure_future(app.handle(upload(SLOW)))
+        first = asyncio.ensure_future(answer(app, upload(SLOW)))
         await reached(gate)
-        second = asyncio.ensure_future(app.handle(upload(SLOW)))
+        second = asyncio.ensure_future(answer(app, upload(SLOW)))
         await asyncio.wait([second], timeout=limits.CONVERGENCE_POLL_SECONDS)
         closing = asyncio.to_thread(app.close)
         closed = asyncio.ensure_future(closing)
@@ -160,18 +160,18 @@ def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
     converge = Request("GET", f"{APPLICATION}/serviceconverge", "timeout=20")
 
     async def talk() -> None:
-        assert (await app.handle(upload("default"))).status == 200
+        assert (await answer(app, upload("default"))).status == 200
         service.lag = 1
-        impatient = await app.handle(Request("GET", f"{APPLICATION}/serviceconverge", "timeout=60ms"))
+        impatient = await answer(app, Request("GET", f"{APPLICATION}/serviceconverge", "timeout=60ms"))
         assert json.loads(impatient.body)["converged"] is False
         assert json.loads(impatient.body)["currentGeneration"] == 0
-        waiting = asyncio.ensure_future(app.handle(converge))
+        waiting = asyncio.ensure_future(answer(app, converge))
         for _ in range(3):
             await asyncio.wait([waiting], timeout=limits.CONVERGENCE_POLL_SECONDS)
         assert not waiting.done()
         service.lag = 0
-        answer = json.loads((await waiting).body)
-        assert answer["converged"] is True and answer["currentGeneration"] == answer["wantedGeneration"] == 1
+        status = json.loads((await waiting).body)
+        assert status["converged"] is True and status["currentGeneration"] == status["wantedGeneration"] == 1
 
     asyncio.run(talk())
     app.close()
@@ -183,9 +183,9 @@ def test_a_restart_reaches_the_service_with_what_it_names(tmp_path: Path) -> Non
     app = ConfigServerApp(server, services_of=service.services_of, restart=service.restart)
 
     async def talk() -> None:
-        await app.handle(upload("default"))
+        await answer(app, upload("default"))
         for query in ("", "hostname=h&clusterId=c&clusterType=content&flavor=x"):
-            assert (await app.handle(Request("POST", f"{APPLICATION}/restart", query))).status == 200
+            assert (await answer(app, Request("POST", f"{APPLICATION}/restart", query))).status == 200
 
     asyncio.run(talk())
     app.close()
@@ -195,13 +195,13 @@ def test_a_restart_reaches_the_service_with_what_it_names(tmp_path: Path) -> Non
 
 def test_a_client_that_goes_away_leaves_its_deployment_to_itself(app: ConfigServerApp, gate: Gate) -> None:
     async def talk() -> None:
-        gone = asyncio.ensure_future(app.handle(upload(SLOW)))
+        gone = asyncio.ensure_future(answer(app, upload(SLOW)))
         await reached(gate)
         gone.cancel()
         with pytest.raises(asyncio.CancelledError):
             await gone
         gate.opened.set()
-        assert json.loads((await app.handle(upload(SLOW))).body)["session-id"] == "2"
+        assert json.loads((await answer(app, upload(SLOW))).body)["session-id"] == "2"
 
     asyncio.run(talk())
 

@@ -83,9 +83,12 @@ class Running:
     def apply(self, *operations: Operation) -> None:
         """Returns when all are applied."""
         for operation in operations:
-            done = Event()
-            self.nodes[CLUSTER_OF[operation.id.document_type]].submit(operation, lambda _, done=done: done.set())
-            assert done.wait(30)
+            self._apply(operation)
+
+    def _apply(self, operation: Operation) -> None:
+        done = Event()
+        self.nodes[CLUSTER_OF[operation.id.document_type]].submit(operation, lambda _: done.set())
+        assert done.wait(30)
 
 
 def put(name: object, kind: str = "music", /, **fields: object) -> Put:

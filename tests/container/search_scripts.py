@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -186,7 +187,7 @@ FEATURES = {
     "low": float("-inf"),
     "tensor": parse_tensor("tensor(x[2]):[1,2]"),
 }
-ANSWERS = {
+ANSWERS: dict[str, Callable[[str, SearchRequest], SearchResponse]] = {
     "two": _two,
     "many": _many,
     "features": lambda address, message: SearchResponse(

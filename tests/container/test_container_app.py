@@ -20,6 +20,7 @@ from paperwasp.container.state import Running
 from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pretty_json import pretty_json
+from tests.responses import whole
 
 DOCUMENT = "/document/v1/ns/music/docid/1"
 BOTH = Container("default", search=True, document_api=True)
@@ -30,7 +31,7 @@ def running(container: Container) -> Running:
 
 
 def ask(app: ContainerApp, path: str, method: str = "GET") -> tuple[int, Any]:
-    response = asyncio.run(app.handle(Request(method, path)))
+    response = whole(asyncio.run(app.handle(Request(method, path))))
     is_json = response.content_type.startswith("application/json")
     return response.status, orjson.loads(response.body) if is_json else response.body.decode()
 

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.cluster.messenger import Handler
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.document_queue import DocumentQueue
 from paperwasp.container.document_v1 import DocumentApi
@@ -28,6 +29,7 @@ from paperwasp.document.operations import Outcome, Refusal, Remove
 from paperwasp.errors import NoSpace, Overload, Timeout
 from paperwasp.http.messages import Request
 from tests.container.document_scripts import SCRIPTS, model_of
+from tests.responses import whole
 from tests.service.in_process import active, deployed_service
 from tests.service.music import FILES
 
@@ -43,7 +45,8 @@ class FakeCluster:
         """Address and document of what was taken."""
         self._in_flight: dict[str, deque[asyncio.Future[Any]]] = {}
 
-    def request(self, address: str, message: ApplyRequest | GetRequest) -> asyncio.Future[Any]:
+    def request(self, address: str, message: object) -> asyncio.Future[Any]:
+        assert isinstance(message, ApplyRequest | GetRequest)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         in_flight = self._in_flight.setdefault(address, deque())
         if len(in_flight) >= self.window:
@@ -60,10 +63,20 @@ class FakeCluster:
         if not future.done():
             future.set_exception(answer) if isinstance(answer, Exception) else future.set_result(answer)
 
-    def serve(self, address: str, handler: object) -> None:
+    def serve(self, address: str, handler: Handler) -> None:
         raise NotImplementedError
 
-    replace = withdraw = notify = call = serve  # type: ignore[assignment]
+    def replace(self, address: str, handler: Handler) -> None:
+        raise NotImplementedError
+
+    def withdraw(self, address: str) -> None:
+        raise NotImplementedError
+
+    def call(self, address: str, message: object, timeout_seconds: float) -> Any:
+        raise NotImplementedError
+
+    def notify(self, address: str, message: object) -> None:
+        raise NotImplementedError
 
 
 def remove(name: object, size_bytes: int = 0) -> ApplyRequest:
@@ -230,7 +243,7 @@ def test_what_waits_longer_than_its_timeout_is_told_so_and_never_sent() -> None:
         cluster.answer()
         await settled()
         cluster.answer()
-        assert await asyncio.gather(first, last) == [DONE, DONE]
+        assert [await first, await last] == [DONE, DONE]
         assert names(cluster) == ["1", "2"]
 
     asyncio.run(run())
@@ -247,7 +260,7 @@ def test_what_a_client_gave_up_is_never_sent() -> None:
         await settled()
         assert names(cluster) == ["1", "2"]
         cluster.answer()
-        assert await asyncio.gather(tasks[0], tasks[2]) == [DONE, DONE]
+        assert [await tasks[0], await tasks[2]] == [DONE, DONE]
 
     asyncio.run(run())
 
@@ -257,7 +270,9 @@ def test_what_a_client_gave_up_is_never_sent() -> None:
 def test_of_one_document_nothing_is_reordered(steps: list[object]) -> None:
     async def run() -> None:
         cluster = FakeCluster(2)
-        queue, tasks, wanted = DocumentQueue(cluster), [], []
+        queue = DocumentQueue(cluster)
+        tasks: list[asyncio.Task[Any]] = []
+        wanted: list[str] = []
         for number, step in enumerate(steps):
             if isinstance(step, int):
                 wanted.append(f"{step}.{number}")
@@ -283,7 +298,7 @@ def test_of_one_document_nothing_is_reordered(steps: list[object]) -> None:
 
 def test_overload_timeout_and_no_space_over_http() -> None:
     async def ask(api: DocumentApi, name: str, query: str = "") -> tuple[int, dict[str, Any]]:
-        response = await api.handle(Request("DELETE", f"/document/v1/ns/music/docid/{name}", query))
+        response = whole(await api.handle(Request("DELETE", f"/document/v1/ns/music/docid/{name}", query)))
         return response.status, orjson.loads(response.body)
 
     async def run() -> None:
@@ -318,7 +333,7 @@ def test_a_value_that_no_field_has_room_for_is_no_failed_condition() -> None:
         asked = asyncio.ensure_future(api.handle(Request("DELETE", "/document/v1/ns/music/docid/a")))
         await settled()
         cluster.answer("content/records", Outcome(True, Refusal.TOO_LARGE))
-        response = await asked
+        response = whole(await asked)
         assert response.status == 400
         assert orjson.loads(response.body)["message"] == "A value would be more than its field can hold"
 

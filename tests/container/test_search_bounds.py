@@ -14,6 +14,7 @@ from paperwasp import limits
 from paperwasp.container import search
 from paperwasp.container.search import SearchHandler
 from paperwasp.container.search_parameter_table import PARAMETERS
+from paperwasp.container.search_plan import plan_search
 from paperwasp.container.search_sorting import read_sorting
 from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
@@ -63,11 +64,10 @@ def test_a_number_that_is_larger_than_any_field_holds() -> None:
 def planning_threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
     """The threads that plan queries from now on, as they do."""
     threads: list[threading.Thread] = []
-    plan = search.plan_search
 
     def noted(*given: Any) -> Any:
         threads.append(threading.current_thread())
-        return plan(*given)
+        return plan_search(*given)
 
     monkeypatch.setattr(search, "plan_search", noted)
     return threads

@@ -6,6 +6,7 @@ Authority: https://docs.vespa.ai/en/querying/federation.html, result-diversity.h
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -32,25 +33,25 @@ def service() -> Iterator[Running]:
 SAID = {"query": "a", "default-index": "title"}
 
 
-def shown(root: dict, *fields: str) -> list[tuple]:
+def shown(root: dict[str, Any], *fields: str) -> list[tuple[object, ...]]:
     assert "errors" not in root, root
     return [tuple(hit["fields"].get(field) for field in fields) for hit in root.get("children", [])]
 
 
 @pytest.mark.parametrize(("offset", "hits"), [(0, 400), (0, 5), (7, 6), (28, 10), (100, 3)])
 @pytest.mark.parametrize(("sign", "unset_at"), [("%2B", 0), ("-", -1)])
-def test_sorted_over_clusters(service, offset, hits, sign, unset_at):
+def test_sorted_over_clusters(service: Running, offset: int, hits: int, sign: str, unset_at: int) -> None:
     falling = sign == "-"
     keys = [(year, name) for (kind, name), year in YEARS.items()]
     keys.sort(key=lambda key: (-key[0] if falling else key[0], key[1]))
-    expected = [(year, float(name)) for year, name in keys]
+    expected: list[tuple[object, ...]] = [(year, float(name)) for year, name in keys]
     expected.insert(0 if unset_at == 0 else len(expected), (None, 100.0))
     root = service.ask(sorting=f"{'-' if falling else '+'}year +price", offset=offset, hits=hits, **SAID)
     assert shown(root, "year", "price") == expected[offset : offset + hits]
     assert root["fields"]["totalCount"] == len(expected)
 
 
-def test_by_relevance_over_clusters(service):
+def test_by_relevance_over_clusters(service: Running) -> None:
     root = service.ask(ranking="year", hits=400, sources="media,other", **SAID)
     found = [hit["relevance"] for hit in root["children"] if hit["fields"].get("year") is not None]
     assert found == sorted((float(year) for year in YEARS.values()), reverse=True)
@@ -59,7 +60,7 @@ def test_by_relevance_over_clusters(service):
     assert root["coverage"]["nodes"] == 2
 
 
-def test_by_source(service):
+def test_by_source(service: Running) -> None:
     for sorting, expected in (("+[source] +price", ["media", "other"]), ("-[source] +price", ["other", "media"])):
         root = service.ask(sorting=sorting, hits=400, **SAID)
         assert list(dict.fromkeys(hit["source"] for hit in root["children"])) == expected
@@ -68,11 +69,11 @@ def test_by_source(service):
 @pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize(("offset", "hits"), [(0, 3), (2, 4), (0, 20)])
 @pytest.mark.parametrize("sources", ["media", "media,other"])
-def test_collapsed(service, size, offset, hits, sources):
+def test_collapsed(service: Running, size: int, offset: int, hits: int, sources: str) -> None:
     kinds = {"media": ("music", "book"), "media,other": ("music", "book", "thing")}[sources]
     ordered = sorted((number, kind, year) for (kind, number), year in YEARS.items() if kind in kinds)
     seen: dict[int, int] = {}
-    expected: list[tuple] = []
+    expected: list[tuple[object, ...]] = []
     for number, kind, year in ordered:
         seen[year] = seen.get(year, 0) + 1
         if seen[year] <= size:
@@ -84,7 +85,7 @@ def test_collapsed(service, size, offset, hits, sources):
     assert root["fields"]["totalCount"] == len(ordered) + 1
 
 
-def test_a_cluster_that_cannot_sort_so_says_it_beside_the_hits_of_the_other(service):
+def test_a_cluster_that_cannot_sort_so_says_it_beside_the_hits_of_the_other(service: Running) -> None:
     root = service.ask(sorting="title", **SAID)
     assert root["errors"][0]["code"] == 4
     assert "sortable attribute" in root["errors"][0]["message"]
@@ -95,7 +96,7 @@ NOT_EXECUTED = (
 )
 
 
-def test_a_profile_that_one_document_type_cannot_execute_leaves_the_others(service):
+def test_a_profile_that_one_document_type_cannot_execute_leaves_the_others(service: Running) -> None:
     root = service.ask(ranking="partly", hits=400, **SAID)
     assert root["errors"] == [
         {"code": 4, "summary": "Invalid query parameter", "source": "media", "message": NOT_EXECUTED}
@@ -105,17 +106,17 @@ def test_a_profile_that_one_document_type_cannot_execute_leaves_the_others(servi
 
 
 @pytest.mark.parametrize("said", [{"restrict": "music,thing"}, {"sources": "music"}, {"sources": "other"}])
-def test_a_profile_is_only_looked_at_where_it_ranks(service, said):
+def test_a_profile_is_only_looked_at_where_it_ranks(service: Running, said: dict[str, str]) -> None:
     assert "errors" not in service.ask(ranking="partly", **said, **SAID)
 
 
-def test_a_profile_that_nothing_left_can_execute_is_an_error(service):
+def test_a_profile_that_nothing_left_can_execute_is_an_error(service: Running) -> None:
     answer = service.answer(ranking="partly", restrict="book", **SAID)
     assert answer.status == 400
     assert orjson.loads(answer.body)["root"]["errors"][0]["message"] == NOT_EXECUTED
 
 
-def test_a_summary_class_that_not_all_types_have(service):
+def test_a_summary_class_that_not_all_types_have(service: Running) -> None:
     """Hits of the others are there without fields, with an error. A class that no type has is refused before."""
     root = service.ask(summary="short", restrict="music,book", hits=2, sorting="-price", **SAID)
     assert [hit.get("fields", {}).get("name") for hit in root["children"]] == [None, "music11"]
@@ -131,7 +132,7 @@ def test_a_summary_class_that_not_all_types_have(service):
     assert service.answer(summary="none", restrict="book,music", **SAID).status == 400
 
 
-def test_fields_that_a_summary_class_does_not_have(service):
+def test_fields_that_a_summary_class_does_not_have(service: Running) -> None:
     """They are as the class `default` has them."""
     root = service.ask(
         summary="short", summaryFields="name,year,documentid", restrict="music", sorting="-price", **SAID

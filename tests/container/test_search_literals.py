@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from paperwasp.container.search_literals import with_literals
+from paperwasp.query.items import Item
 from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.statement import parse_yql
 
@@ -36,7 +37,7 @@ INDEXES = Indexes(("a", "b"), {"a": Reading(literal="a_literal"), "b": Reading()
     ],
 )
 def test_words_are_ranked_by_as_they_are(where: str, ranked: str) -> None:
-    def parsed(text: str):
+    def parsed(text: str) -> Item:
         return parse_yql(f"select * from s where {text}").tree
 
     assert with_literals(parsed(where), INDEXES) == parsed(ranked)

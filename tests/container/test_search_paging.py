@@ -68,7 +68,15 @@ def pages(service: Running, size: int, **parameters: object) -> list[str]:
     size=st.integers(1, 7),
     sources=st.sampled_from(["", "media", "other", "media,other"]),
 )
-def test_pages_are_the_whole(documents, gone, changed, sorting, profile, size, sources) -> None:
+def test_pages_are_the_whole(
+    documents: list[tuple[str, dict[str, object]]],
+    gone: set[int],
+    changed: set[int],
+    sorting: str,
+    profile: str,
+    size: int,
+    sources: str,
+) -> None:
     with running() as service:
         service.apply(*(put(number, kind, **fields) for number, (kind, fields) in enumerate(documents)))
         service.apply(*(remove(number, documents[number][0]) for number in gone if number < len(documents)))

@@ -92,7 +92,8 @@ def check_searches(view: View, documents: Mapping[int, Fields | None], variant: 
 def check_stored(view: View, documents: Mapping[int, Fields | None]) -> set[str]:
     """The store has the documents, with their rows, and tombstones of no others; gives the names of those."""
     there = {str(name) for name, fields in documents.items() if fields is not None}
-    found, removed = set(), set()
+    found: set[str] = set()
+    removed: set[str] = set()
     for gid, document in view.store.scan(removes=True):
         (removed if document.is_removed else found).add(DocumentId.parse(document.id).user_specified)
         assert document.is_removed or view.gid(document.lid) == gid

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from threading import Semaphore
 
@@ -46,7 +47,7 @@ def feed(path: Path, first: int, descriptor: int) -> None:
     number = first
     while True:
         room.acquire()
-        node.node.submit(operation(number), lambda outcome, number=number: acknowledge(number, outcome))
+        node.node.submit(operation(number), partial(acknowledge, number))
         number += 1
 
 

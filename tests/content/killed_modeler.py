@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from threading import Semaphore
 
@@ -67,7 +68,7 @@ def work(path: Path, seed: int, first: int, descriptor: int) -> None:
             room.release(IN_FLIGHT)
         room.acquire()
         operation = deed_of(seed, number).operation()
-        node.node.submit(operation, lambda outcome, number=number: acknowledge(number, outcome))
+        node.node.submit(operation, partial(acknowledge, number))
         number += 1
 
 

@@ -20,8 +20,8 @@ EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.trunc
 
 BATCHES: list[list[Operation]] = [
     [put(k, year=k, title=f"word{k}", tags=["a"]) for k in range(30)],
-    [update(k, year=-k) for k in range(5)] + [update(k, note="n") for k in range(5, 10)],
-    [remove(k) for k in range(10, 15)] + [put(k, genre="g") for k in range(20, 40)],
+    [*(update(k, year=-k) for k in range(5)), *(update(k, note="n") for k in range(5, 10))],
+    [*(remove(k) for k in range(10, 15)), *(put(k, genre="g") for k in range(20, 40))],
 ]
 
 
@@ -39,7 +39,7 @@ NEXT_SCHEMAS = {
 """`year` is another type and no attribute, `tags` and the book are gone, `note` is an attribute, `lyrics` no index."""
 
 
-def work(path: Path, acknowledge: Callable[[int], None]) -> None:
+def work(path: Path, acknowledge: Callable[[int], object]) -> None:
     """Two lives of a node: in the first a checkpoint between batches, and another layout; both end with a stop."""
     node = start(path)
     node.apply(*BATCHES[0])
@@ -94,7 +94,7 @@ def main(path: Path, step: int, descriptor: int) -> None:
     limits.DEAD_ROWS_LEAST = 5  # type: ignore[misc]
     limits.DEAD_ROWS_SHARE = 0.1  # type: ignore[misc]
     die_before(step)
-    work(path, lambda batch: os.write(descriptor, bytes([batch])) and None)
+    work(path, lambda batch: os.write(descriptor, bytes([batch])))
 
 
 if __name__ == "__main__":

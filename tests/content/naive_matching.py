@@ -59,7 +59,9 @@ def matches(item: Item, document: Document, domain: Domain) -> bool:
         case NearItem():
             return is_near(item, document, domain)
         case SameElementItem():
-            elements = domain.by_name[item.index].elements(document)
+            field = domain.by_name[item.index]
+            assert isinstance(field, Structs)
+            elements = field.elements(document)
             return any(all(part_matches(child, element) for child in item.children) for element in elements)
     return leaf_matches(item, document, domain)
 
@@ -88,12 +90,19 @@ def part_matches(item: Any, element: Mapping[str, Any]) -> bool:
     return item.index in element and value_matches(item, element[item.index])
 
 
+def words_of(item: PhraseItem) -> list[str]:
+    """Those of a phrase of words alone."""
+    words = [word for word in item.words if isinstance(word, str)]
+    assert len(words) == len(item.words)
+    return words
+
+
 def text_matches(item: Any, field: Text, document: Document) -> bool:
     match item:
         case WordItem():
             sought = [field.terms(item.word)]
         case PhraseItem():
-            sought = [[term for word in item.words for term in field.terms(word)]]
+            sought = [[term for word in words_of(item) for term in field.terms(word)]]
         case WordAlternativesItem():
             sought = [[replace(field, stemming=False).term(word)] for word, _ in item.alternatives]  # as they are
     elements = field.elements(document)

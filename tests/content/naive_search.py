@@ -241,7 +241,7 @@ def random_domain(rng: random.Random) -> Domain:
         for n, kind in enumerate(rng.choices(("int", "long", "byte", "float", "double"), k=rng.randint(1, 3)))
     ]  # fmt: skip
     structs = [Structs(f"struct{n}", shape) for n, shape in enumerate(rng.sample(("array", "map", "structs"), 2))]
-    fields = (*texts, *strings, *numbers, Values("flag", "bool"), *structs)
+    fields: tuple[Field, ...] = (*texts, *strings, *numbers, Values("flag", "bool"), *structs)
     declared = "".join(field.declaration(rng) for field in fields)
     names = ", ".join(text.name for text in texts)
     part = "    struct part {\n      field name type string {}\n      field number type int {}\n    }\n"
@@ -350,7 +350,7 @@ def struct_query(rng: random.Random, field: Structs) -> Item:
     def child(depth: int) -> Item:
         if depth and rng.random() < 0.3:
             kind = rng.choice((AndItem, OrItem, NotItem))
-            return kind(tuple(child(depth - 1) for _ in range(2)))  # type: ignore[no-any-return]
+            return kind(tuple(child(depth - 1) for _ in range(2)))
         name = rng.choice(list(field.parts))
         return value_query(rng, name, field.parts[name])
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import MappingProxyType
@@ -15,6 +16,7 @@ import orjson
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.node import ContentNode
+from paperwasp.content.records import Mutate
 from paperwasp.content.reindexing import reindex
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Remove, Update
@@ -58,14 +60,23 @@ def doc_id(name: object, kind: str = "music") -> DocumentId:
     return DocumentId("n", kind, str(name))
 
 
-def put(name: object, kind: str = "music", **fields: Any) -> Put:
+def put(name: object, kind: str = "music", /, **fields: Any) -> Put:
     return Put(doc_id(name, kind), fields)
 
 
-def update(name: object, kind: str = "music", create: bool = False, **fields: Any) -> Update:
+def update(name: object, kind: str = "music", /, create: bool = False, **fields: Any) -> Update:
     return Update(
         doc_id(name, kind), tuple(FieldUpdate(field, Assign(value)) for field, value in fields.items()), create
     )
+
+
+def assigned(operation: Update) -> dict[str, Any]:
+    """Field → value, of an update that does nothing but assign."""
+    values: dict[str, Any] = {}
+    for change in operation.updates:
+        assert isinstance(change.action, Assign)
+        values[change.field] = change.action.value
+    return values
 
 
 def remove(name: object, kind: str = "music") -> Remove:
@@ -81,11 +92,11 @@ class TestNode:
     node: ContentNode
     log: FileOperationLog
 
-    def apply(self, *operations: Operation) -> list[Any]:
+    def apply(self, *operations: Operation | Mutate) -> list[Any]:
         """Whether there was a document, or the error, for each of operations that are submitted together."""
         return [getattr(outcome, "existed", outcome) for outcome in self.outcomes(*operations)]
 
-    def outcomes(self, *operations: Operation) -> list[Any]:
+    def outcomes(self, *operations: Operation | Mutate) -> list[Any]:
         """The outcomes, or errors, of operations that are submitted together."""
         answers: list[Any] = [None] * len(operations)
         waiting, done = set(range(len(operations))), Event()
@@ -97,7 +108,7 @@ class TestNode:
                 done.set()
 
         for place, operation in enumerate(operations):
-            self.node.submit(operation, lambda outcome, place=place: answer(place, outcome))
+            self.node.submit(operation, partial(answer, place))
         if operations:
             assert done.wait(30)
         return answers
@@ -105,6 +116,10 @@ class TestNode:
     def get(self, name: object, kind: str = "music") -> Any:
         fields = self.node.get(doc_id(name, kind))
         return None if fields is None else orjson.loads(fields)
+
+    def fault(self) -> str | None:
+        """Why the node cannot apply what it has logged, if it cannot."""
+        return self.node.fault
 
     def close(self) -> None:
         self.node.stop()
@@ -116,7 +131,7 @@ class TestNode:
         self.close()
 
 
-def start(path: Path, schemas: dict[str, Schema] | None = SCHEMAS, repair: bool = False) -> TestNode:
+def start(path: Path, schemas: Mapping[str, Schema] | None = SCHEMAS, repair: bool = False) -> TestNode:
     log = FileOperationLog(path / "log", repair=repair)
     try:
         node = ContentNode(path, log, repair=repair)
@@ -143,7 +158,7 @@ def reindexed(node: ContentNode, request: ReindexRequest) -> ReindexResponse:
 
 
 @contextmanager
-def started(path: Path, schemas: dict[str, Schema] | None = SCHEMAS) -> Iterator[TestNode]:
+def started(path: Path, schemas: Mapping[str, Schema] | None = SCHEMAS) -> Iterator[TestNode]:
     node = start(path, schemas)
     try:
         yield node

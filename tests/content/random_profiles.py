@@ -118,7 +118,7 @@ TENSOR = (
 
 def features(draw: random.Random, count: int) -> tuple[list[str], list[str]]:
     """Names of features that the schema allows, of families in turn and some fixed ones: all, and those of numbers."""
-    executed = [family for name, family in sorted(families().items()) if name not in LEFT_OUT and family.bind]
+    executed = [family for name, family in sorted(families().items()) if name not in LEFT_OUT]
     wanted = [feature_of(draw, draw.choice(executed)) for _ in range(count)] + list(FIXED)
     found = [(name, kind) for name in dict.fromkeys(wanted) if (kind := compiled(name)) is not None]
     return [name for name, _ in found], [name for name, kind in found if isinstance(kind, Program)]

@@ -24,7 +24,7 @@ def main() -> None:
     node = start(Path(sys.argv[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, resource.RLIM_INFINITY))
     number = 0
-    while node.node.fault is None:
+    while node.fault() is None:
         (answer,) = node.outcomes(put(number, note=f"{number:x}" * 300))
         number += 1
         assert number < 5_000, "the store does not fail"
@@ -33,7 +33,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     node.node._fault._not_before_ns = 0
     node.node.go_on()
-    assert node.node.fault is None
+    assert node.fault() is None
     assert node.get(number - 1) is not None, "what was logged is applied"
     assert node.apply(put(number)) == [False]
     print(number + 1)  # noqa: T201

@@ -256,6 +256,13 @@ def edits(word: str, text: str, prefix: bool) -> int:
     return min(row) if prefix else row[-1]
 
 
+FITTING: dict[type[Item], Callable[[str, str], bool]] = {
+    PrefixItem: str.startswith,
+    SuffixItem: str.endswith,
+    SubstringItem: str.__contains__,
+}
+
+
 def fits(item: Item, value: str, cased: bool) -> bool:
     """A plain reading of a pattern."""
     if not value:
@@ -268,8 +275,7 @@ def fits(item: Item, value: str, cased: bool) -> bool:
     if isinstance(item, FuzzyItem):
         same = item.prefix_length
         return word[:same] == value[:same] and edits(word[same:], value[same:], item.prefix) <= item.max_edits
-    test = {PrefixItem: str.startswith, SuffixItem: str.endswith, SubstringItem: str.__contains__}[type(item)]
-    return bool(test(value, word))
+    return FITTING[type(item)](value, word)
 
 
 texts = st.text(st.sampled_from(LETTERS), max_size=4)

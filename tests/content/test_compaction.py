@@ -125,7 +125,8 @@ def test_dead_rows_are_left_behind_while_documents_are_replaced(
     monkeypatch.setattr(node_module.ContentNode, "_take_over", counted)
 
     def feed(node: TestNode, first: int) -> dict[int, Any]:
-        chance, documents = random.Random(f"{seed} {first}"), {}
+        chance = random.Random(f"{seed} {first}")
+        documents: dict[int, dict[str, Any]] = {}
         while not over.is_set():
             number, version = chance.randrange(first, first + 20), chance.randrange(10**6)
             choice = chance.random()
@@ -152,7 +153,7 @@ def test_dead_rows_are_left_behind_while_documents_are_replaced(
     with started(tmp_path) as node, ThreadPoolExecutor(4) as pool:
         working = [pool.submit(feed, node, first) for first in (0, 100, 200)]
         looking = pool.submit(look, node)
-        while len(taken) < 3 and not any(work.done() for work in (*working, looking)):
+        while len(taken) < 3 and not looking.done() and not any(work.done() for work in working):
             over.wait(0.02)
         over.set()
         looking.result()

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.content.messages import SearchRequest, SearchResponse, SortKey
+from paperwasp.content.messages import Hit, SearchRequest, SearchResponse, SortKey
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Put, Remove, Update
+from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.query import (
@@ -39,6 +39,7 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema import parse_schemas
+from tests.content.naive_matching import words_of
 from tests.content.nodes import TestNode, started
 
 PAPER = """
@@ -176,7 +177,7 @@ EXAMPLES = (
     ],
     ids=str,
 )
-def test_what_matches(tree, expected):
+def test_what_matches(tree: Item, expected: str) -> None:
     with node_with(*EXAMPLES) as node:
         response = ask(node, tree, "unranked")
         assert "".join(sorted(names(response))) == expected
@@ -184,7 +185,7 @@ def test_what_matches(tree, expected):
         assert response.documents == 4
 
 
-def test_bm25_by_hand():
+def test_bm25_by_hand() -> None:
     """Two documents of three and one tokens; "cat" is in both: N = n = 2, idf = log(1 + 0.5 / 2.5)."""
     with node_with(paper(1, body="cat dog cat"), paper(2, body="cat")) as node:
         hits = ask(node, WordItem("body", "cats"), "body").hits
@@ -193,7 +194,7 @@ def test_bm25_by_hand():
     assert [hit.relevance for hit in hits] == pytest.approx(sorted(score.values(), reverse=True), rel=1e-14)
 
 
-def test_bm25_by_what_the_query_says():
+def test_bm25_by_what_the_query_says() -> None:
     """The idf of a term in 3 of 100 documents, whatever is here; a significance in its place."""
     with node_with(paper(1, body="cat dog cat"), paper(2, body="cat")) as node:
         said = Annotations(document_frequency=(3, 100))
@@ -205,7 +206,7 @@ def test_bm25_by_what_the_query_says():
         assert [h.relevance for h in hits] == pytest.approx([h.relevance / here * idf for h in plain], rel=1e-12)
 
 
-def test_documents_that_are_gone_count_no_more():
+def test_documents_that_are_gone_count_no_more() -> None:
     """Replaced and removed documents, of other lengths, leave the scores that the documents by themselves have; so does
     a checkpoint. (Vespa: the average still has replaced versions in it, and frequencies until indexes are fused.)"""
     last = [paper(1, body="cat dog cat"), paper(2, body="cat"), paper(4, body="dog")]
@@ -221,24 +222,30 @@ def test_documents_that_are_gone_count_no_more():
         assert again == fresh
 
 
-def test_features_and_phases():
+def feature_of(hit: Hit, name: str) -> float:
+    assert hit.match_features is not None
+    value = hit.match_features[name]
+    assert isinstance(value, float)
+    return value
+
+
+def test_features_and_phases() -> None:
     with node_with(*EXAMPLES) as node:
         plain = ask(node, WordItem("default", "graph"))
         for hit in plain.hits:
-            features = hit.match_features
-            assert features is not None
-            assert hit.relevance == features["bm25(title)"] + features["bm25(body)"] == features["firstPhase"]
-        assert {hit.match_features["attribute(year)"] for hit in plain.hits} == {2001.0, 2010.0}
+            title, body, first = (feature_of(hit, name) for name in ("bm25(title)", "bm25(body)", "firstPhase"))
+            assert hit.relevance == title + body == first
+        assert {feature_of(hit, "attribute(year)") for hit in plain.hits} == {2001.0, 2010.0}
         two = ask(node, WordItem("default", "graph"), "two")
         assert [hit.relevance for hit in two.hits] == sorted((10 - hit.relevance for hit in plain.hits), reverse=True)
         weighted = ask(node, WordItem("body", "graph"), "weighted", inputs={"w": 3.0})
-        body = ask(node, WordItem("body", "graph"), "body")
-        assert [h.relevance for h in weighted.hits] == pytest.approx([3 * h.relevance for h in body.hits], rel=1e-14)
+        plainly = ask(node, WordItem("body", "graph"), "body")
+        assert [h.relevance for h in weighted.hits] == pytest.approx([3 * h.relevance for h in plainly.hits], rel=1e-14)
         dropped = ask(node, WordItem("default", "graph"), "dropping")
         assert names(dropped) == [n for n, hit in zip(names(plain), plain.hits, strict=True) if hit.relevance > 1]
 
 
-def test_hits_that_are_not_ranked_anew_stay_below():
+def test_hits_that_are_not_ranked_anew_stay_below() -> None:
     documents = [paper(i, body="cat " * (i + 1) + "dog " * (9 - i)) for i in range(8)]
     with node_with(*documents) as node:
         first = ask(node, WordItem("body", "cat"), "sum")
@@ -248,7 +255,7 @@ def test_hits_that_are_not_ranked_anew_stay_below():
     assert scores == sorted(scores, reverse=True)
 
 
-def test_sorting_paging_and_several_types():
+def test_sorting_paging_and_several_types() -> None:
     notes = [Put(DocumentId("n", "note", str(i)), {"title": "a graph", "year": 2003 + i}) for i in range(3)]
     with node_with(*EXAMPLES, *notes) as node:
         by_year = ask(node, TrueItem(), order_by=(SortKey("year", descending=True),), document_types=())
@@ -264,27 +271,27 @@ def test_sorting_paging_and_several_types():
         assert names(by_score) == names(ask(node, WordItem("title", "graph")))
 
 
-def test_sorting_by_an_attribute_that_one_type_lacks():
+def test_sorting_by_an_attribute_that_one_type_lacks() -> None:
     with node_with(*EXAMPLES, Put(DocumentId("n", "note", "0"), {"title": "a graph"})) as node:
         by_cat = names(ask(node, TrueItem(), order_by=(SortKey("cat", descending=True),), document_types=()))
     assert (set(by_cat[:2]), by_cat[2], set(by_cat[3:])) == ({"a", "c"}, "b", {"0", "d"})
 
 
-def test_sorting_by_an_attribute_that_is_text_in_one_type_and_a_number_in_another():
+def test_sorting_by_an_attribute_that_is_text_in_one_type_and_a_number_in_another() -> None:
     notes = [Put(DocumentId("n", "note", str(i)), {"hidden": i}) for i in range(2)]
     with node_with(*EXAMPLES, *notes) as node:
         assert names(ask(node, TrueItem(), order_by=(SortKey("hidden"),), document_types=()))[-3:] == ["0", "1", "c"]
 
 
 @pytest.mark.parametrize(("profile", "least"), [("year", ["a", "d"]), ("infinite", ["c", "b"])])
-def test_scores_that_are_no_finite_numbers_are_below_all_others(profile, least):
+def test_scores_that_are_no_finite_numbers_are_below_all_others(profile: str, least: list[str]) -> None:
     with node_with(*EXAMPLES) as node:
         response = ask(node, TrueItem(), profile)
     assert names(response)[-2:] == least
     assert response.hits[-1].relevance == -math.inf
 
 
-def test_summaries_and_bolding():
+def test_summaries_and_bolding() -> None:
     with node_with(
         *EXAMPLES,
         Update(DocumentId("n", "paper", "a"), (FieldUpdate("year", Assign(1999)), FieldUpdate("hidden", Assign("x")))),
@@ -302,7 +309,7 @@ def test_summaries_and_bolding():
 
 
 @pytest.mark.parametrize("together", [AndItem, lambda items: NotItem((AndItem(items), WordItem("body", "never")))])
-def test_words_of_what_does_not_match_count_for_nothing(together):
+def test_words_of_what_does_not_match_count_for_nothing(together: Callable[[tuple[Item, ...]], Item]) -> None:
     """A document with one word of an `and` below an `or`, or below the later parts of `rank`, is not matched by it."""
     documents = [
         paper("one", title="", body="red blue"),
@@ -320,7 +327,7 @@ def test_words_of_what_does_not_match_count_for_nothing(together):
             assert found["id:n:paper::two"] == all_three["id:n:paper::two"]
 
 
-def test_what_cannot_be_searched():
+def test_what_cannot_be_searched() -> None:
     with node_with(*EXAMPLES) as node:
         with pytest.raises(InvalidQuery, match="does not contain requested rank profile 'nope'"):
             ask(node, TrueItem(), "nope")
@@ -370,7 +377,7 @@ def matcher(item: Item) -> Callable[[dict[str, object]], bool]:
         fields = ["title", "body"] if item.index == "default" else [item.index]
         return lambda d: any(item.word in str(d.get(f, "")).split() for f in fields)
     if isinstance(item, PhraseItem):
-        return lambda d: f" {' '.join(item.words)} " in f" {d.get('body', '')} "
+        return lambda d: f" {' '.join(words_of(item))} " in f" {d.get('body', '')} "
     if isinstance(item, RangeItem):
         return lambda d: "year" in d and item.low <= d["year"] <= item.high  # type: ignore[operator]
     if isinstance(item, TrueItem):
@@ -394,7 +401,9 @@ def matcher(item: Item) -> Callable[[dict[str, object]], bool]:
     offset=st.integers(0, 3),
     batch=st.sampled_from([7, 60, 1000]),
 )
-def test_random_queries(operations, queries, profile, hits, offset, batch):
+def test_random_queries(
+    operations: list[Operation], queries: list[Item], profile: str, hits: int, offset: int, batch: int
+) -> None:
     present: dict[str, dict[str, object]] = {}
     for operation in operations:
         present.pop(operation.id.text, None)

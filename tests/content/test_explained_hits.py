@@ -8,6 +8,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.content import explaining
+from paperwasp.content.match_context import BlockContext
 from paperwasp.content.messages import Hit, SearchRequest
 from paperwasp.content.search import Profiles, search
 from paperwasp.core.clock import OutOfTime
@@ -15,7 +16,10 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import TooLarge
 from paperwasp.query import TrueItem
+from paperwasp.ranking.evaluation import batch
+from paperwasp.ranking.tensor_plan import TensorNode
 from paperwasp.schema import parse_schemas
+from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.literal import parse_tensor
 from tests.content.nodes import TestNode, started
 
@@ -65,14 +69,13 @@ def test_without_time_there_are_hits_all_the_same(node: TestNode, monkeypatch: p
 
 def test_what_is_too_large_alone_is_told_to_be(node: TestNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sum of the product was worked without the product; blocks of many hits are parted."""
-    plain = explaining.batch
 
-    def batch(node: object, context: explaining.BlockContext) -> object:
-        if context.hits > 2 or getattr(node, "key", ("",))[0] == "join":
+    def limited(node: TensorNode, context: BlockContext) -> TensorBatch:
+        if context.hits > 2 or node.key[0] == "join":
             raise TooLarge("a tensor of 10 cells; at most 9")
-        return plain(node, context)  # type: ignore[arg-type]
+        return batch(node, context)
 
-    monkeypatch.setattr(explaining, "batch", batch)
+    monkeypatch.setattr(explaining, "batch", limited)
     hits = explained(node, "tensors", 5)
     assert len(hits) == 5
     for hit in hits:

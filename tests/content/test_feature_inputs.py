@@ -55,7 +55,7 @@ schema item {{
 }}
 """
 SCHEMAS = dict(parse_schemas({"schemas/shop.sd": PARENT, "schemas/item.sd": CHILD}).schemas)
-SHOPS = (
+SHOPS: tuple[dict[str, object], ...] = (
     {"n": 1, "v": {"a": [3, 4], "b": [0, 9]}, "place": [{"lat": 1.0, "lng": 0.0}, {"lat": 0.0, "lng": 0.5}],
      "w": {"x": 2, "y": 3}, "sizes": [1, 2]},
     {"n": 2, "v": {"c": [0, 1]}, "w": {"y": -1}},

@@ -15,7 +15,7 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.yql.statement import parse_yql
-from tests.content.nodes import start
+from tests.content.nodes import TestNode, start
 
 SETTINGS = """
   filter-threshold: 0.3
@@ -46,7 +46,7 @@ QUERIES = (
 )
 
 
-def node_of(path: Path, seed: int):
+def node_of(path: Path, seed: int) -> TestNode:
     chance = random.Random(seed)
     node = start(path, None)
     schemas = parse_schemas({"schemas/s.sd": SCHEMA}).schemas

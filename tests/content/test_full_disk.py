@@ -72,13 +72,13 @@ def test_a_disk_that_fails_at_random_loses_nothing(tmp_path: Path, monkeypatch: 
     node = start(tmp_path)
     refused = 0
     for year in range(400):
-        name, is_failing = chance.randrange(9), True
+        number, is_failing = chance.randrange(9), True
         (answer,) = node.outcomes(
-            put(name, year=year) if chance.random() < 0.5 else update(name, create=True, year=year)
+            put(number, year=year) if chance.random() < 0.5 else update(number, create=True, year=year)
         )
         is_failing = False
         if isinstance(answer, Outcome):
-            years[name] = year
+            years[number] = year
         else:
             assert isinstance(answer, NoSpace | InternalError)
             refused += 1
@@ -118,7 +118,7 @@ def test_a_batch_that_was_not_applied_is_applied_to_a_state_made_again(
             patch.setattr(DocumentStore, "write", fail_once)
             answers = node.outcomes(update("a", year=2), put("c", year=3), remove("gone"), update("nobody", year=1))
         assert answers == [Outcome(True), Outcome(False), Outcome(True), Outcome(False)]
-        assert node.node.fault is None
+        assert node.fault() is None
         assert [node.get(name) for name in ("a", "b", "c", "gone")] == [
             {"year": 2, "title": "first"}, {"year": 1}, {"year": 3}, None
         ]  # fmt: skip
@@ -156,10 +156,10 @@ def test_a_store_that_goes_on_failing_is_told_of_until_it_does_not(
         with pytest.raises(refusal, match=str(cause)):
             node.node.go_on()
     node.node.go_on()
-    assert node.node.fault is not None, "it is not due yet"
+    assert node.fault() is not None, "it is not due yet"
     clock[0] += 40 * 10**9
     node.node.go_on()
-    assert node.node.fault is None
+    assert node.fault() is None
     assert node.get("b") == {"year": 2}, "what was logged is applied"
     assert node.apply(put("c", year=3)) == [False]
     node.node.configure(2, SCHEMAS)
@@ -185,7 +185,7 @@ def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, mon
         with monkeypatch.context() as patch:
             patch.setattr(NodeState, "configure", fail_once)
             node.node.configure(2, {"music": fewer, "book": BOOK})
-        assert node.node.fault is None
+        assert node.fault() is None
         assert node.get("a") == {"note": "kept"}
 
 

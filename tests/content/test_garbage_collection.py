@@ -17,11 +17,14 @@ from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.content import garbage_collection
 from paperwasp.content.garbage_collection import Collection, GarbageCollector, collection_of
-from paperwasp.content.messages import VisitRequest
+from paperwasp.content.messages import VisitRequest, VisitResponse
+from paperwasp.content.view import View
+from paperwasp.content.visiting import visit
 from paperwasp.document.types import INT
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError
 from paperwasp.schema.model import Field, ImportedField
+from paperwasp.store.document_store import DocumentStore
 from tests.content.nodes import SCHEMAS, TestNode, doc_id, put, started, update
 
 
@@ -108,10 +111,9 @@ def test_documents_expire(tmp_path: Path) -> None:
 def test_a_change_that_comes_between_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", year=1), put("b", year=1))
-        visit = garbage_collection.visit
 
-        def visited(store: object, view_of: Callable[[], object], request: VisitRequest) -> object:
-            found = visit(store, view_of, request)  # type: ignore[arg-type]
+        def visited(store: DocumentStore, view_of: Callable[[], View], request: VisitRequest) -> VisitResponse:
+            found = visit(store, view_of, request)
             node.apply(update("a", year=9))
             return found
 

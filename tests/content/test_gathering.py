@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
 from paperwasp import limits
-from paperwasp.content import gathering
 from paperwasp.content.gathering import Control, Gatherer, Waiting
 from tests.content.nodes import remove
 
@@ -29,7 +29,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch, queue: SimpleQueue[Any], arriving: l
         for number in range(arriving.pop(0) if arriving else 0):
             queue.put((remove(number), print, 1))
 
-    monkeypatch.setattr(gathering.time, "sleep", pause)
+    monkeypatch.setattr(time, "sleep", pause)
     return slept
 
 

@@ -40,11 +40,11 @@ def phrase(*terms: str) -> QueryPart:
         ([(*words("cat")[0], *phrase("a", "dog"))], "a cat, a dog", "a <hi>cat</hi>, <hi>a</hi> <hi>dog</hi>"),
     ],
 )
-def test_examples(parts, text, bolded):
+def test_examples(parts: list[QueryPart], text: str, bolded: str) -> None:
     assert Highlighter(parts, ENGLISH).bold(text) == bolded
 
 
-def test_a_repeated_part_of_the_query_is_looked_for_once():
+def test_a_repeated_part_of_the_query_is_looked_for_once() -> None:
     highlighter = Highlighter(words(*["cat", "dog"] * 100), ENGLISH)
     text = "cat dog bird " * 50
     _, found = highlighter._look(text, highlighter._meanings(text, "en"))
@@ -63,24 +63,24 @@ def test_a_repeated_part_of_the_query_is_looked_for_once():
         (TeaserSettings(stem_min_length=4), "organist", "<hi>organist</hi>"),
     ],
 )
-def test_words_that_go_a_little_further(settings, text, bolded):
+def test_words_that_go_a_little_further(settings: TeaserSettings, text: str, bolded: str) -> None:
     parts = [*words("conduct", "organ")]
     profile = profile_of("none", True, None)
     assert Highlighter(parts, profile, settings=settings).bold(text) == bolded
     assert Highlighter([*parts, phrase("zzz", "zzz")], profile, settings=settings).bold(text) == bolded
 
 
-def test_words_of_a_phrase_go_no_further():
+def test_words_of_a_phrase_go_no_further() -> None:
     profile = profile_of("none", True, None)
     highlighter = Highlighter([phrase("conduct", "music")], profile)
     assert highlighter.bold("conducts music, conduct music") == "conducts music, <hi>conduct</hi> <hi>music</hi>"
 
 
-def test_without_tags_a_text_is_itself():
+def test_without_tags_a_text_is_itself() -> None:
     assert Highlighter(words("cat"), ENGLISH, NO_TAGS).bold("a cat") == "a cat"
 
 
-def test_a_whole_value_is_one_word():
+def test_a_whole_value_is_one_word() -> None:
     profile = profile_of("none", False, "word")
     assert Highlighter(words(*profile.terms("X-1 y")), profile).bold("x-1 Y") == "<hi>x-1 Y</hi>"
 
@@ -89,7 +89,7 @@ texts = st.text(alphabet="cCaAtTsS dDoOgG-éÉxX1ß.", max_size=8)
 
 
 @given(st.lists(texts, max_size=12).map(" ".join), st.lists(texts, max_size=3))
-def test_the_same_as_looking_at_every_word(text, queries):
+def test_the_same_as_looking_at_every_word(text: str, queries: list[str]) -> None:
     profile = TextProfile()
     language = document_language(text)
     terms = {form for query in queries for forms in index_terms(profile, query, language) for form in forms}
@@ -125,7 +125,7 @@ def test_the_same_as_looking_at_every_word(text, queries):
         (2, ["x"], "", ""),
     ],
 )
-def test_grams_are_marked_in_the_text_that_they_are_of(size, grams, text, bolded):
+def test_grams_are_marked_in_the_text_that_they_are_of(size: int, grams: list[str], text: str, bolded: str) -> None:
     """Worked by hand from NGramSearcher.recombineNGrams and JuniperSearcher.insertTags of Vespa's container-search."""
     profile = profile_of("none", False, "gram", gram_size=size)
     assert Highlighter(words(*grams), profile).bold(text) == bolded
@@ -133,14 +133,14 @@ def test_grams_are_marked_in_the_text_that_they_are_of(size, grams, text, bolded
     assert Highlighter(words(*grams), profile, NO_TAGS).bold(text) == text
 
 
-def test_the_example_of_grams_that_become_a_text():
+def test_the_example_of_grams_that_become_a_text() -> None:
     """That of NGramSearcher: grams of three."""
     assert text_of_grams("blulue rededs", 3, HI_TAGS) == "blue reds"
     assert text_of_grams("blulue\x1erededs", 3, HI_TAGS) == "blue<sep />reds"
 
 
 @given(st.text(st.sampled_from("ab é字☕,.")), st.integers(1, 4))
-def test_texts_of_grams_are_shown_as_they_are(text, size):
+def test_texts_of_grams_are_shown_as_they_are(text: str, size: int) -> None:
     profile = profile_of("none", False, "gram", gram_size=size)
     bolded = Highlighter(words("a", "ab", "aba", "abab"), profile).bold(text)
     assert bolded.replace("<hi>", "").replace("</hi>", "") == text

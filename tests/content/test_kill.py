@@ -18,7 +18,7 @@ from paperwasp.document.operations import Operation, Put, Update
 from tests.chance import SEED
 from tests.children import start_child
 from tests.content.killed_feeder import DOCUMENTS, IN_FLIGHT, operation
-from tests.content.nodes import TestNode, doc_id, start
+from tests.content.nodes import TestNode, assigned, doc_id, start
 
 ROUNDS = int(os.environ.get("PAPERWASP_KILL_ROUNDS", "3"))
 
@@ -77,7 +77,7 @@ def after(fields: Fields, change: Operation) -> Fields:
     if isinstance(change, Update):
         if fields is None and not change.create:
             return None
-        return (fields or {}) | {found.field: found.action.value for found in change.updates}
+        return (fields or {}) | assigned(change)
     return None
 
 

@@ -32,7 +32,8 @@ def test_a_labeled_condition_matches_as_without_and_scores_where_it_does(tmp_pat
         either = LabeledItem((OrItem((WordItem("title", "green"), WordItem("kind", "a"))),), "other", 2.0)
 
         def lids(item: Item) -> list[int]:
-            return _core.bitmap_lids(plan(item, space).bitmap() & space.accept, space.limit).tolist()
+            found: list[int] = _core.bitmap_lids(plan(item, space).bitmap() & space.accept, space.limit).tolist()
+            return found
 
         lid = [lids(AndItem(tuple(WordItem("title", word) for word in thing["title"].split())))[0] for thing in THINGS]
         assert lids(AndItem((red, WordItem("kind", "a")))) == [lid[0]]

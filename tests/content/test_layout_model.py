@@ -328,9 +328,15 @@ class LayoutModel(RuleBasedStateMachine):
         self.start(is_configured)
 
     def start(self, is_configured: bool = True) -> None:
-        real, compacted = compaction.compact, []
+        real = compaction.compact
+        compacted: list[int] = []
+
+        def counted(*given: Any) -> Any:
+            compacted.append(1)
+            return real(*given)
+
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compaction, "compact", lambda *given: compacted.append(1) or real(*given))
+            patch.setattr(compaction, "compact", counted)
             self.node = start(self.path, None)
         if compacted:
             self.compacted = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,9 @@ SCHEMAS = parse_schemas({"schemas/d.sd": "schema d { document d { field t type s
 
 
 @pytest.mark.parametrize(("now", "told"), [("3.0.0", False), ("4.0.0", True)])
-def test_another_version_is_told(tmp_path, monkeypatch, caplog, now, told):
+def test_another_version_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, now: str, told: bool
+) -> None:
     monkeypatch.setattr("paperwasp.content.checkpoint.versions", lambda: {"PyStemmer": "3.0.0", "gone": "1"})
     with started(tmp_path, dict(SCHEMAS)) as node:
         node.apply(Put(DocumentId("n", "d", "1"), {"t": "running"}))

@@ -93,7 +93,7 @@ SCHEMAS = schemas()
 
 
 def elements_of(fields: Fields, name: str) -> list[Element]:
-    value = fields.get(name) or ({} if name in ("people", "counts") else [])
+    value: Any = fields.get(name) or ({} if name in ("people", "counts") else [])
     if name == "persons":
         return [_person("", each) for each in value]
     if name == "people":
@@ -129,8 +129,9 @@ def holds(item: Item, element: Element, is_text: bool) -> bool:
             return any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
         case NearItem():
             words = element[""].lower().split()
-            first, second = (each.word for each in item.children)
-            places = [[at for at, word in enumerate(words) if word == wanted] for wanted in (first, second)]
+            sought = [each.word for each in item.children if isinstance(each, WordItem)]
+            assert len(sought) == len(item.children) == 2
+            places = [[at for at, word in enumerate(words) if word == wanted] for wanted in sought]
             return any(abs(a - b) <= item.distance for a in places[0] for b in places[1])
         case RangeItem():
             value = element[item.index]
@@ -138,7 +139,7 @@ def holds(item: Item, element: Element, is_text: bool) -> bool:
         case InItem():
             return any(same(element[item.index], value) for value in item.values)
         case PrefixItem():
-            return element[item.index].lower().startswith(item.word.lower())
+            return bool(element[item.index].lower().startswith(item.word.lower()))
         case WordItem() if is_text:
             return item.word in element[""].lower().split()
         case WordItem():
@@ -242,8 +243,8 @@ def leaf(chance: random.Random, name: str, kind: str) -> Item:
         return chance.choice((WordItem(name, str(value)), bounds, InItem(name, (value, 3))))
     if kind == "bool":
         return WordItem(name, chance.choice(("true", "false")))
-    word = chance.choice(KEYS if kind == "key" else NAMES)
-    choices = (WordItem(name, word), PrefixItem(name, word[: chance.randrange(1, 4)]), InItem(name, (word, "cy")))
+    text = chance.choice(KEYS if kind == "key" else NAMES)
+    choices = (WordItem(name, text), PrefixItem(name, text[: chance.randrange(1, 4)]), InItem(name, (text, "cy")))
     return chance.choice(choices)
 
 

@@ -93,7 +93,8 @@ class Refusing:
 
 @pytest.mark.parametrize("room", [0, 1, 2])
 def test_a_query_is_answered_when_its_changes_are_applied_or_refused(room: int) -> None:
-    node, answers = Refusing(room), []
+    node = Refusing(room)
+    answers: list[object] = []
     one = Mutate(DocumentId("-", "music", "-", number=1), (("year", "+=", 1.0),), b"")
     mutate(node, SearchResponse(3, 5, (), mutations=(one, one)), answers.append)
     for taken in node.taken:

@@ -85,7 +85,7 @@ def test_put_get_remove(tmp_path: Path) -> None:
 
 def test_one_document_many_times_in_a_batch(tmp_path: Path) -> None:
     with started(tmp_path) as node:
-        operations = [
+        operations: list[Operation] = [
             put("a", year=1),
             put("b", year=5),
             put("a", title="two"),
@@ -113,7 +113,7 @@ def test_updates_of_attributes_touch_rows_alone(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", **FULL))
         before = node.node.view()
-        values = {"year": 5, "genre": "pop", "tags": ["z"], "live": True, "score": None, "numbers": []}
+        values: dict[str, Any] = {"year": 5, "genre": "pop", "tags": ["z"], "live": True, "score": None, "numbers": []}
         assert node.apply(update("a", **values)) == [True]
         after = node.node.view()
         assert after.limit == before.limit == 1

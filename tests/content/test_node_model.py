@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from paperwasp.document.operations import Operation, Put, Update
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
-from tests.content.nodes import IN_PLACE, MUSIC_FIELDS, doc_id, put, remove, start, update
+from tests.content.nodes import IN_PLACE, MUSIC_FIELDS, assigned, doc_id, put, remove, start, update
 
 NAMES = st.integers(0, 5)
 
@@ -77,8 +77,7 @@ class NodeModel(RuleBasedStateMachine):
             self.documents[name] = shown(dict(operation.fields))
         elif isinstance(operation, Update):
             if existed or operation.create:
-                assigned = {found.field: found.action.value for found in operation.updates}
-                self.documents[name] = shown(self.documents.get(name, {}) | assigned)
+                self.documents[name] = shown(self.documents.get(name, {}) | assigned(operation))
         else:
             self.documents.pop(name, None)
         return existed

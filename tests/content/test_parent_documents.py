@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from types import MappingProxyType
@@ -29,7 +30,7 @@ from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.content.view import View
 from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.schema import parse_schemas
-from tests.content.nodes import TestNode, doc_id, put, remove, start, started, update
+from tests.content.nodes import TestNode, assigned, doc_id, put, remove, start, started, update
 
 PACKAGE = {
     "country": """document country {
@@ -116,7 +117,7 @@ def applied(documents: Documents, operation: Operation) -> None:
     elif isinstance(operation, Remove):
         documents.pop(key, None)
     elif key in documents:
-        documents[key] |= {found.field: found.action.value for found in operation.updates}
+        documents[key] |= assigned(operation)
 
 
 def value_of(documents: Documents, key: tuple[str, str], name: str) -> Any:
@@ -172,6 +173,14 @@ def check_column(column: ColumnView, rows: np.ndarray, values: list[Any], is_boo
         assert np.argsort(keys, kind="stable").tolist() == order
 
 
+def is_text(text: str, each: str) -> bool:
+    return each.lower() == text.lower()
+
+
+def is_within(low: int | None, high: int | None, each: float) -> bool:
+    return (low is None or each >= low) and (high is None or each <= high)
+
+
 def check_matches(column: ColumnView, rows: np.ndarray, values: list[Any]) -> None:
     def is_in(bitmap: np.ndarray) -> list[bool]:
         assert len(bitmap) == (column.limit + 63) // 64
@@ -185,13 +194,11 @@ def check_matches(column: ColumnView, rows: np.ndarray, values: list[Any]) -> No
 
     if column.is_string:
         for text in ("oslo", "E PLURIBUS", "a"):
-            expected = any_of(lambda each, text=text: each.lower() == text.lower())
+            expected = any_of(partial(is_text, text))
             assert is_in(column.equal_bitmap(text)) == expected
     else:
         for low, high in ((-1, 2), (None, 0), (1, None), (2, 2)):
-            expected = any_of(
-                lambda each, low=low, high=high: (low is None or each >= low) and (high is None or each <= high)
-            )
+            expected = any_of(partial(is_within, low, high))
             assert is_in(column.range_bitmap(low, high)) == expected
     assert 0 <= column.estimate(column.any_of("a")) <= column.limit
     assert 0 <= column.estimate(column.in_range(0, 1)) <= column.limit

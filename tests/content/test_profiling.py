@@ -4,6 +4,7 @@ query that asks for them is told."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -13,6 +14,7 @@ from paperwasp.content.profiling import Profiler
 from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
+from paperwasp.env import Environment
 from paperwasp.query import AndItem, Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.tensor.literal import parse_tensor
@@ -41,17 +43,17 @@ SONG = """schema song {
 
 
 class Clock:
-    def __init__(self):
+    def __init__(self) -> None:
         self.now_ns = 0
 
-    def monotonic_ns(self):
+    def monotonic_ns(self) -> int:
         return self.now_ns
 
 
-def worked(depth):
+def worked(depth: int) -> dict[str, Any]:
     """a twice: 1 ms by itself, 2 ms in b; c once, 4 ms, of which b is 3."""
     clock = Clock()
-    profiler = Profiler(clock, depth)
+    profiler = Profiler(Environment(monotonic_ns=clock.monotonic_ns), depth)
     for _ in range(2):
         with profiler.task("a", 10):
             clock.now_ns += 1_000_000
@@ -64,7 +66,7 @@ def worked(depth):
     return profiler.report()
 
 
-def test_a_tree():
+def test_a_tree() -> None:
     assert worked(2) == {
         "profiler": "tree",
         "depth": 2,
@@ -88,7 +90,7 @@ def test_a_tree():
     }
 
 
-def test_a_tree_of_one_level():
+def test_a_tree_of_one_level() -> None:
     roots = worked(1)["roots"]
     assert roots == [
         {"name": "a", "count": 20, "total_time_ms": 6.0},
@@ -96,7 +98,7 @@ def test_a_tree_of_one_level():
     ]
 
 
-def test_a_list():
+def test_a_list() -> None:
     assert worked(-2) == {
         "profiler": "flat",
         "topn": 2,
@@ -117,7 +119,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestNode]:
         yield node
 
 
-def reports(node: TestNode, tree: Item, profile: str, profiling: Profiling, trace_level: int = 1) -> dict[str, object]:
+def reports(node: TestNode, tree: Item, profile: str, profiling: Profiling, trace_level: int = 1) -> dict[str, Any]:
     request = SearchRequest(tree, rank_profile=profile, trace_level=trace_level, profiling=profiling)
     trace = search(node.node.view(), request, Profiles()).trace
     if trace is None:
@@ -127,27 +129,27 @@ def reports(node: TestNode, tree: Item, profile: str, profiling: Profiling, trac
     return {report["tag"]: report for [thread] in threads for report in thread["traces"]}
 
 
-def names(task: dict[str, object]) -> dict[str, object]:
+def names(task: dict[str, Any]) -> dict[str, Any]:
     """A task as its name and count, over those below it."""
-    below: list[dict[str, object]] = task.get("children", [])  # type: ignore[assignment]
-    return {f"{task['name']} {task['count']}": [names(each) for each in sorted(below, key=lambda each: each["name"])]}  # type: ignore[arg-type,return-value]
+    below: list[dict[str, Any]] = task.get("children", [])
+    return {f"{task['name']} {task['count']}": [names(each) for each in sorted(below, key=lambda each: each["name"])]}
 
 
 def test_features_are_told_by_phase(node: TestNode) -> None:
     found = reports(node, TrueItem(), "both", Profiling(first_phase=10, second_phase=10))
     assert list(found) == ["first_phase_profiling", "second_phase_profiling"]
-    first = next(task for task in found["first_phase_profiling"]["roots"] if task["name"] != "top_k")  # type: ignore[index]
-    below = [{"attribute(place) 5": []}, {"query(here) 5": []}]
+    first = next(task for task in found["first_phase_profiling"]["roots"] if task["name"] != "top_k")
+    below: list[dict[str, list[object]]] = [{"attribute(place) 5": []}, {"query(here) 5": []}]
     tensors = {"reduce(max) 5": [{"join(add) 5": below}]}
     assert names(first) == {"rank expression 5": [{"attribute(plays) 5": []}, tensors]}
-    [second] = found["second_phase_profiling"]["roots"]  # type: ignore[index]
+    [second] = found["second_phase_profiling"]["roots"]
     assert names(second) == {"rank expression 2": [{"fieldMatch(title) 2": []}, {"firstPhase 2": []}]}
-    assert second["self_time_ms"] <= second["total_time_ms"] == found["second_phase_profiling"]["total_time_ms"]  # type: ignore[index]
+    assert second["self_time_ms"] <= second["total_time_ms"] == found["second_phase_profiling"]["total_time_ms"]
 
 
 def test_a_flat_profile_has_the_longest(node: TestNode) -> None:
     [report] = reports(node, TrueItem(), "both", Profiling(first_phase=-2)).values()
-    times = [task["self_time_ms"] for task in report["roots"]]  # type: ignore[index]
+    times = [task["self_time_ms"] for task in report["roots"]]
     assert len(times) == 2
     assert times == sorted(times, reverse=True)
 
@@ -155,13 +157,13 @@ def test_a_flat_profile_has_the_longest(node: TestNode) -> None:
 def test_operators_are_told_by_their_places(node: TestNode) -> None:
     tree = AndItem((WordItem("title", "blue"), RangeItem("plays", 1, 3)))
     [report] = reports(node, tree, "both", Profiling(matching=5)).values()
-    [root] = report["roots"]  # type: ignore[index]
+    [root] = report["roots"]
     assert names(root) == {"/and 1": [{"/0/contains(title) 1": []}, {"/1/contains(plays) 1": []}]}
 
 
 def test_hits_that_are_found_without_scoring_all(node: TestNode) -> None:
     [report] = reports(node, WordItem("title", "blue"), "words", Profiling(first_phase=1)).values()
-    assert [task["name"] for task in report["roots"]] == ["top_k"]  # type: ignore[index]
+    assert [task["name"] for task in report["roots"]] == ["top_k"]
 
 
 def test_profiles_change_no_score(node: TestNode) -> None:

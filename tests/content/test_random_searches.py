@@ -28,7 +28,7 @@ QUERIES = 100
 """Of each schema."""
 
 
-def test_queries_match_what_they_say():
+def test_queries_match_what_they_say() -> None:
     print(f"seed {SEED}")  # noqa: T201
     for round_ in range(CASES // QUERIES):
         compare(random.Random(SEED + round_), f"seed {SEED}, round {round_}")

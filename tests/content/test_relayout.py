@@ -397,7 +397,7 @@ def test_reindexing_waits_for_clients_and_says_what_is_wrong(tmp_path: Path, mon
         assert reindexed(node.node, ReindexRequest("music")).documents == 3
         monkeypatch.setattr(limits, "REINDEX_SCANNED", 1)
         token: bytes | None = b""
-        written = []
+        written: list[int] = []
         while token is not None:
             answer = reindexed(node.node, ReindexRequest("music", token))
             token, written = answer.token, [*written, answer.documents]

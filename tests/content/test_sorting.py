@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ UP, DOWN = False, True
         ("weights", ({"b": 1}, None, {"a": 9}, {"c": 0})),
     ],
 )
-def test_unset_values_and_both_directions(field, values):
+def test_unset_values_and_both_directions(field: str, values: tuple[object, ...]) -> None:
     """a..d have 3, nothing, the least, the greatest. An array is sorted by its least where values rise, by its greatest
     where they fall: numbers of c are 9 and -5, words of c are z and a."""
     with node_with(
@@ -130,7 +131,7 @@ def test_unset_values_and_both_directions(field, values):
         assert names(ask(node, SortKey(field, DOWN, missing="last"))) == falling
 
 
-def test_missing_as_a_value():
+def test_missing_as_a_value() -> None:
     with node_with(thing("a", number=3, name="b"), thing("b"), thing("c", number=5, name="d")) as node:
         assert names(ask(node, SortKey("number", UP, missing="as", missing_value="4"))) == "abc"
         assert names(ask(node, SortKey("number", UP, missing="as", missing_value="6"))) == "acb"
@@ -143,7 +144,7 @@ def test_missing_as_a_value():
             ask(node, SortKey("number", UP, missing="middle"))
 
 
-def test_functions_over_strings():
+def test_functions_over_strings() -> None:
     """Bytes: capitals, small letters, all others. lowercase: å after z. Norwegian: aa is å, the last letter."""
     with node_with(
         *(thing(n, name=word) for n, word in zip("abcde", ("Zoo", "apple", "Banana", "aas", "åpen"), strict=True))
@@ -161,7 +162,7 @@ def test_functions_over_strings():
         assert names(ask(node, SortKey("name", DOWN, "uca", "nb_NO"))) == "deacb"
 
 
-def test_strength_says_which_differences_count():
+def test_strength_says_which_differences_count() -> None:
     """Primary: only letters count, so that the next key decides; tertiary: small letters before capitals."""
     with node_with(
         thing("a", name="É", number=3), thing("b", name="e", number=1), thing("c", name="E", number=2)
@@ -184,7 +185,7 @@ def test_strength_says_which_differences_count():
             ask(node, SortKey("name", UP, "uca", "en US"))
 
 
-def test_the_schema_says_what_the_query_does_not():
+def test_the_schema_says_what_the_query_does_not() -> None:
     """cased: raw and falling; german: ä as a letter beside a, before z."""
     documents = [
         thing("a", cased="x", german="Ärger"),
@@ -198,7 +199,7 @@ def test_the_schema_says_what_the_query_does_not():
         assert names(ask(node, SortKey("german", DOWN, "raw"))) == "acb"
 
 
-def test_what_is_built_in():
+def test_what_is_built_in() -> None:
     with node_with(*(thing(n, number=number) for n, number in zip("abcd", (2, 9, 2, 5), strict=True)), batch=1) as node:
         assert names(ask(node, SortKey("[docid]"))) == "abcd"
         assert names(ask(node, SortKey("[docid]", DOWN))) == "dcba"
@@ -217,7 +218,7 @@ def test_what_is_built_in():
         ]
 
 
-def test_a_drop_limit_makes_sorted_hits_ranked():
+def test_a_drop_limit_makes_sorted_hits_ranked() -> None:
     """Vespa: matcher.cpp (`willNeedRanking`)."""
     with node_with(*(thing(n, number=number) for n, number in zip("abcd", (2, 9, 2, 5), strict=True))) as node:
         order = SortKey("number", UP)
@@ -267,7 +268,7 @@ def test_streaming_search_does_not_sort_by_features(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["place", "vector"])
-def test_what_is_not_sorted_by(field):
+def test_what_is_not_sorted_by(field: str) -> None:
     with node_with(thing("a"), thing("b")) as node:
         with pytest.raises(InvalidQuery, match="sorted by"):
             ask(node, SortKey(field))
@@ -279,7 +280,7 @@ def test_what_is_not_sorted_by(field):
             ask(node, SortKey("[docid]", function="raw"))
 
 
-def test_several_types_merge_by_their_keys():
+def test_several_types_merge_by_their_keys() -> None:
     """A name is a string in one type and a number in the other: numbers come first. Ties: the lower lid."""
     documents = [
         thing("a", number=5, name="x"), thing("b", "other", number=3, name=7), thing("c", number=3),
@@ -294,10 +295,16 @@ def test_several_types_merge_by_their_keys():
         assert names(ask(node, SortKey("german", UP), SortKey("number", UP), document_types=every)) == "dbcae"
         merged = ask(node, SortKey("name", UP), SortKey("number", DOWN), document_types=every, hits=2, offset=1)
         assert names(merged) == "db"
-        assert [hit.sort_keys for hit in merged.hits] == sorted(hit.sort_keys for hit in merged.hits)
+        assert sort_keys(merged) == sorted(sort_keys(merged))
 
 
-def test_keys_of_hits_compare_as_the_hits_do():
+def sort_keys(answer: SearchResponse) -> list[tuple[Any, ...]]:
+    keys = [hit.sort_keys for hit in answer.hits if hit.sort_keys is not None]
+    assert len(keys) == len(answer.hits)
+    return keys
+
+
+def test_keys_of_hits_compare_as_the_hits_do() -> None:
     random_ = random.Random(20263)
     texts = ["", "a", "ab", "B", "b", "ba", "z" * 50, "é", "日本", "a\x00b", "a\x00"]
     documents = [thing(n, name=random_.choice(texts), number=random_.choice([None, 1, -1, 7])) for n in range(60)]
@@ -305,8 +312,7 @@ def test_keys_of_hits_compare_as_the_hits_do():
     with node_with(*documents) as node:
         for down in (UP, DOWN):
             for function in ("raw", "lowercase", "uca"):
-                hits = ask(node, SortKey("name", down, function), SortKey("number", not down), hits=60).hits
-                keys = [hit.sort_keys for hit in hits]
+                keys = sort_keys(ask(node, SortKey("name", down, function), SortKey("number", not down), hits=60))
                 assert keys == sorted(keys), (down, function)
 
 
@@ -326,10 +332,10 @@ def naive(documents: list[dict[str, object]], keys: list[tuple[str, bool]]) -> l
     return order
 
 
-def test_random_documents_and_keys_beside_python():
+def test_random_documents_and_keys_beside_python() -> None:
     seed = 20262
     random_ = random.Random(seed)
-    makers = {
+    makers: dict[str, Callable[[], object]] = {
         "number": lambda: random_.randint(-3, 3),
         "real": lambda: random_.choice([-1.5, 0.0, 2.25]),
         "name": lambda: random_.choice(["a", "B", "b", "cc", "c"]),

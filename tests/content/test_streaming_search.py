@@ -38,6 +38,7 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema import parse_schemas
+from paperwasp.schema.model import Schema
 from tests.content.nodes import TestNode, started
 
 MAIL = """
@@ -63,7 +64,7 @@ STEMMED = MAIL.replace("      stemming: none\n", "")
 NOTE = "schema note { document note { field subject type string { indexing: index | summary } } }"
 
 
-def schemas(mail: str = MAIL) -> dict[str, object]:
+def schemas(mail: str = MAIL) -> dict[str, Schema]:
     return dict(parse_schemas({"schemas/mail.sd": mail, "schemas/note.sd": NOTE}).schemas)
 
 
@@ -73,8 +74,8 @@ def mail(name: object, owner: str = "g=ann", **fields: object) -> Put:
 
 @contextmanager
 def node_with(*operations: Put | Remove | Update, mode: str = "streaming", text: str = MAIL) -> Iterator[TestNode]:
-    with TemporaryDirectory() as directory, started(Path(directory), schemas(text)) as node:  # type: ignore[arg-type]
-        node.node.configure(2, schemas(text), {"mail": mode})  # type: ignore[arg-type]
+    with TemporaryDirectory() as directory, started(Path(directory), schemas(text)) as node:
+        node.node.configure(2, schemas(text), {"mail": mode})
         if operations:
             node.apply(*operations)
         yield node
@@ -104,7 +105,7 @@ MAILS = (
 )
 
 
-def test_whose_documents():
+def test_whose_documents() -> None:
     with node_with(*MAILS) as node:
         hello = WordItem("default", "hello")
         assert names(ask(node, hello)) == "ba"
@@ -119,7 +120,7 @@ def test_whose_documents():
         assert (answer.total_count, answer.documents, answer.coverage, answer.degraded) == (3, 3, 1.0, frozenset())
 
 
-def test_one_of_group_user_and_selection_must_be_given():
+def test_one_of_group_user_and_selection_must_be_given() -> None:
     with node_with(*MAILS) as node:
         for streaming in (None, Streaming(), Streaming("ann", 7), Streaming("ann", None, "true")):
             with pytest.raises(IllegalQuery, match=r"requires either streaming\.groupname or streaming\.selection"):
@@ -128,18 +129,19 @@ def test_one_of_group_user_and_selection_must_be_given():
             ask(node, TrueItem(), streaming=Streaming(selection="mail.size >"))
 
 
-def test_all_that_a_hit_has():
+def test_all_that_a_hit_has() -> None:
     with node_with(*MAILS) as node:
         (hit,) = ask(node, WordItem("subject", "again"), prefetch=("size",)).hits
         assert orjson.loads(hit.fields) == {"subject": "hello <hi>again</hi>, hello", "size": 1, "labels": ["x", "y"]}
         assert hit.match_features is not None and hit.match_features["attribute(size)"] == 1
-        assert hit.relevance == hit.match_features["bm25(subject)"] > 0
+        score = hit.match_features["bm25(subject)"]
+        assert isinstance(score, float) and hit.relevance == score > 0
         assert hit.attributes == {"size": 1}
         assert hit.document_type == "mail" and hit.document_id == "id:n:mail:g=ann:b"
         assert names(ask(node, TrueItem(), "size")) == "bca", "the second phase ranks all hits"
 
 
-def test_what_matches():
+def test_what_matches() -> None:
     with node_with(*MAILS) as node:
         assert names(ask(node, WordItem("labels", "y"), order_by=(SortKey("size"),))) == "bc"
         assert names(ask(node, RangeItem("size", 2, None), order_by=(SortKey("size", True),))) == "ac"
@@ -149,7 +151,7 @@ def test_what_matches():
         assert names(ask(node, WordItem("subject", "worlds"))) == "", "streaming search knows no stemming"
 
 
-def test_changes_show_at_once_and_nothing_is_indexed():
+def test_changes_show_at_once_and_nothing_is_indexed() -> None:
     with node_with(*MAILS) as node:
         assert not node.node.view().columns
         node.apply(
@@ -160,7 +162,7 @@ def test_changes_show_at_once_and_nothing_is_indexed():
         assert orjson.loads(answer.hits[0].fields)["size"] == 50
 
 
-def test_types_of_both_modes_are_merged():
+def test_types_of_both_modes_are_merged() -> None:
     with node_with(*MAILS) as node:
         node.apply(Put(DocumentId("n", "note", "z"), {"subject": "hello"}))
         both = {"document_types": ("mail", "note"), "profile": "default"}
@@ -170,7 +172,7 @@ def test_types_of_both_modes_are_merged():
         assert sorted(first + rest) == ["a", "b", "z"]
 
 
-def test_batches_are_merged():
+def test_batches_are_merged() -> None:
     """Of 100 documents, seven at a time, as with mode index: sorted, and by scores that hang on no statistics."""
     documents = [mail(n, subject=f"word{n % 3}", size=n * 37 % 100) for n in range(100)]
     with node_with(*documents) as node, patch.object(limits, "STREAMED_DOCUMENTS", 7):
@@ -190,7 +192,7 @@ def test_batches_are_merged():
         ("default", (), ()),
     ],
 )
-def test_pages_follow_each_other_over_batches(profile, types, order):
+def test_pages_follow_each_other_over_batches(profile: str, types: tuple[str, ...], order: tuple[SortKey, ...]) -> None:
     """Beside the whole. `note` is indexed; many hits are equal to others."""
     many = [mail(number, subject="hello" + " x" * (number % 3), size=number % 4) for number in range(23)]
     notes = [Put(DocumentId.parse(f"id:n:note::{number}"), {"subject": "hello"}) for number in range(3)]
@@ -206,7 +208,7 @@ def test_pages_follow_each_other_over_batches(profile, types, order):
         assert len(whole) == (23 if types else 26)
 
 
-def test_out_of_time():
+def test_out_of_time() -> None:
     documents = [mail(n, subject="word", size=n) for n in range(100)]
     with node_with(*documents) as node, patch.object(limits, "STREAMED_BETWEEN_CLOCKS", 10), patch(
         "paperwasp.content.query_clock.QueryClock.is_over", lambda clock: True
@@ -218,7 +220,7 @@ def test_out_of_time():
             ask(node, WordItem("subject", "word"), "default", soft_timeout=False)
 
 
-def test_random_queries_beside_mode_index():
+def test_random_queries_beside_mode_index() -> None:
     seed = 20264
     random_ = random.Random(seed)
     words = ["red", "green", "blue", "black"]
@@ -261,7 +263,7 @@ def test_random_queries_beside_mode_index():
         (OrItem((SuffixItem("subject", "ye"), WordItem("subject", "hel"))), "c"),
     ],
 )
-def test_words_are_matched_by_their_parts_where_the_query_says_so(item, found):
+def test_words_are_matched_by_their_parts_where_the_query_says_so(item: Item, found: str) -> None:
     with node_with(*MAILS) as node:
         assert "".join(sorted(names(ask(node, item)))) == found
 
@@ -269,7 +271,7 @@ def test_words_are_matched_by_their_parts_where_the_query_says_so(item, found):
 @pytest.mark.parametrize(
     ("match", "word", "phrase"), [("prefix", "abd", "b"), ("substring", "abd", "bd"), ("suffix", "d", "d")]
 )
-def test_words_are_matched_by_their_parts_where_the_field_says_so(match, word, phrase):
+def test_words_are_matched_by_their_parts_where_the_field_says_so(match: str, word: str, phrase: str) -> None:
     text = MAIL.replace("      stemming: none\n", f"      match: {match}\n")
     subjects = {"a": "Ella", "b": "ELLIPSE of", "c": "elf", "d": "well of an ell"}
     with node_with(*(mail(name, subject=subject) for name, subject in subjects.items()), text=text) as node:

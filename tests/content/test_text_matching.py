@@ -178,7 +178,7 @@ EXAMPLES = (
     ],
     ids=str,
 )
-def test_what_matches(tree, expected):
+def test_what_matches(tree: Item, expected: str) -> None:
     with node_with(*EXAMPLES) as node:
         assert names(node, tree) == expected
 
@@ -198,13 +198,13 @@ def test_what_matches(tree, expected):
     ],
     ids=str,
 )
-def test_windows_over_a_gap(tree, expected):
+def test_windows_over_a_gap(tree: Item, expected: str) -> None:
     """With an element-gap of 2, the last word of an element is 3 away from the first of the next; with 0, 1 away."""
     with node_with(*EXAMPLES) as node:
         assert names(node, tree, "apart") == expected
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
     with node_with(*EXAMPLES) as node:
         refused = {
             "'kind' is not an index field": near("kind", "a", "b"),
@@ -231,7 +231,7 @@ def rows(found: tuple[np.ndarray, np.ndarray]) -> list[list[int]]:
     return [found[1][a:b].tolist() for a, b in pairwise(found[0].tolist())]
 
 
-def test_ranking_sees_of_near_what_stands_in_windows():
+def test_ranking_sees_of_near_what_stands_in_windows() -> None:
     """https://docs.vespa.ai/en/reference/querying/yql.html#near has these two documents."""
     with node_with(song(0, title="a a a a a a b b b b b b"), song(1, title="a b c a b c a b c a b c"), batch=1) as node:
         a, b = planned(node, near("title", "a", "b", distance=1))
@@ -241,7 +241,7 @@ def test_ranking_sees_of_near_what_stands_in_windows():
         assert a.matches[0].occurrences(lids).tolist() == [1, 4]
 
 
-def test_elements_and_their_weights():
+def test_elements_and_their_weights() -> None:
     with node_with(*EXAMPLES, batch=1) as node:
         lids = np.arange(4, dtype=np.uint32)
         cases: list[tuple[Item, list[list[int]], list[int]]] = [
@@ -258,7 +258,7 @@ def test_elements_and_their_weights():
             assert term.matches[0].element_weights(lids).tolist() == weights
 
 
-def test_equiv_ranks_as_one_term():
+def test_equiv_ranks_as_one_term() -> None:
     with node_with(*EXAMPLES, batch=1) as node:
         (term,) = planned(node, EquivItem(words("title", "a", "b", "x")))
         assert (term.length, term.matches[0].frequency()) == (1, 3)
@@ -266,7 +266,7 @@ def test_equiv_ranks_as_one_term():
         assert rows(term.matches[0].positions(lids)) == [[0, 1], [0, 1, 2, 3], [1, 2, 3, 4, 5], []]
 
 
-def test_without_position_data():
+def test_without_position_data() -> None:
     notes = Annotations(use_position_data=False)
     with node_with(*EXAMPLES, batch=1) as node:
         (term,) = planned(node, WordItem("title", "a", annotations=notes))
@@ -308,7 +308,7 @@ LINKS = (
     ],
     ids=str,
 )
-def test_parts_of_uris(tree, expected):
+def test_parts_of_uris(tree: Item, expected: str) -> None:
     with node_with(*LINKS) as node:
         assert names(node, tree) == expected
 
@@ -431,7 +431,7 @@ class Plain:
     profile=st.sampled_from(["plain", "apart"]),
     batch=st.sampled_from([7, 60]),
 )
-def test_random_queries(seed, queries, profile, batch):
+def test_random_queries(seed: int, queries: list[Item], profile: str, batch: int) -> None:
     operations = random_songs(random.Random(seed))
     present: dict[str, Fields] = {}
     for operation in operations:

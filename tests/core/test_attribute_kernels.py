@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from paperwasp.core import _core, attribute
 
+Kernel = Callable[..., object]
 DTYPES = ("int8", "int32", "int64", "uint32", "float32", "float64")
 
 
@@ -26,10 +29,11 @@ def test_ranges(rows: int, dtype: str, low: int, width: int, seed: int) -> None:
     lengths = random.integers(0, 4, rows).astype(np.uint64)
     starts = random.integers(0, max(1, rows), rows).astype(np.uint64)
     packed = starts << np.uint64(24) | lengths
-    for kernel, twin, arguments in (
+    pairs: list[tuple[Kernel, Kernel, tuple[np.ndarray, ...]]] = [
         (_core.range_bitmap, attribute.range_bitmap, (values,)),
         (_core.array_range_bitmap, attribute.array_range_bitmap, (values, packed)),
-    ):
+    ]
+    for kernel, twin, arguments in pairs:
         found, expected = words(rows), words(rows)
         kernel(*arguments, low, low + width, found)
         twin(*arguments, low, low + width, expected)
@@ -42,10 +46,11 @@ def test_members(rows: int, table_size: int, seed: int) -> None:
     codes = random.integers(0, 25, rows).astype(np.uint32)
     table = random.integers(0, 2, table_size).astype(np.uint8)
     packed = random.integers(0, max(1, rows), rows).astype(np.uint64) << np.uint64(24) | np.uint64(2)
-    for kernel, twin, arguments in (
+    pairs: list[tuple[Kernel, Kernel, tuple[np.ndarray, ...]]] = [
         (_core.member_bitmap, attribute.member_bitmap, (codes, table)),
         (_core.array_member_bitmap, attribute.array_member_bitmap, (codes, packed, table)),
-    ):
+    ]
+    for kernel, twin, arguments in pairs:
         found, expected = words(rows), words(rows)
         kernel(*arguments, found)
         twin(*arguments, expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from threading import Thread
 
 import numpy as np
@@ -25,7 +26,7 @@ def reader() -> _core.Reader:
 
 
 @pytest.fixture
-def bounded():
+def bounded() -> Iterator[Callable[[float], None]]:
     """A function that says how long this thread may work, in seconds; without end again after the test."""
     yield lambda seconds: end_work_at(time.monotonic_ns() + int(seconds * 1e9))
     end_work_at(0)
@@ -41,7 +42,9 @@ def many_rows(lists: int, rows: int) -> tuple[list[np.ndarray], list[np.ndarray]
     return [offsets] * lists, [np.tile(np.arange(10, dtype=np.uint32), rows)] * lists
 
 
-def top_k(reader, every: bool = False, terms: int = TERMS, weights: np.ndarray | None = None):
+def top_k(
+    reader: _core.Reader, every: bool = False, terms: int = TERMS, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, int, int]:
     ones = np.ones(terms)
     numbers = np.arange(terms, dtype=np.uint32)
     return _core.top_k(
@@ -59,8 +62,13 @@ def top_k(reader, every: bool = False, terms: int = TERMS, weights: np.ndarray |
     )
 
 
-LONG = {
-    "match": lambda reader: [_core.match(reader, 0, term, everywhere()) for term in range(TERMS)],
+def match_all(reader: _core.Reader) -> None:
+    for term in range(TERMS):
+        _core.match(reader, 0, term, everywhere())
+
+
+LONG: dict[str, Callable[[_core.Reader], object]] = {
+    "match": match_all,
     "count_any": lambda reader: _core.count_any(
         reader, np.zeros(TERMS, np.uint32), np.arange(TERMS, dtype=np.uint32), everywhere()
     ),
@@ -76,7 +84,9 @@ LONG = {
 
 
 @pytest.mark.parametrize("kernel", LONG.values(), ids=LONG)
-def test_a_kernel_ends_when_the_time_is_over(reader, bounded, kernel):
+def test_a_kernel_ends_when_the_time_is_over(
+    reader: _core.Reader, bounded: Callable[[float], None], kernel: Callable[[_core.Reader], object]
+) -> None:
     bounded(-1)
     with pytest.raises(OutOfTime):
         kernel(reader)
@@ -86,14 +96,14 @@ def test_a_kernel_ends_when_the_time_is_over(reader, bounded, kernel):
     kernel(reader)
 
 
-def test_a_kernel_that_has_time_does_not_end(reader, bounded):
+def test_a_kernel_that_has_time_does_not_end(reader: _core.Reader, bounded: Callable[[float], None]) -> None:
     bounded(3600)
     for kernel in LONG.values():
         kernel(reader)
     check_time()
 
 
-def test_the_time_of_other_threads_is_their_own(reader, bounded):
+def test_the_time_of_other_threads_is_their_own(reader: _core.Reader, bounded: Callable[[float], None]) -> None:
     bounded(-1)
     found: list[object] = []
     thread = Thread(target=lambda: found.append(_core.phrase(reader, 0, np.array([1, 2], np.uint32), None)))
@@ -105,7 +115,7 @@ def test_the_time_of_other_threads_is_their_own(reader, bounded):
 
 
 @pytest.mark.parametrize("every", [False, True])
-def test_top_k_gives_the_best_of_what_it_searched(bounded, every):
+def test_top_k_gives_the_best_of_what_it_searched(bounded: Callable[[float], None], every: bool) -> None:
     """Scores rise with the lids, so that nothing is skipped: of what was searched the last documents are the best.
     Afterwards the same thread finds all, as if nothing had been."""
     terms = np.tile(np.arange(TERMS, dtype=np.uint32), DOCUMENTS)
@@ -136,7 +146,7 @@ def test_top_k_gives_the_best_of_what_it_searched(bounded, every):
     assert again[0].tolist() == whole[0].tolist() and again[1].tolist() == whole[1].tolist()
 
 
-def rescored(reader, every: bool, searched: int) -> tuple[np.ndarray, np.ndarray]:
+def rescored(reader: _core.Reader, every: bool, searched: int) -> tuple[np.ndarray, np.ndarray]:
     """The best of the documents below `searched`."""
     bits = np.zeros(DOCUMENTS, np.bool_)
     bits[:searched] = True

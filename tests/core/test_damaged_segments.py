@@ -58,7 +58,7 @@ def read_all(buffer: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("whole", WHOLE)
-def test_whole_segments_are_whole(whole):
+def test_whole_segments_are_whole(whole: np.ndarray) -> None:
     _core.check_segment(whole)
     read_all(whole)
     _core.check_segment(_core.merge([whole], np.arange(DOCUMENTS, dtype=np.uint32), DOCUMENTS, 8.0))
@@ -66,7 +66,7 @@ def test_whole_segments_are_whole(whole):
 
 @settings(deadline=None, max_examples=300)
 @given(data=st.data())
-def test_damaged_bytes_are_told_or_do_no_harm(data):
+def test_damaged_bytes_are_told_or_do_no_harm(data: st.DataObject) -> None:
     damaged = WHOLE[data.draw(st.sampled_from([0, 1]))].copy()
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(damaged) - 1))
@@ -81,7 +81,7 @@ def test_damaged_bytes_are_told_or_do_no_harm(data):
 
 
 @pytest.mark.parametrize("whole", WHOLE)
-def test_every_byte_of_the_first_thousand(whole):
+def test_every_byte_of_the_first_thousand(whole: np.ndarray) -> None:
     """The header and the arrays that say where all else is."""
     told = 0
     for at in range(1000):
@@ -97,7 +97,7 @@ def test_every_byte_of_the_first_thousand(whole):
 
 
 @pytest.mark.parametrize("whole", WHOLE)
-def test_cut_segments_are_told(whole):
+def test_cut_segments_are_told(whole: np.ndarray) -> None:
     for size in range(0, len(whole), 97):
         with pytest.raises(ValueError):
             _core.check_segment(whole[:size].copy())

@@ -11,7 +11,7 @@ from tests.chance import SEED
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(20))
-def test_as_the_twin(dtype, seed: int) -> None:
+def test_as_the_twin(dtype: type[np.floating], seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m, size = rng.integers(0, 20), rng.integers(0, 40), rng.integers(0, 70)
     a, b = (rng.standard_normal((count, size)).astype(dtype) for count in (n, m))
@@ -26,7 +26,7 @@ def test_as_the_twin(dtype, seed: int) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(20))
-def test_rows_where_they_stand(dtype, seed: int) -> None:
+def test_rows_where_they_stand(dtype: type[np.floating], seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, size, m = int(rng.integers(1, 40)), int(rng.integers(0, 70)), int(rng.integers(0, 90))
     rows, vector = rng.standard_normal((n, size)).astype(dtype), rng.standard_normal(size).astype(dtype)

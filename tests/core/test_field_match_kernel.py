@@ -58,8 +58,9 @@ def random_settings(random_: random.Random) -> Settings:
     if random_.random() < 0.5:
         return DEFAULTS
     table = [random_.choice((0.0, 0.2, 0.5, 1.0, random_.random())) for _ in range(2 * random_.randrange(5) + 1)]
-    importances = [random_.uniform(0.01, 1) for _ in range(6)]
-    return Settings(table, *importances, random_.choice((0, 1, 3, 1000)), random_.choice((1, 2, 5, 100)))
+    first, second, third, fourth, fifth, sixth = (random_.uniform(0.01, 1) for _ in range(6))
+    alternatives, occurrences = random_.choice((0, 1, 3, 1000)), random_.choice((1, 2, 5, 100))
+    return Settings(table, first, second, third, fourth, fifth, sixth, alternatives, occurrences)
 
 
 def random_hits(random_: random.Random) -> list[tuple[list[Word], int]]:
@@ -101,9 +102,18 @@ def test_wrong_arguments_are_refused() -> None:
     offsets, positions = lists([[0, 3]])
     one, numbers, none = np.ones(1), np.zeros(1, np.uint32), np.zeros(0, np.uint8)
 
-    def run(offsets=offsets, terms=numbers, table=one, results=30, importances=6, occurrences=1, matched=none) -> None:
+    def run(
+        offsets: np.ndarray = offsets,
+        terms: np.ndarray = numbers,
+        table: np.ndarray = one,
+        results: int = 30,
+        importances: int = 6,
+        occurrences: int = 1,
+        matched: np.ndarray = none,
+    ) -> None:
         lengths, by = np.array([4], np.int32), np.ones(importances)
-        words = terms, np.zeros(len(terms), np.uint32), *[np.ones(len(terms))] * 3, 1.0, 1.0
+        ones = np.ones(len(terms))
+        words = terms, np.zeros(len(terms), np.uint32), ones, ones, ones, 1.0, 1.0
         wanted = np.empty(results)
         _core.field_match([offsets], [positions], matched, lengths, *words, table, by, 9, occurrences, wanted)
 

@@ -207,7 +207,14 @@ SIDES = st.integers(-(2**31), 2**31 - 1) | st.integers(-50, 50)
     st.lists(st.tuples(SIDES, SIDES), max_size=80), st.tuples(SIDES, SIDES, SIDES, SIDES), st.tuples(SIDES, SIDES),
     st.sampled_from([0, 2**31, 2**32 - 1]), st.integers(0, 5000) | st.sampled_from([2**62, places.ANYWHERE]), SEEDS,
 )  # fmt: skip
-def test_positions(positions, box, center, aspect, square, seed) -> None:
+def test_positions(
+    positions: list[tuple[int, int]],
+    box: tuple[int, int, int, int],
+    center: tuple[int, int],
+    aspect: int,
+    square: int,
+    seed: int,
+) -> None:
     numbers = z_curve(np.array(positions, np.int32).reshape(-1, 2))
     unset = np.iinfo(np.int64).min
     single = [number != unset and places.has_place(*place, box, center, aspect, square)

@@ -46,7 +46,7 @@ class Corpus:
 
     def reader(self, cuts: list[int], average_lengths: list[float]) -> _core.Reader:
         bounds = sorted({0, len(self.documents), *(c % len(self.documents) for c in cuts)})
-        parts = []
+        parts: list[tuple[int, int, list[np.ndarray | None]]] = []
         for i, (start, end) in enumerate(pairwise(bounds)):
             average = average_lengths[i % len(average_lengths)]
             parts.append((start, end - start, [self.segment(start, end, average)]))
@@ -80,8 +80,18 @@ def random_bitmap(seed: int, share: float, documents: int) -> tuple[np.ndarray, 
     drift=st.floats(0.3, 3),
 )
 def test_top_k_is_that_of_scoring_everything(
-    corpus, cuts, built_with, chosen, weights, k, every, counted, bitmap, parameters, drift
-):
+    corpus: Corpus,
+    cuts: list[int],
+    built_with: list[float],
+    chosen: list[int],
+    weights: list[float],
+    k: int,
+    every: bool,
+    counted: bool,
+    bitmap: tuple[int, float] | None,
+    parameters: tuple[float, float],
+    drift: float,
+) -> None:
     average = corpus.average_length * drift
     terms = [PlainTerm(t, w, *parameters, average) for t, w in zip(chosen, weights, strict=False)]
     reader = corpus.reader(cuts, built_with)
@@ -98,7 +108,9 @@ def test_top_k_is_that_of_scoring_everything(
         assert found == len(everything)
 
 
-def run_top_k(reader, terms, k, every, counted, accept):
+def run_top_k(
+    reader: _core.Reader, terms: list[PlainTerm], k: int, every: bool, counted: bool, accept: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, int, int]:
     count = len(terms)
     return _core.top_k(
         reader,
@@ -117,7 +129,7 @@ def run_top_k(reader, terms, k, every, counted, accept):
 
 @settings(deadline=None, max_examples=30)
 @given(corpus=corpora, cuts=cut_points, seed=st.integers(0, 2**32), term=st.integers(0, TERMS))
-def test_occurrences_positions_lengths(corpus, cuts, seed, term):
+def test_occurrences_positions_lengths(corpus: Corpus, cuts: list[int], seed: int, term: int) -> None:
     reader = corpus.reader(cuts, [10.0])
     plain = PlainIndex(corpus.documents)
     lids = np.flatnonzero(np.random.default_rng(seed).random(len(corpus.documents)) < 0.5).astype(np.uint32)
@@ -138,22 +150,24 @@ def test_occurrences_positions_lengths(corpus, cuts, seed, term):
 
 @settings(deadline=None, max_examples=30)
 @given(corpus=corpora, cuts=cut_points, bitmap=bitmaps)
-def test_statistics_of_what_is_not_accepted(corpus, cuts, bitmap):
+def test_statistics_of_what_is_not_accepted(corpus: Corpus, cuts: list[int], bitmap: tuple[int, float]) -> None:
     reader = corpus.reader(cuts, [10.0])
     bits, accept = random_bitmap(*bitmap, len(corpus.documents))
     lengths = PlainIndex(corpus.documents).lengths()[~bits]
-    count = np.count_nonzero(lengths)
-    assert _core.unaccepted_statistics(reader, 0, accept) == (count, lengths.sum(), count)
+    count = int(np.count_nonzero(lengths))
+    assert _core.unaccepted_statistics(reader, 0, accept) == (count, int(lengths.sum()), count)
 
 
 @settings(deadline=None, max_examples=30)
 @given(corpus=corpora, cuts=cut_points, chosen=st.lists(st.integers(0, TERMS), max_size=5), bitmap=bitmaps)
-def test_count_of_documents_with_any_term(corpus, cuts, chosen, bitmap):
+def test_count_of_documents_with_any_term(
+    corpus: Corpus, cuts: list[int], chosen: list[int], bitmap: tuple[int, float]
+) -> None:
     reader = corpus.reader(cuts, [10.0])
     bits, accept = random_bitmap(*bitmap, len(corpus.documents))
     found = _core.count_any(reader, np.zeros(len(chosen), np.uint32), np.array(chosen, np.uint32), accept)
     plain = PlainIndex(corpus.documents)
-    there = np.any([plain.occurrences(term) > 0 for term in chosen] or [[False]], axis=0)
+    there = np.any([plain.occurrences(term) > 0 for term in chosen] or [np.zeros(1, np.bool_)], axis=0)
     assert found == np.count_nonzero(there & bits)
 
 
@@ -164,7 +178,7 @@ def test_count_of_documents_with_any_term(corpus, cuts, chosen, bitmap):
     phrase=st.lists(st.integers(0, 5), min_size=1, max_size=4),
     bitmap=bitmaps,
 )
-def test_phrase(corpus, cuts, phrase, bitmap):
+def test_phrase(corpus: Corpus, cuts: list[int], phrase: list[int], bitmap: tuple[int, float]) -> None:
     reader = corpus.reader(cuts, [10.0])
     bits, accept = random_bitmap(*bitmap, len(corpus.documents))
     lids, offsets, positions = _core.phrase(reader, 0, np.array(phrase, np.uint32), accept)
@@ -175,7 +189,7 @@ def test_phrase(corpus, cuts, phrase, bitmap):
 
 @settings(deadline=None, max_examples=30)
 @given(corpus=corpora, cuts=cut_points, seed=st.integers(0, 2**32), share=st.sampled_from([0.0, 0.2, 1.0]))
-def test_merging_keeps_what_is_kept(corpus, cuts, seed, share):
+def test_merging_keeps_what_is_kept(corpus: Corpus, cuts: list[int], seed: int, share: float) -> None:
     count = len(corpus.documents)
     bounds = sorted({0, count, *(c % count for c in cuts)})
     segments = [corpus.segment(a, b, 10.0) for a, b in pairwise(bounds)]
@@ -191,7 +205,7 @@ def test_merging_keeps_what_is_kept(corpus, cuts, seed, share):
 
 @settings(deadline=None, max_examples=50)
 @given(corpus=corpora, cut=st.integers(0, 100_000), at=st.integers(0, 8 * 30), value=st.integers(0, 255))
-def test_a_damaged_header_is_refused_or_harmless(corpus, cut, at, value):
+def test_a_damaged_header_is_refused_or_harmless(corpus: Corpus, cut: int, at: int, value: int) -> None:
     segment = corpus.segment(0, len(corpus.documents), 10.0)
     with pytest.raises(ValueError, match=r"segment|aligned|sections"):
         _core.describe(np.ascontiguousarray(segment[: cut % len(segment)][: len(segment) - 64]))

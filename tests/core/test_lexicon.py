@@ -16,7 +16,7 @@ texts = st.lists(st.text(alphabet=string.printable, max_size=60), max_size=8)
 
 
 @given(texts)
-def test_tokens_are_lower_cased_runs_of_letters_and_digits(values):
+def test_tokens_are_lower_cased_runs_of_letters_and_digits(values: list[str]) -> None:
     lexicon = _core.Lexicon()
     owners = np.arange(len(values), dtype=np.uint32)
     ids, positions, offsets, *_ = lexicon.tokenize(values, owners, len(values))
@@ -26,7 +26,7 @@ def test_tokens_are_lower_cased_runs_of_letters_and_digits(values):
         assert positions[mine].tolist() == list(range(len(ids[mine])))
 
 
-def test_elements_of_an_array_are_a_gap_apart():
+def test_elements_of_an_array_are_a_gap_apart() -> None:
     lexicon = _core.Lexicon()
     ids, positions, offsets, *_ = lexicon.tokenize(["a b", "c", "d"], np.array([0, 0, 2], np.uint32), 3)
     assert [lexicon.text(i) for i in ids.tolist()] == ["a", "b", "c", "d"]
@@ -34,13 +34,13 @@ def test_elements_of_an_array_are_a_gap_apart():
     assert offsets.tolist() == [0, 3, 3, 4]
 
 
-def test_words_of_more_than_1000_bytes_are_not_indexed():
+def test_words_of_more_than_1000_bytes_are_not_indexed() -> None:
     lexicon = _core.Lexicon()
     ids, *_ = lexicon.tokenize(["x" * 1000 + " " + "y" * 1001 + " z"], np.zeros(1, np.uint32), 1)
     assert [lexicon.text(i) for i in ids.tolist()] == ["x" * 1000, "z"]
 
 
-def test_stems_are_learnt_once():
+def test_stems_are_learnt_once() -> None:
     lexicon = _core.Lexicon()
     ids, *_ = lexicon.tokenize(["cats cat cats"], np.zeros(1, np.uint32), 1)
     unknown = lexicon.unknown(1, ids)
@@ -54,7 +54,7 @@ def test_stems_are_learnt_once():
 
 
 @given(st.lists(st.text(alphabet="abcdeé", min_size=1, max_size=5), unique=True, max_size=300))
-def test_words_are_saved_and_restored(words):
+def test_words_are_saved_and_restored(words: list[str]) -> None:
     lexicon = _core.Lexicon()
     ids, *_ = lexicon.tokenize([" ".join(words)], np.zeros(1, np.uint32), 1)
     again = _core.Lexicon()
@@ -64,7 +64,7 @@ def test_words_are_saved_and_restored(words):
     assert again.find("nowhere") == -1
 
 
-def test_wrong_calls_are_refused():
+def test_wrong_calls_are_refused() -> None:
     lexicon = _core.Lexicon()
     with pytest.raises(ValueError, match="owners"):
         lexicon.tokenize(["a", "b"], np.array([1, 0], np.uint32), 2)

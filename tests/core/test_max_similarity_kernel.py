@@ -11,7 +11,7 @@ from tests.chance import SEED
 CELLS = ["float32", "float64", "int8", "uint16"]
 
 
-def some_rows(rng, rows: int):
+def some_rows(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Starts and counts of documents, in any order, some without rows."""
     documents = int(rng.integers(0, 12))
     starts = rng.integers(0, rows + 1, documents).astype(np.int64)
@@ -19,7 +19,7 @@ def some_rows(rng, rows: int):
     return starts, counts
 
 
-def some_cells(rng, rows: int, size: int, dtype: str):
+def some_cells(rng: np.random.Generator, rows: int, size: int, dtype: str) -> np.ndarray:
     if dtype == "int8":
         return rng.integers(-128, 128, (rows, size)).astype(np.int8)
     cells = rng.standard_normal((rows, size)).astype("float32" if dtype == "uint16" else dtype)

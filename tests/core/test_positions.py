@@ -36,7 +36,7 @@ def as_rows(offsets: np.ndarray, values: np.ndarray) -> list[list[int]]:
 
 
 @given(found=rows())
-def test_merging_and_following(found):
+def test_merging_and_following(found: Rows) -> None:
     lists = as_lists(found, len(found[0]) if found else 1)
     assert as_rows(*_core.merge_positions(*lists)) == [merge_positions(row) for row in found]
     assert as_rows(*_core.follow(*lists)) == [follow(row) for row in found]
@@ -52,10 +52,20 @@ def test_merging_and_following(found):
     gap=st.integers(-1, 8),
     in_elements=st.booleans(),
 )
-def test_near(found, lengths, wanted, distance, exclusion, ordered, gap, in_elements):
+def test_near(
+    found: Rows,
+    lengths: list[int],
+    wanted: int,
+    distance: int,
+    exclusion: int,
+    ordered: bool,
+    gap: int,
+    in_elements: bool,
+) -> None:
     count = len(found[0]) if found else 1
     wanted = min(wanted, count)
-    ends, places = (), []
+    ends: tuple[int, ...] = ()
+    places: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     if in_elements:
         found = [[_into_elements(row, lengths) for row in lists] for lists in found]
         ends = _ends(lengths)
@@ -74,7 +84,7 @@ def test_near(found, lengths, wanted, distance, exclusion, ordered, gap, in_elem
         assert [bool(mark) for mark in kept[i]] == [mark for row in expected for mark in row]
 
 
-def test_terms_at_one_place_begin_one_window():
+def test_terms_at_one_place_begin_one_window() -> None:
     """The window from 0 ends at 0, where both terms are: what follows is not in it."""
     offsets, positions = as_lists([[[0, 1], [0]]], 2)
     kept, _, _ = _core.near(offsets, positions, [], 2, False, 1, 0, -1)
@@ -103,7 +113,7 @@ def _places(near: Near, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
     return numbers, starts, ends
 
 
-def test_the_examples_of_the_yql_reference():
+def test_the_examples_of_the_yql_reference() -> None:
     """https://docs.vespa.ai/en/reference/querying/yql.html#near: only what stands in a window is kept."""
     for text, expected in (("aaaaaabbbbbb", [[5], [6]]), ("abcabcabcabc", [[0, 3, 6, 9], [1, 4, 7, 10]])):
         row = [[i for i, letter in enumerate(text) if letter == word] for word in "ab"]
@@ -112,7 +122,7 @@ def test_the_examples_of_the_yql_reference():
         assert [values[marks == 1].tolist() for values, marks in zip(positions, kept, strict=True)] == expected
 
 
-def test_what_is_no_list_is_refused():
+def test_what_is_no_list_is_refused() -> None:
     two, three = np.array([0, 1], np.uint32), np.array([0, 1, 2], np.uint32)
     one, none = np.array([7], np.uint32), np.array([], np.uint32)
     for offsets, positions in (([], []), ([two], []), ([two, three], [one, one]), ([two], [none])):

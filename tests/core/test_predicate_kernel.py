@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +19,7 @@ STEPS = st.one_of(
 MASKS = st.lists(st.integers(0, 2**64 - 1), min_size=5, max_size=5)
 
 
-def evaluated(module, programs: list[list[int]], masks: list[int]) -> list[int] | str:
+def evaluated(module: ModuleType, programs: list[list[int]], masks: list[int]) -> list[int] | str:
     lengths = np.array([len(program) for program in programs], np.uint64)
     rows = (np.cumsum(lengths) - lengths) << np.uint64(24) | lengths
     results = np.full(len(programs), 7, np.uint64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -36,7 +37,14 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 7.0, 255.0, 2.0**31, -(2.0**31), 2.0*
 NUMBERS = st.one_of(st.sampled_from([*SPECIAL, math.inf, -math.inf, math.nan]), st.floats(), st.floats(-100, 100))
 
 
-def run(code, constants, columns, temporaries, result, n):
+def run(
+    code: Sequence[int] | np.ndarray,
+    constants: Sequence[float] | np.ndarray,
+    columns: Sequence[Sequence[float] | np.ndarray],
+    temporaries: int,
+    result: int,
+    n: int,
+) -> np.ndarray:
     out = np.empty(n)
     arrays = [np.array(column, np.float64) for column in columns]
     _core.rank_program_evaluate(np.array(code, np.int32), np.array(constants), arrays, temporaries, result, out)
@@ -81,8 +89,12 @@ def test_logarithms_that_are_no_numbers() -> None:
 EXACT = [name for name in OPERATIONS if name not in BY_LIBRARY]
 
 
+SomeProgram = tuple[list[int], list[float], int, int, int]
+"""Code, constants, the number of columns, that of temporaries, the place of the result."""
+
+
 @st.composite
-def programs(draw):
+def programs(draw: st.DrawFn) -> SomeProgram:
     """Code over some columns, constants and temporaries that uses only what was written before."""
     columns, constants = draw(st.integers(0, 3)), draw(st.lists(NUMBERS, min_size=1, max_size=3))
     temporaries = draw(st.integers(1, 4))
@@ -97,7 +109,7 @@ def programs(draw):
 
 
 @given(program=programs(), n=st.sampled_from([0, 1, 2, 255, 256, 257, 1500]), data=st.data())
-def test_programs_give_what_the_twin_gives(program, n: int, data) -> None:
+def test_programs_give_what_the_twin_gives(program: SomeProgram, n: int, data: st.DataObject) -> None:
     code, constants, count, temporaries, result = program
     values = [data.draw(st.lists(NUMBERS, min_size=1, max_size=7)) for _ in range(count)]
     columns = [np.resize(np.array(value), 1 if data.draw(st.booleans()) else n) for value in values]
@@ -121,6 +133,6 @@ def test_programs_give_what_the_twin_gives(program, n: int, data) -> None:
         ([], [[1.0]], 1 << 60, 0),
     ],
 )
-def test_wrong_programs_are_refused(code, columns, temporaries: int, result: int) -> None:
+def test_wrong_programs_are_refused(code: list[int], columns: list[list[float]], temporaries: int, result: int) -> None:
     with pytest.raises(ValueError):
         run(code, np.empty(0), columns, temporaries, result, 3)

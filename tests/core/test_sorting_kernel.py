@@ -13,7 +13,7 @@ SEED = 20261
 
 @pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64, np.float32, np.float64])
 @pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 1000])
-def test_kernel_and_twin_agree(kind, rows):
+def test_kernel_and_twin_agree(kind: type[np.number], rows: int) -> None:
     random = np.random.default_rng(SEED)
     values = random.integers(-20, 20, rows).astype(kind)
     if kind in (np.float32, np.float64):
@@ -25,7 +25,7 @@ def test_kernel_and_twin_agree(kind, rows):
             assert found.tolist() == first_rows(values, bitmap, wanted, descending).tolist(), (SEED, wanted, descending)
 
 
-def test_ties_with_the_last_one_are_all_there():
+def test_ties_with_the_last_one_are_all_there() -> None:
     values = np.array([3, 1, 2, 1, 2, 2, 9], np.int32)
     everything = np.array([0xFF], np.uint64)
     assert _core.first_rows(values, everything, 3, False).tolist() == [1, 2, 3, 4, 5]
@@ -33,7 +33,7 @@ def test_ties_with_the_last_one_are_all_there():
     assert _core.first_rows(values, everything, 2, True).tolist() == [0, 6]
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused() -> None:
     values = np.zeros(65, np.int32)
     with pytest.raises(ValueError, match="fewer rows"):
         _core.first_rows(values, np.zeros(1, np.uint64), 1, False)

@@ -13,19 +13,23 @@ from paperwasp.core.native_rank import UNDEFINED, term_distance
 POSITIONS = st.lists(st.sets(st.integers(0, 30), max_size=6).map(sorted), min_size=1, max_size=5)
 
 
-def lists(hits: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+Lists = tuple[np.ndarray, np.ndarray]
+"""Offsets, and what is between them."""
+
+
+def lists(hits: list[list[int]]) -> Lists:
     offsets = np.cumsum([0, *map(len, hits)]).astype(np.uint32)
     return offsets, np.array([at for hit in hits for at in hit], np.uint32)
 
 
-def run(first, length, second):
+def run(first: Lists, length: int, second: Lists) -> tuple[list[int], list[int]]:
     distances, places = np.empty((2, len(first[0]) - 1), np.uint32)
     _core.term_distance(*first, length, *second, distances, places)
     return distances.tolist(), places.tolist()
 
 
 @given(pairs=st.lists(st.tuples(POSITIONS, POSITIONS), min_size=1, max_size=3), length=st.integers(1, 3))
-def test_the_kernel_is_its_twin(pairs, length: int) -> None:
+def test_the_kernel_is_its_twin(pairs: list[tuple[list[list[int]], list[list[int]]]], length: int) -> None:
     for first, second in pairs:
         count = min(len(first), len(second))
         a, b = lists(first[:count]), lists(second[:count])

@@ -30,12 +30,12 @@ def test_the_kernels_are_their_twins(seed: int) -> None:
     found = [lists(hits) for hits in places]
     columns = [offsets for offsets, _ in found], [positions for _, positions in found]
     lengths = np.array(sizes, np.int32)
-    costs = [random_.choice((0.5, 1.0, 2.0)) for _ in range(3)]
+    first, second, third = (random_.choice((0.5, 1.0, 2.0)) for _ in range(3))
 
     results = np.empty(4 * HITS)
-    _core.edit_distance(*columns, lengths, *costs, results)
+    _core.edit_distance(*columns, lengths, first, second, third, results)
     for hit, row in enumerate(results.reshape(-1, 4).tolist()):
-        assert tuple(row) == edit_distance([term[hit] for term in places], sizes[hit], *costs), f"{seed=}"
+        assert tuple(row) == edit_distance([term[hit] for term in places], sizes[hit], first, second, third), f"{seed=}"
 
     results = np.empty(3 * HITS)
     _core.order_matches(*columns, lengths, 4, results)

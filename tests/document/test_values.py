@@ -161,7 +161,8 @@ def test_values_of_a_struct_within_itself_have_a_depth() -> None:
     deepest = nested(limits.VALUE_DEPTH - 1)
     value = converter_of(FOLDER)(deepest)
     assert check_of(FOLDER)(value)
-    assert orjson.loads(orjson.dumps(render_of(FOLDER)(value))) == deepest
+    render = render_of(FOLDER)
+    assert render is not None and orjson.loads(orjson.dumps(render(value))) == deepest
     for depth in (limits.VALUE_DEPTH, 1000):
         with pytest.raises(ValueError, match="nested deeper than"):
             converter_of(FOLDER)(nested(depth))

@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.document.types import ArrayType, DataType, DocumentType
+from paperwasp.features import compile_profile, evaluate_all
 from paperwasp.features.base import ElementPlaces, FieldStatistics, RankTerm, Worked
+from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema
 from paperwasp.tensor.batch import Labels
+from tests.features.unasked_context import UnaskedContext
 
 Words = Sequence[str]
 
 
-class FakeMatchContext:
+class FakeMatchContext(UnaskedContext):
     """`documents`: for each, field → text (its words are the tokens), number, list, or weights of texts. All of them
     are hits.
 
@@ -126,7 +129,8 @@ class FakeMatchContext:
     def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
         if key not in self.known:
             self.known[key] = work()
-        return self.known[key]
+        found: Worked = self.known[key]
+        return found
 
     def field_length(self, field: str) -> NDArray[np.int32]:
         return np.array([len(self._tokens(document, field)) for document in self.documents], np.int32)
@@ -163,3 +167,19 @@ def schema_of(
     profiles = {profile.name: profile} if profile else {}
     document = DocumentType("test", {name: field.type for name, field in fields.items()})
     return Schema("test", document, fields, {}, profiles, {}, source="schemas/test.sd")
+
+
+def compiled(schema: Schema, profile: RankProfile) -> CompiledProfile:
+    """A profile that can be executed, as programs."""
+    found = compile_profile(schema, profile)
+    assert isinstance(found, CompiledProfile), found
+    return found
+
+
+def numbers(features: Mapping[str, RankValue], context: FakeMatchContext) -> dict[str, NDArray[np.float64]]:
+    """name → the values of a feature that is a number."""
+    columns: dict[str, NDArray[np.float64]] = {}
+    for name, column in evaluate_all(features, context).items():
+        assert isinstance(column, np.ndarray), f"{name} is a tensor"
+        columns[name] = column
+    return columns

@@ -1,29 +1,36 @@
 """bm25 against the published formula, worked by hand."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from paperwasp.features import compile_profile, evaluate
+from paperwasp.features import evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
-from tests.features.fake_match_context import FakeMatchContext, schema_of
+from tests.features.fake_match_context import FakeMatchContext, compiled, schema_of
 
 DOCUMENTS = [{"title": "red red fish"}, {"title": "blue fish"}, {"title": "one fish two fish red"}, {"title": "bird"}]
 TERMS = [("red", RankTerm(("title",))), ("fish", RankTerm(("title",)))]
 
 
-def first_phase_scores(expression, context, **settings):
-    profile = RankProfile("p", first_phase=expression, **settings)
-    return evaluate(compile_profile(schema_of(["title", "body"], profile=profile), profile).first_phase, context)
+def first_phase_scores(
+    expression: str, context: FakeMatchContext, rank_properties: Mapping[str, tuple[str, ...]] | None = None
+) -> NDArray[np.float64]:
+    profile = RankProfile("p", first_phase=expression, rank_properties=rank_properties or {})
+    return evaluate(compiled(schema_of(["title", "body"], profile=profile), profile).first_phase, context)
 
 
-def test_bm25_by_hand():
+def test_bm25_by_hand() -> None:
     # N = 4 documents; lengths 3, 2, 5, 1: 2.75 on average. "red" is in 2, "fish" in 3 of them.
     idf_red = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
     idf_fish = math.log(1 + (4 - 3 + 0.5) / (3 + 0.5))
 
-    def part(idf, occurrences, length):
+    def part(idf: float, occurrences: int, length: int) -> float:
         return idf * occurrences * 2.2 / (occurrences + 1.2 * (0.25 + 0.75 * length / 2.75))
 
     expected = [
@@ -35,7 +42,7 @@ def test_bm25_by_hand():
     assert first_phase_scores("bm25(title)", FakeMatchContext(DOCUMENTS, TERMS)) == pytest.approx(expected, rel=1e-14)
 
 
-def test_parameters_from_rank_properties():
+def test_parameters_from_rank_properties() -> None:
     # k1 = 2, b = 0.5, average length 10. "fish" once in 2 tokens: 1 · 3 / (1 + 2 · (0.5 + 0.5 · 2/10)) = 3 / 2.2.
     properties = {"bm25(title).k1": ("2",), "bm25(title).b": ("0.5",), "bm25(title).averageFieldLength": ('"10"',)}
     context = FakeMatchContext(DOCUMENTS, [TERMS[1]])
@@ -43,12 +50,12 @@ def test_parameters_from_rank_properties():
     assert scores[1] == pytest.approx(math.log(1 + 1.5 / 3.5) * 3 / 2.2, rel=1e-14)
 
 
-def test_a_significance_of_the_query_stands_for_the_idf():
+def test_a_significance_of_the_query_stands_for_the_idf() -> None:
     term = RankTerm(("title",), significance=0.25, explicit_significance=True)
     scores = first_phase_scores("bm25(title)", FakeMatchContext(DOCUMENTS, [("bird", term)]))
     assert scores[3] == pytest.approx(0.25 * 2.2 / (1 + 1.2 * (0.25 + 0.75 / 2.75)), rel=1e-14)
 
 
-def test_terms_of_other_fields_do_not_count():
+def test_terms_of_other_fields_do_not_count() -> None:
     context = FakeMatchContext(DOCUMENTS, [("fish", RankTerm(("body",)))])
     assert first_phase_scores("bm25(title)", context).tolist() == [0, 0, 0, 0]

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG, STRING, array_of
-from paperwasp.features import compile_profile, evaluate, evaluate_all
+from paperwasp.features import evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
-from tests.features.fake_match_context import FakeMatchContext, schema_of
+from tests.features.fake_match_context import FakeMatchContext, compiled, numbers, schema_of
 
 SCHEMA = schema_of(
     ["title", "body", "plain"],
     {"year": INT, "price": DOUBLE, "sold": BOOL, "genre": STRING, "time": LONG},
     arrays={"sizes": array_of(INT), "tags": array_of(STRING)},
 )
-DOCUMENTS = [
+DOCUMENTS: list[dict[str, object]] = [
     {"title": "to be or not to be", "body": "a question", "year": 1603, "sizes": [4, 5], "tags": ["a", "b", "c"]},
     {"title": "the best", "body": "", "price": 2.5, "sold": 1, "sizes": [7], "tags": []},
 ]
@@ -33,13 +33,12 @@ TERMS = [
 ]
 
 
-def values(*names: str, now_seconds: float = 0, **settings) -> dict[str, list[float]]:
+def values(*names: str, second_phase: str | None = None) -> dict[str, list[float]]:
     """name → values of features, for the two documents."""
-    profile = RankProfile("p", first_phase="0", match_features=names, **settings)
-    documents = settings.pop("documents", DOCUMENTS)
+    profile = RankProfile("p", first_phase="0", second_phase=second_phase, match_features=names)
     relevance = {"firstPhase": [10, 20], "secondPhase": [1, 2], "relevance": [3, 4]}
-    context = FakeMatchContext(documents, TERMS, {"boost": 3.0}, now_seconds=now_seconds, relevance=relevance)
-    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
+    context = FakeMatchContext(DOCUMENTS, TERMS, {"boost": 3.0}, relevance=relevance)
+    found = numbers(compiled(SCHEMA, profile).match_features, context)
     return {name: column.tolist() for name, column in found.items()}
 
 
@@ -111,7 +110,7 @@ def test_freshness() -> None:
     documents = [{"time": 1000 * day}, {"time": 1002 * day}]
     profile = RankProfile("p", match_features=("age(time)", "freshness(time)", "freshness(time).logscale", "now"))
     context = FakeMatchContext(documents, now_seconds=1001 * day + 0.75)
-    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
+    found = numbers(compiled(SCHEMA, profile).match_features, context)
     assert found["now"].tolist() == [1001 * day, 1001 * day]
     assert found["age(time)"].tolist() == [day, 0]
     assert found["freshness(time)"].tolist() == [1 - 1 / 90, 1]
@@ -127,31 +126,31 @@ def test_freshness_is_set_by_rank_properties_and_is_half_where_it_says() -> None
         "p", match_features=("freshness(time)", "freshness(time).logscale"), rank_properties=properties
     )
     context = FakeMatchContext([{"time": 900}, {"time": 0}, {}], now_seconds=1000)
-    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
+    found = numbers(compiled(SCHEMA, profile).match_features, context)
     assert found["freshness(time)"] == pytest.approx([0.9, 0, 0])
     assert found["freshness(time).logscale"] == pytest.approx([0.5, 0, 0])
 
 
 def test_bm25_without_enable_bm25_counts_a_match_as_one_occurrence_in_a_field_of_average_length() -> None:
     profile = RankProfile("p", first_phase="bm25(plain)")
-    compiled = compile_profile(SCHEMA, profile)
+    programs = compiled(SCHEMA, profile)
     context = FakeMatchContext([{"plain": "x x x"}, {"plain": "y"}], [("x", RankTerm(("plain",)))])
-    scores = evaluate(compiled.first_phase, context)
+    scores = evaluate(programs.first_phase, context)
     assert scores.tolist() == pytest.approx([math.log(1 + 1.5 / 1.5) * 2.2 / (1 + 1.2), 0])
-    assert compiled.bm25_sum is None, "an index that keeps no frequencies cannot be pruned by"
+    assert programs.bm25_sum is None, "an index that keeps no frequencies cannot be pruned by"
 
 
 def test_a_block_without_hits() -> None:
     profile = RankProfile("p", match_features=tuple(CASES))
     context = FakeMatchContext([], TERMS, relevance={"firstPhase": [], "secondPhase": [], "relevance": []})
-    found = evaluate_all(compile_profile(SCHEMA, profile).match_features, context)
+    found = numbers(compiled(SCHEMA, profile).match_features, context)
     assert {len(column) for column in found.values()} == {0}
 
 
 def test_a_feature_of_several_programs_is_computed_once() -> None:
     profile = RankProfile("p", first_phase="matchCount(title) + 1", match_features=("matchCount(title)",))
-    compiled = compile_profile(SCHEMA, profile)
+    programs = compiled(SCHEMA, profile)
     context = FakeMatchContext(DOCUMENTS, TERMS)
-    assert evaluate(compiled.first_phase, context).tolist() == [4, 2]
+    assert evaluate(programs.first_phase, context).tolist() == [4, 2]
     context.matched = None  # type: ignore[assignment,method-assign]
-    assert evaluate(compiled.match_features["matchCount(title)"], context).tolist() == [3, 1]
+    assert numbers(programs.match_features, context)["matchCount(title)"].tolist() == [3, 1]

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from paperwasp.document.types import INT, STRING, array_of
-from paperwasp.features import compile_profile, default_rank_features, evaluate_all
+from paperwasp.features import default_rank_features, evaluate_all
 from paperwasp.features.base import RankTerm
 from paperwasp.features.element_completeness import OUTPUTS as COMPLETENESS
 from paperwasp.features.family import RankSetup
-from paperwasp.ranking import ProfileError, Unexecuted
+from paperwasp.ranking import ProfileError
 from paperwasp.schema.model import RankProfile
 from paperwasp.tensor.batch import TensorBatch
-from tests.features.fake_match_context import FakeMatchContext, schema_of
+from tests.features.fake_match_context import FakeMatchContext, compiled, schema_of
 
 TERMS = [
     ("red", RankTerm(("title", "tags"), label="color", significance=2.0, explicit_significance=True)),
@@ -26,7 +28,7 @@ TERMS = [
     ("1", RankTerm(("number",), label="count")),
     ("x", RankTerm(("title", "tags"), significance=7.0, explicit_significance=True)),
 ]
-DOCUMENTS = [
+DOCUMENTS: list[dict[str, object]] = [
     {"title": "red apple", "tags": ["x x", "", "red x"], "number": 1},
     {"title": "blue red", "tags": ["red"]},
     {"title": "pear x", "tags": []},
@@ -38,16 +40,14 @@ def values(*names: str, rank_properties: Mapping[str, str] | None = None) -> dic
     properties = {key: (value,) for key, value in (rank_properties or {}).items()}
     profile = RankProfile("p", match_features=names, rank_properties=properties)
     schema = schema_of(["title", "tags"], {"number": INT}, profile, index_types={"tags": array_of(STRING)})
-    compiled = compile_profile(schema, profile)
-    assert not isinstance(compiled, Unexecuted), compiled
     context = FakeMatchContext(DOCUMENTS, TERMS)
-    found = evaluate_all(compiled.match_features, context)
+    found = evaluate_all(compiled(schema, profile).match_features, context)
     return {name: _shown(found[shown], context) for name, shown in zip(names, found, strict=True)}
 
 
-def _shown(found: object, context: FakeMatchContext) -> list[object]:
+def _shown(found: NDArray[np.float64] | TensorBatch, context: FakeMatchContext) -> list[object]:
     if not isinstance(found, TensorBatch):
-        return found.tolist()
+        return list(found.tolist())
     tensors = found.tensors(context.labels)
     return [{label: float(cell) for (label,), cell in zip(t.labels, t.cells, strict=True)} for t in tensors]
 

@@ -6,15 +6,16 @@ Authority: https://docs.vespa.ai/en/reference/ranking/nativerank.html
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pytest
 
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.errors import LanguageError
-from paperwasp.features import compile_profile, evaluate
+from paperwasp.features import evaluate
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
-from tests.features.fake_match_context import FakeMatchContext, schema_of
+from tests.features.fake_match_context import FakeMatchContext, compiled, schema_of
 
 
 def first(x: int) -> float:
@@ -42,15 +43,28 @@ NEVER = 1_000_000
 SCHEMA = schema_of(["title", "body"], {"year": INT, "genre": STRING}, arrays={"tags": array_of(STRING)})
 
 
-def scores(expression: str, context: FakeMatchContext, rank_properties=None, **settings) -> list[float]:
+def scores(
+    expression: str,
+    context: FakeMatchContext,
+    rank_properties: Mapping[str, str] | None = None,
+    field_weights: Mapping[str, int] | None = None,
+    filter_fields: frozenset[str] = frozenset(),
+) -> list[float]:
     properties = {key: (value,) for key, value in (rank_properties or {}).items()}
-    profile = RankProfile("p", first_phase=expression, rank_properties=properties, **settings)
+    profile = RankProfile(
+        "p",
+        first_phase=expression,
+        rank_properties=properties,
+        field_weights=field_weights or {},
+        filter_fields=filter_fields,
+    )
     context.known.clear()  # of another profile
-    return evaluate(compile_profile(SCHEMA, profile).first_phase, context).tolist()
+    found: list[float] = evaluate(compiled(SCHEMA, profile).first_phase, context).tolist()
+    return found
 
 
-def title(word: str, **settings) -> tuple[str, RankTerm]:
-    return word, RankTerm(("title",), **settings)
+def title(word: str, connectivity: float = 0.1) -> tuple[str, RankTerm]:
+    return word, RankTerm(("title",), connectivity=connectivity)
 
 
 def test_field_match_of_one_term() -> None:
@@ -146,7 +160,7 @@ def test_native_rank_is_a_weighted_mean() -> None:
 
 def test_native_rank_is_the_first_phase_of_a_profile_without_one() -> None:
     context = FakeMatchContext([{"title": "a b"}], [title("a"), title("b")])
-    program = compile_profile(SCHEMA, RankProfile("default")).first_phase
+    program = compiled(SCHEMA, RankProfile("default")).first_phase
     assert evaluate(program, context).tolist() == scores("nativeRank", context)
 
 

@@ -16,7 +16,7 @@ from paperwasp.features import compile_profile
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted, parse_expression
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema import parse_schemas
-from paperwasp.schema.model import Function, RankProfile
+from paperwasp.schema.model import Function, RankProfile, Schema
 from tests.chance import SEED
 
 INPUTS = int(os.environ.get("PAPERWASP_FUZZ", "1500"))
@@ -83,7 +83,7 @@ def expression(chance: random.Random) -> str:
     return text
 
 
-def check(profile: RankProfile, schema, declarations: Declarations) -> str:
+def check(profile: RankProfile, schema: Schema, declarations: Declarations) -> str:
     try:
         compiled = compile_profile(schema, profile, declarations)
     except ProfileError as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from paperwasp import limits
 from paperwasp.features import compile_profile, compile_profiles, evaluate
 from paperwasp.features.base import RankTerm
-from paperwasp.ranking import ProfileError
+from paperwasp.ranking import CompiledProfile, ProfileError, Program
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile
 from tests.features.fake_match_context import FakeMatchContext, schema_of
@@ -31,8 +33,11 @@ SCHEMA = """schema music {
 """
 
 
-def profiles_of(text: str):
-    return compile_profiles(parse_schemas({"schemas/music.sd": SCHEMA % text}).schemas["music"])
+def profiles_of(text: str) -> dict[str, CompiledProfile]:
+    found = compile_profiles(parse_schemas({"schemas/music.sd": SCHEMA % text}).schemas["music"])
+    executed = {name: profile for name, profile in found.items() if isinstance(profile, CompiledProfile)}
+    assert len(executed) == len(found)
+    return executed
 
 
 def problems_of(text: str) -> list[str]:
@@ -154,7 +159,7 @@ def test_all_problems_are_shown_at_once() -> None:
         ({"match_features": ("now.seconds",)}, "rank feature 'now' has no output 'seconds'; it has out"),
     ],
 )
-def test_settings_that_cannot_be(settings, problem: str) -> None:
+def test_settings_that_cannot_be(settings: dict[str, Any], problem: str) -> None:
     from paperwasp.document.types import STRING
 
     profile = RankProfile("p", **{"first_phase": "bm25(title)", **settings})
@@ -178,7 +183,7 @@ def test_default_rank_features_have_values() -> None:
     terms = [("a", RankTerm(("title", "artist")))]
     context = FakeMatchContext([{"title": "a b"}], terms, relevance={"firstPhase": [0.5]})
     for name, program in profile.rank_features.items():
-        assert np.isfinite(evaluate(program, context)).all(), name
+        assert isinstance(program, Program) and np.isfinite(evaluate(program, context)).all(), name
 
 
 @pytest.mark.parametrize("value", ["inf", "nan", "1e30", "-1e400"])

@@ -20,10 +20,9 @@ import numpy as np
 import pytest
 
 from paperwasp.document.types import INT, STRING, array_of, weighted_set_of
-from paperwasp.features import compile_profile, evaluate_all
 from paperwasp.features.base import RankTerm
 from paperwasp.schema.model import RankProfile
-from tests.features.fake_match_context import FakeMatchContext, schema_of
+from tests.features.fake_match_context import FakeMatchContext, compiled, numbers, schema_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 TYPES = {"single": STRING, "array": array_of(STRING), "weighted": weighted_set_of(STRING)}
@@ -72,8 +71,8 @@ def cases() -> Iterator[Case]:
             elif word == "unset":
                 state.properties = {}
             else:
-                query, text, values = (part.strip() for part in line.split("|"))
-                expected = dict(value.split(":") for value in values.split())
+                query, text, outputs = (part.strip() for part in line.split("|"))
+                expected = dict(value.split(":") for value in outputs.split())
                 place = f"{path.stem}:{number}"
                 yield Case(place, state.feature, state.kind, dict(state.properties), query, text, expected)
 
@@ -111,7 +110,7 @@ def evaluate(case: Case, documents: list[dict[str, object]], names: list[str]) -
     schema = schema_of(["f", "g"], {"number": INT}, profile, index_types={"f": TYPES[case.kind]})
     properties = {key: values[-1] for key, values in case.properties.items()}
     context = FakeMatchContext(documents, terms_of(case.query), properties=properties)
-    found = evaluate_all(compile_profile(schema, profile).match_features, context)
+    found = numbers(compiled(schema, profile).match_features, context)
     return {name: np.broadcast_to(column, len(documents)).tolist() for name, column in found.items()}
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, decode, decode_form, json_response, path_segments
 from paperwasp.http.routing import Handler, Router
+from tests.responses import whole
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def route(method: str, path: str) -> tuple[int, bytes]:
     router.add("GET", "/a/{x}/b/{rest...}", answering("rest"))
     router.add("PUT", "/a/{x}", answering("put"))
     router.add("GET", "/a/", answering("slash"))
-    response = asyncio.run(router.handle(Request(method, path)))
+    response = whole(asyncio.run(router.handle(Request(method, path))))
     return response.status, response.body
 
 

@@ -98,7 +98,10 @@ def test_lengths_are_those_of_live_documents(tmp_path: Path) -> None:
     index.add_batch(0, "music", titles("a b c", "a", "", "b c"))
     index.add_batch(4, "music", [{"lyrics": ["a b", "a"]}, {"lyrics": ["a"]}, {"lyrics": ["a", "b", "c d e"]}])
     everything, some = bitmap(range(7), 7), bitmap([0, 2, 4, 6], 7)
-    for live, dead, title, lyrics in ((everything, False, (2, 2), (3, 9 / 6)), (some, True, (3, 3), (4, 8 / 5))):
+    for live, dead, title, lyrics in (
+        (everything, False, (2.0, 2.0), (3.0, 9 / 6)),
+        (some, True, (3.0, 3.0), (4.0, 8 / 5)),
+    ):
         assert index.snapshot().live_lengths(0, live, dead) == title
         assert index.snapshot().live_lengths(1, live, dead) == lyrics
     before = index.snapshot()

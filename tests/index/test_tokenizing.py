@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
+from paperwasp.core.positions import ELEMENT_GAP
 from paperwasp.errors import Corruption
 from paperwasp.index import IndexedField, TextIndex
 from paperwasp.index.files import describe_file
-from paperwasp.index.tokenizing import ELEMENT_GAP, tokenize
+from paperwasp.index.tokenizing import tokenize
 from paperwasp.linguistics import TextProfile, index_terms, profile_of, query_terms
 
 GERMAN = "Die Häuser und die Bücher sind nicht alt"
@@ -60,7 +61,9 @@ def test_tokens_are_those_of_each_text(
     texts, owners, languages = texts[:count], sorted(owners[:count]), languages[:count]
     lexicon = _core.Lexicon()
     terms, positions, offsets, ends = tokenize(lexicon, profile, texts, owners, 4, languages)
-    wanted, wanted_ends, bounds = [], [], [0]
+    wanted: list[tuple[str, int]] = []
+    wanted_ends: list[int] = []
+    bounds = [0]
     for owner in range(4):
         position = 0
         for number, text in enumerate([text for text, own in zip(texts, owners, strict=True) if own == owner]):

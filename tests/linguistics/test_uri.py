@@ -21,18 +21,18 @@ from paperwasp.linguistics.uri import ALL, PARTS, uri_parts
         ("", [""] * 6),
     ],
 )
-def test_parts(uri, expected):
+def test_parts(uri: str, expected: list[str]) -> None:
     parts = uri_parts(uri)
     assert [parts[name] for name in PARTS] == expected
 
 
-def test_all_is_everything_but_a_usual_port():
+def test_all_is_everything_but_a_usual_port() -> None:
     assert uri_parts("http://a.b:80/c?d#e")[ALL].split() == ["http", "a.b", "/c", "d", "e"]
     assert uri_parts("mailto:info@vespa.ai")[ALL].split() == ["mailto", "info@vespa.ai"]
 
 
 @given(st.text(alphabet="htpw.:/?#ab8é \x00") | st.text())
-def test_any_text_has_parts(text):
+def test_any_text_has_parts(text: str) -> None:
     parts = uri_parts(text)
     letters = sorted(c for part in parts[ALL] for c in part if c.isalpha())
     assert letters == sorted(c for c in text if c.isalpha())

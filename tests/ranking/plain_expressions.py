@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 
-from paperwasp.ranking.tensor_tree import Generate, Lambda, Slice, TensorCall, TensorLiteral, Word, Words
+from paperwasp.ranking.tensor_tree import Generate, Lambda, Place, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, Switch
 from paperwasp.tensor.value import Tensor
 from tests.tensor import plain_functions
@@ -62,13 +62,13 @@ def value(node: Node, names: Names) -> PlainTensor:
             if node.function in ("max", "min") and isinstance(last, Reference) and str(last) not in names:
                 return plain.reduced(value(node.arguments[0], names), node.function, [last.name])
             parts = [value(argument, names) for argument in node.arguments]
-            return plain.mapped(parts[0], function) if len(parts) == 1 else plain.joined(*parts, function)
+            return plain.mapped(parts[0], function) if len(parts) == 1 else plain.joined(parts[0], parts[1], function)
         case If():
             chosen = node.if_true if _truth(node.condition, names) else node.if_false
             return value(chosen, names)
         case Switch():
-            sought = value(node.discriminant, names).number
-            results = [result for case, result in node.cases if value(case, names).number == sought]
+            number = value(node.discriminant, names).number
+            results = [result for case, result in node.cases if value(case, names).number == number]
             return value([*results, node.default][0], names)
         case Membership():
             sought = value(node.value, names)
@@ -103,10 +103,11 @@ def _address(node: TensorLiteral, address: tuple[str, ...]) -> plain.Address:
     return frozenset((d.name, label if d.is_mapped else int(label)) for d, label in parts)
 
 
-def _place(place, tensor: PlainTensor, names: Names):
+def _place(place: Place, tensor: PlainTensor, names: Names) -> tuple[str, str | int]:
     is_mapped = tensor.sizes[place.dimension] is None
     if place.label is not None:
         return place.dimension, place.label if is_mapped else int(place.label)
+    assert place.index is not None
     number = int(value(place.index, names).number)
     return place.dimension, str(number) if is_mapped else number
 
@@ -129,9 +130,9 @@ def _call(node: TensorCall, names: Names) -> PlainTensor:
         case "map":
             return plain.mapped(tensors[0], function)
         case "join":
-            return plain.joined(*tensors, function)
+            return plain.joined(tensors[0], tensors[1], function)
         case "merge":
-            return plain.merged(*tensors, function)
+            return plain.merged(tensors[0], tensors[1], function)
         case "map_subspaces":
             inner = {name: size for name, size in tensors[0].sizes.items() if size is not None}
             ones = plain.of(inner, dict.fromkeys(plain.all_places(inner), 1.0), tensors[0].cell_type)
@@ -141,7 +142,7 @@ def _call(node: TensorCall, names: Names) -> PlainTensor:
         case "rename":
             return plain.renamed(tensors[0], dict(zip(*renamed, strict=True)))
         case "concat":
-            return plain.concatenated(*tensors, words[0])
+            return plain.concatenated(tensors[0], tensors[1], words[0])
         case "cell_cast":
             return plain.cast(tensors[0], words[0])
         case "reduce":

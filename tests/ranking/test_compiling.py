@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError, PaperwaspError
-from paperwasp.ranking import parse_expression
+from paperwasp.ranking import Program, parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Description
 from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
+from paperwasp.tensor.value import Tensor
+from tests.ranking.no_features import NoFeatures, constants_of
 
 
 @dataclass(frozen=True)
@@ -27,15 +30,15 @@ class Named:
     bm25_field: str | None = None
     query_name: str | None = None
 
-    def compute(self, context):
+    def compute(self, context: Mapping[str, np.ndarray]) -> np.ndarray:
         return context[self.name]
 
 
-class AnyFeature:
-    def describe(self, name, arguments, output):
+class AnyFeature(NoFeatures):
+    def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
         return Description()
 
-    def bind(self, name, arguments, output):
+    def bind(self, name: str, arguments: tuple[str, ...], output: str) -> Named:
         full = f"{name}({','.join(arguments)})" if arguments else name
         return Named(
             full + ("." + output if output else ""),
@@ -44,14 +47,17 @@ class AnyFeature:
         )
 
 
-def compiled(text: str, constants=None, **functions: tuple[tuple[str, ...], str]):
+def compiled(
+    text: str, constants: Mapping[str, float | Tensor] | None = None, /, **functions: tuple[tuple[str, ...], str]
+) -> Program:
     declared = {name: Function(name, parameters, body) for name, (parameters, body) in functions.items()}
-    given = {name: lambda value=value: value for name, value in (constants or {}).items()}
-    compiler = ExpressionCompiler(AnyFeature(), declared, given)
-    return compiler.builder.program(compiler.compile(Source(text, "first-phase")))
+    compiler = ExpressionCompiler(AnyFeature(), declared, constants_of(constants or {}))
+    program = compiler.runnable(Source(text, "first-phase"))
+    assert isinstance(program, Program)
+    return program
 
 
-def value_of(program, **features: float) -> float:
+def value_of(program: Program, **features: float) -> float:
     [value] = program.evaluate([np.array([features[feature.name]]) for feature in program.features], 1)
     return float(value)
 
@@ -157,7 +163,7 @@ def test_sums_of_bm25_are_seen(text: str, weights: dict[str, float] | None) -> N
 
 def test_weights_of_the_query_are_seen_when_known() -> None:
     program = compiled("bm25(title) * query(w) + query(v) * query(v) * bm25(body)")
-    values = {"w": 3.0, "v": 2.0}
+    values: dict[str | None, float] = {"w": 3.0, "v": 2.0}
     assert weighted_sum(program, lambda feature: values[feature.query_name]) == {"title": 3.0, "body": 4.0}
 
 

@@ -4,6 +4,8 @@ the program that ranks."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +15,19 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.core.rank_program import OPERATIONS
 from paperwasp.errors import LanguageError
+from paperwasp.ranking import RankValue
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.evaluation import batch
 from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplanations
-from paperwasp.ranking.explanation import Columns, NodeValue, rendered, shown_tensor
+from paperwasp.ranking.explanation import Columns, Explained, Json, NodeValue, ValueOf, rendered, shown_tensor
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
+from paperwasp.ranking.tensor_plan import TensorNode
 from paperwasp.schema.model import Function
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.literal import parse_tensor
+from paperwasp.tensor.value import Tensor
+from tests.ranking.no_features import constants_of
 from tests.ranking.test_compiling import AnyFeature
 
 HITS = 3
@@ -44,22 +50,27 @@ BINARY = {
 }  # fmt: skip
 
 
+Functions = Mapping[str, tuple[tuple[str, ...], str]]
+
+
 class Block:
     """The hits that the features above are of."""
 
-    def __init__(self, labels):
+    def __init__(self, labels: Labels) -> None:
         self.hits = HITS
         self.labels = Labels(labels)
-        self.known = {}
+        self.known: dict[object, Any] = {}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         return np.array(FEATURES[name])
 
 
-def explained(text, functions=FUNCTIONS, constants=None):
+def explained(
+    text: str, functions: Functions = FUNCTIONS, constants: Mapping[str, Tensor] | None = None
+) -> tuple[RankValue, list[Json]]:
     """The program (or node) of an expression, and its trees for all hits."""
     declared = {name: Function(name, parameters, body) for name, (parameters, body) in functions.items()}
-    given = {name: lambda value=value: value for name, value in (constants or {}).items()}
+    given = constants_of(constants or {})
     compiler = ExpressionCompiler(AnyFeature(), declared, given)
     source = Source(text, "first-phase")
     program = compiler.runnable(source)
@@ -68,8 +79,8 @@ def explained(text, functions=FUNCTIONS, constants=None):
     block = Block(compiler.graph.labels)
     columns = Columns(explanation.builder, lambda feature: feature.compute(block))
 
-    def value_of(hit):
-        def value(node):
+    def value_of(hit: int) -> ValueOf:
+        def value(node: Explained) -> NodeValue:
             if isinstance(node.value, int):
                 return NodeValue(columns.at(node.value, hit), columns.taken(node, hit))
             tensors = batch(node.value, block).tensors(block.labels)
@@ -80,16 +91,16 @@ def explained(text, functions=FUNCTIONS, constants=None):
     return program, [rendered(explanation, value_of(hit)) for hit in range(HITS)]
 
 
-def number(value):
+def number(value: float | str) -> float:
     return float(value) if isinstance(value, str) else value
 
 
-def applied(operation, *operands):
+def applied(operation: str, *operands: float) -> float:
     with np.errstate(all="ignore"):
         return float(OPERATIONS[operation][1](*(np.array([operand]) for operand in operands))[0])
 
 
-def made_of(told):
+def made_of(told: Json) -> float:
     """What the value of a node is by the values of its children, as the tree shows them."""
     children = told["children"]
     taken = [child for child in children if child.get("taken")]
@@ -115,7 +126,7 @@ def made_of(told):
     return applied(told["operator"], *values)
 
 
-def check(told):
+def check(told: Json) -> int:
     """Every node of a tree; answers how many there are."""
     if "children" not in told:
         return 1
@@ -127,7 +138,7 @@ def check(told):
 LEAVES = st.sampled_from(["a", "b", "c", "one", "1", "2.5", "0", "shared", "named(title)"])
 
 
-def larger(inner):
+def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     operators = st.sampled_from(list(BINARY))
     return st.one_of(
         st.builds("({} {} {})".format, inner, operators, inner),
@@ -144,7 +155,7 @@ def larger(inner):
 
 
 @given(st.recursive(LEAVES, larger, max_leaves=25))
-def test_values_are_made_of_their_childrens(text):
+def test_values_are_made_of_their_childrens(text: str) -> None:
     program, trees = explained(text)
     assert isinstance(program, Program)
     columns = [np.array(FEATURES[feature.name]) for feature in program.features]
@@ -154,11 +165,11 @@ def test_values_are_made_of_their_childrens(text):
         assert check(told) <= limits.EXPLAINED_NODES
 
 
-def of_first(text, **given):
-    return explained(text, **given)[1][0]
+def of_first(text: str, functions: Functions = FUNCTIONS, constants: Mapping[str, Tensor] | None = None) -> Json:
+    return explained(text, functions, constants)[1][0]
 
 
-def test_functions_are_shown_with_what_they_are():
+def test_functions_are_shown_with_what_they_are() -> None:
     told = of_first("both(a, 3) - shared")
     both, shared = told["children"]
     assert (both["kind"], both["value"], both["expression"]) == ("function", 5.0, "both(a,3)")
@@ -168,25 +179,25 @@ def test_functions_are_shown_with_what_they_are():
     assert shared["children"][0]["expression"] == "a * a + one"
 
 
-def test_what_comes_again_is_shown_once():
+def test_what_comes_again_is_shown_once() -> None:
     first, again = of_first("shared + shared")["children"]
     assert "children" in first
     assert again == {"expression": "shared", "kind": "function", "value": 2.0, "shown": "above"}
 
 
-def test_a_feature_has_the_name_that_its_arguments_give_it():
+def test_a_feature_has_the_name_that_its_arguments_give_it() -> None:
     [told] = of_first("named(title)")["children"]
     assert told == {"expression": "bm25(field)", "kind": "feature", "feature": "bm25(title)", "value": 0.25}
 
 
-def test_the_branch_that_is_not_taken_has_no_value():
+def test_the_branch_that_is_not_taken_has_no_value() -> None:
     condition, left, right = of_first("if (a > 5, b * 2, b + 1)")["children"]
     assert condition["value"] == 0.0
     assert left == {"expression": "b * 2", "kind": "operation", "taken": False}
     assert (right["taken"], right["value"]) == (True, 1.0)
 
 
-def test_tensors_are_shown_as_literals():
+def test_tensors_are_shown_as_literals() -> None:
     shift = parse_tensor("tensor(x[2]):[1, 2]")
     told = of_first("sum(shift * a) + reduce(map(shift, f(t)(t * t)), max, x)", constants={"shift": shift})
     product, largest = told["children"]
@@ -198,7 +209,7 @@ def test_tensors_are_shown_as_literals():
     assert [child["expression"] for child in mapped["children"]] == ["shift"]
 
 
-def test_large_tensors_are_cut():
+def test_large_tensors_are_cut() -> None:
     dense = parse_tensor("tensor(x[100]):[" + ",".join(map(str, range(100))) + "]")
     cells = ",".join(f"l{n}:{n}" for n in range(100))
     sparse = parse_tensor(f"tensor(k{{}}):{{{cells}}}")
@@ -207,12 +218,12 @@ def test_large_tensors_are_cut():
     assert shown_tensor(sparse).endswith("{k:l31}:31.0, …} (100 cells)")
 
 
-def test_not_finite_values_have_names():
+def test_not_finite_values_have_names() -> None:
     told = explained("c + 1")[1]
     assert [tree["value"] for tree in told] == ["NaN", "Infinity", 5.0]
 
 
-def test_a_tree_is_bounded():
+def test_a_tree_is_bounded() -> None:
     told = of_first(" + ".join(["a * b"] * 5000))
     assert told["expression"].endswith(" …")
     assert len(told["expression"]) <= limits.EXPLAINED_TEXT_CHARACTERS + 2
@@ -220,7 +231,7 @@ def test_a_tree_is_bounded():
     assert check(told) <= limits.EXPLAINED_NODES + 1
 
 
-def test_a_tree_is_not_deeper_than_its_bound():
+def test_a_tree_is_not_deeper_than_its_bound() -> None:
     functions = {f"f{n}": (("x",), f"f{n + 1}(x) + 1") for n in range(40)} | {"f40": (("x",), "x * 2")}
     told, depth = of_first("f0(a)", functions=functions), 1
     while "children" in told:
@@ -229,7 +240,7 @@ def test_a_tree_is_not_deeper_than_its_bound():
     assert told["cut"] == "more than 60 levels"
 
 
-def test_a_plan_is_bounded():
+def test_a_plan_is_bounded() -> None:
     functions = {f"f{n}": (("x",), f"f{n + 1}(x + 1) + f{n + 1}(x - 1)") for n in range(12)} | {"f12": (("x",), "x")}
     program, trees = explained("f0(a)", functions=functions)
     assert isinstance(program, Program)
@@ -238,7 +249,7 @@ def test_a_plan_is_bounded():
 
 
 @pytest.mark.parametrize("text", ["-" * 250 + "a", "(" * 80 + "a" + ")" * 80, "twice(" * 60 + "a" + ")" * 60])
-def test_what_is_nested_deeply_is_explained_as_far_as_it_can_be(text):
+def test_what_is_nested_deeply_is_explained_as_far_as_it_can_be(text: str) -> None:
     try:
         told = of_first(text)
     except LanguageError as error:
@@ -247,9 +258,10 @@ def test_what_is_nested_deeply_is_explained_as_far_as_it_can_be(text):
         assert told["kind"] in ("operation", "feature", "function")
 
 
-def test_nodes_are_told_without_what_they_are_made_of():
+def test_nodes_are_told_without_what_they_are_made_of() -> None:
     compiler = ExpressionCompiler(AnyFeature(), {}, {"shift": lambda: parse_tensor("tensor(x[2]):[1, 2]")})
     node = compiler.runnable(Source("shift * a + a"))
+    assert isinstance(node, TensorNode)
     assert repr(node) == f"<{node.name}: tensor(x[2])>"
     nested = "a"
     for _ in range(50):

@@ -46,7 +46,8 @@ def read(kind: str, dump: Any) -> Forest:
 
 def scores(forest: Forest, rows: list[dict[str, float]]) -> list[float]:
     features = [np.array([row[name] for row in rows], np.float64) for name in forest.features]
-    return forest.sums(features, len(rows)).tolist()
+    found: list[float] = forest.sums(features, len(rows)).tolist()
+    return found
 
 
 def test_xgboost_gives_the_margins_of_the_library() -> None:

@@ -99,9 +99,10 @@ def test_what_is_the_same_for_all_hits_is_run_once() -> None:
 @pytest.mark.parametrize("cells", ["double", "float", "int8", "bfloat16"])
 def test_cells_become_those_of_the_model(cells: str) -> None:
     run, _ = runner(product(element=DOUBLE), "tensor(d0[1],d1[3])")
-    values = np.array([[1, 2, 3, 4], [0, 0, 0, 1]], np.int8 if cells == "int8" else np.float32)
+    numbers = [[1, 2, 3, 4], [0, 0, 0, 1]]
+    values = np.array(numbers, np.int8) if cells == "int8" else np.array(numbers, np.float32)
     found = run.outputs([rows(values, cells)])["y"].cells
-    assert (found.dtype, found[:, 0, :].tolist()) == (np.float64, (values @ WEIGHTS).tolist())
+    assert (found.dtype, found[:, 0, :].tolist()) == (np.dtype(np.float64), (values @ WEIGHTS).tolist())
 
 
 def test_a_hit_that_the_model_fails_for_has_zeros(caplog: pytest.LogCaptureFixture) -> None:

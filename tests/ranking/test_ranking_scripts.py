@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.errors import LanguageError, PaperwaspError
-from paperwasp.ranking import parse_expression
+from paperwasp.errors import PaperwaspError
+from paperwasp.ranking import Program, parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.scope import Source
+from tests.ranking.no_features import NoFeatures
 from tests.ranking.ranking_scripts import SCRIPTS, run
-
-
-class NoFeatures:
-    def describe(self, name, arguments, output):
-        raise LanguageError(f"no feature {name}")
 
 
 def printed(text: str) -> str:
@@ -27,7 +23,8 @@ def printed(text: str) -> str:
 
 def value(text: str) -> str:
     compiler = ExpressionCompiler(NoFeatures(), {}, {})
-    program = compiler.builder.program(compiler.compile(Source(text)))
+    program = compiler.runnable(Source(text))
+    assert isinstance(program, Program)
     assert len(program.code) == 0, "constants are folded"
     [number] = program.evaluate([], 1)
     assert program.constant == number or np.isnan(number)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import random
 import time
+from typing import Any
 
 import numpy as np
 import pytest
 
 from paperwasp.core.clock import OutOfTime, end_work_at
-from paperwasp.errors import LanguageError, PaperwaspError, TooLarge
-from paperwasp.ranking import Program, parse_expression
+from paperwasp.errors import PaperwaspError, TooLarge
+from paperwasp.ranking import Program, RankValue, parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.evaluation import batch, whole_column
 from paperwasp.ranking.inference import TypeInference
@@ -25,7 +26,9 @@ from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 from paperwasp.tensor.value import Tensor, TensorBuilder
 from tests.chance import SEED
+from tests.ranking.no_features import NoFeatures, refuse
 from tests.ranking.plain_expressions import plain_of, value
+from tests.tensor.plain_tensors import PlainTensor
 
 CASES = int(os.environ.get("PAPERWASP_PLAN_CASES", "400"))
 TYPES = {
@@ -55,7 +58,7 @@ class Given:
         self.name = name
         self.query_name = name if name in OF_QUERY else None
 
-    def compute(self, block):
+    def compute(self, block: Block) -> np.ndarray | TensorBatch:
         if TYPES[OF_QUERY.get(self.name, self.name)].is_number:
             return np.array([float(tensor.cells[0]) for tensor in block.tensors[self.name]])
         if self.name in OF_QUERY:
@@ -63,13 +66,13 @@ class Given:
         return TensorBatch.of(block.tensors[self.name], TYPES[self.name], block.labels)
 
 
-class Catalog:
-    def describe(self, name, arguments, output):
+class Catalog(NoFeatures):
+    def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
         if OF_QUERY.get(name, name) not in TYPES:
-            raise LanguageError(f"no feature {name}")
+            refuse(name)
         return Description(TYPES[OF_QUERY.get(name, name)])
 
-    def bind(self, name, arguments, output):
+    def bind(self, name: str, arguments: tuple[str, ...], output: str) -> Given:
         self.describe(name, arguments, output)
         return Given(name)
 
@@ -79,13 +82,13 @@ class Block:
         self.tensors = tensors
         self.hits = len(tensors["n"])
         self.labels = labels
-        self.known = {}
+        self.known: dict[object, Any] = {}
 
-    def part(self, start: int, end: int):
+    def part(self, start: int, end: int) -> Block:
         return Block({name: each[start:end] for name, each in self.tensors.items()}, self.labels)
 
 
-def compiled(text: str):
+def compiled(text: str) -> tuple[RankValue, Labels]:
     """What runs an expression, and the labels of its constants. Raises LanguageError where types do not fit."""
     inference = TypeInference(Catalog(), Names({}, {}, {}))
     inference.infer(Source(text))
@@ -95,7 +98,7 @@ def compiled(text: str):
     return compiler.runnable(Source(text)), compiler.graph.labels
 
 
-def results(plan, block: Block) -> list[Tensor]:
+def results(plan: RankValue, block: Block) -> list[Tensor]:
     """One tensor for each hit."""
     if isinstance(plan, Program):
         return [Tensor(NUMBER, ((),), np.array([number])) for number in whole_column(plan, block)]
@@ -140,7 +143,7 @@ def some_expression(chance: random.Random, depth: int) -> str:
     return chance.choice(FORMS).format(*parts)
 
 
-def assert_same(one, other, told: str) -> None:
+def assert_same(one: PlainTensor, other: PlainTensor, told: str) -> None:
     assert one.sizes == other.sizes and one.cells.keys() == other.cells.keys(), told
     for address, cell in one.cells.items():
         assert cell == pytest.approx(other.cells[address], rel=1e-5, abs=1e-5, nan_ok=True), f"{told} at {address}"

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.errors import LanguageError, PaperwaspError
+from paperwasp.errors import PaperwaspError
 from paperwasp.ranking import evaluation
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
 from paperwasp.tensor import Tensor
+from tests.ranking.no_features import NoFeatures
 from tests.ranking.ranking_scripts import SCRIPTS, run
-
-
-class NoFeatures:
-    def describe(self, name, arguments, output):
-        raise LanguageError(f"no feature {name}")
 
 
 def value(text: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.names import Description, Names
 from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
 from paperwasp.tensor.types import TensorType
+from tests.ranking.no_features import NoFeatures, refuse
 
 CONSTANTS = {
     name: TensorType.parse(text)
@@ -31,18 +34,21 @@ FUNCTIONS = {
 }
 
 
-class SomeFeatures:
+class SomeFeatures(NoFeatures):
     """bm25 of a title, and nothing else."""
 
-    def describe(self, name, arguments, output):
+    def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
         if name != "bm25":
-            raise LanguageError(f"no feature {name}")
+            refuse(name)
         if arguments not in (("title",), (None,)):
             raise LanguageError(f"no field {arguments[0]}")
         return Description()
 
 
-def inference(constants=None, functions=None) -> TypeInference:
+def inference(
+    constants: Mapping[str, TensorType] | None = None,
+    functions: Mapping[str, tuple[tuple[str, ...], str]] | None = None,
+) -> TypeInference:
     declared = FUNCTIONS if functions is None else functions
     names = Names(
         {name: Function(name, parameters, body) for name, (parameters, body) in declared.items()},

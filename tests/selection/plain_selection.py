@@ -129,7 +129,7 @@ def single(operator: str, left: Any, right: Any) -> Truth:
         return None
     if type(left) is not type(right):
         left, right = float(left), float(right)
-    less, same = left < right, left == right
+    less, same = bool(left < right), bool(left == right)
     return {"<": less, "<=": less or same, ">": not (less or same), ">=": not less}[operator]
 
 

@@ -98,9 +98,10 @@ def _number(value: object) -> str:
 def ask(service: Deployed, **parameters: object) -> list[dict[str, Any]]:
     """The hits of a query."""
     body = {"timeout": "20s", "yql": "select * from music where true", **streaming(service), **parameters}
-    root: dict[str, Any] = web.post(f"{service.url}/search/", json=body, timeout=30).json()["root"]
+    root = web.post(f"{service.url}/search/", json=body, timeout=30).json()["root"]
     assert "errors" not in root, root
-    return root["children"]
+    hits: list[dict[str, Any]] = root["children"]
+    return hits
 
 
 def test_nothing_is_explained_that_is_not_asked_for(service: Deployed) -> None:

@@ -174,8 +174,8 @@ def test_documents_go_with_what_their_parent_says(tmp_path: Path) -> None:
     with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
         active(service.deploy(package))
         for number in (3, 8):
-            body = {"fields": {"a": number}}
-            assert client.post(f"/document/v1/ns/parent/docid/{number}", json=body).status_code == 200
+            parent = {"fields": {"a": number}}
+            assert client.post(f"/document/v1/ns/parent/docid/{number}", json=parent).status_code == 200
         for number in (8, 9, 3):
             body = {"fields": {"ref": f"id:ns:parent::{number}"}}
             assert client.post(f"/document/v1/ns/child/docid/{number}", json=body).status_code == 200

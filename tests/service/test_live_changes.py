@@ -249,7 +249,7 @@ def check_hits(hits: int) -> Callable[[Deployed], None]:
 
 
 MUSIC = services("music")
-CHANGES = {
+CHANGES: dict[str, list[tuple[dict[str, str], Callable[[Deployed], None]]]] = {
     "rank profile": [
         (package_files(MUSIC, schema(profile="attribute(year) * 2")), relevance(3900)),
         (package_files(MUSIC, schema()), relevance(1950)),

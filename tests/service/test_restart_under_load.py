@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from paperwasp import limits
 from paperwasp.cluster.messenger import Reply
 from paperwasp.errors import InternalError, Overload
 from paperwasp.service import content_cluster
@@ -52,14 +53,14 @@ def test_a_content_cluster_is_restarted_without_a_request_that_fails(tmp_path: P
                     last = root["fields"]["totalCount"]
 
         with ThreadPoolExecutor(3) as pool:
-            clients = [pool.submit(feed, 1), pool.submit(feed, 2), pool.submit(query)]
+            working = [pool.submit(feed, 1), pool.submit(feed, 2), pool.submit(query)]
             try:
                 for _ in range(RESTARTS):
                     restart(service, "content")
             finally:
                 done.set()
-            for client in clients:
-                client.result()
+            for each in working:
+                each.result()
         with httpx.Client(base_url=service.url, timeout=30) as client:
             for number in fed:
                 document = client.get(f"/document/v1/ns/music/docid/{number}").json()
@@ -79,20 +80,20 @@ def test_who_connects_while_a_container_restarts_is_answered(tmp_path: Path) -> 
                     answers.append(web.get(service.url + "/state/v1/config", timeout=60).status_code)
 
         with ThreadPoolExecutor(2) as pool:
-            clients = [pool.submit(ask) for _ in range(2)]
+            working = [pool.submit(ask) for _ in range(2)]
             try:
                 for _ in range(RESTARTS):
                     restart(service, "container")
             finally:
                 done.set()
-            for client in clients:
-                client.result()
+            for each in working:
+                each.result()
         assert set(answers) == {200}
         assert len(answers) >= RESTARTS
 
 
 def test_messages_wait_in_order_and_not_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_cluster.limits, "RESTART_WAITING_MESSAGES", 3)
+    monkeypatch.setattr(limits, "RESTART_WAITING_MESSAGES", 3)
     waiting = content_cluster._Waiting()
     seen: list[object] = []
 

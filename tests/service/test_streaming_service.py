@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests import web
 from tests.service.in_process import Deployed, deployed_service
@@ -17,14 +18,14 @@ def feed(service: Deployed, path: str, title: str, year: int) -> None:
     assert answer.status_code == 200, answer.text
 
 
-def search(service: Deployed, yql: str = "select * from music where true", **more: str | int) -> dict[str, object]:
+def search(service: Deployed, yql: str = "select * from music where true", **more: str | int) -> dict[str, Any]:
     answer = web.post(f"{service.url}/search/", json={"yql": yql, "timeout": "20s", **more}, timeout=30)
-    root: dict[str, object] = answer.json()["root"]
+    root: dict[str, Any] = answer.json()["root"]
     return root
 
 
-def titles(root: dict[str, object]) -> list[str]:
-    return [hit["fields"]["title"] for hit in root.get("children", ())]  # type: ignore[attr-defined]
+def titles(root: dict[str, Any]) -> list[str]:
+    return [hit["fields"]["title"] for hit in root.get("children", ())]
 
 
 def test_a_group_is_searched(tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ def test_a_group_is_searched(tmp_path: Path) -> None:
         assert titles(search(service, words, **{"streaming.userid": 42})) == ["<hi>Blue</hi> by number"]
         selection = {"streaming.selection": "music.year < 1952", "presentation.bolding": "false"}
         assert titles(search(service, words, **selection)) == ["Blue by number", "Blue of another"]
-        (error,) = search(service)["errors"]  # type: ignore[misc]
+        (error,) = search(service)["errors"]
         assert error["code"] == 3
         assert error["message"].startswith(
             "Streaming search requires either streaming.groupname or streaming.selection"

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class Step:
 
     what: str
     value: Value
+
+
+def linear(factor: float, dimension: str, at: Mapping[str, Label]) -> float:
+    """The value of a generated cell."""
+    return factor * sum(map(int, at.values())) + int(at[dimension])
 
 
 class Unfit(Exception):
@@ -342,17 +348,14 @@ class Program(RandomValues):
         factors = [float(self.rng.randint(-3, 3)) for _ in range(self.rng.choice((1, self.hits)))]
         columns = algebra.place_columns(type_)
         values = np.concatenate([factor * sum(columns.values()) + columns[min(sizes)] for factor in factors])
-        tensors = [
-            plain.dense(sizes, lambda at, factor=factor: factor * sum(at.values()) + at[min(sizes)], type_.cell_type)
-            for factor in factors
-        ]
+        tensors = [plain.dense(sizes, partial(linear, factor, min(sizes)), type_.cell_type) for factor in factors]
         return Step(f"generated {type_}", Value(algebra.generated(type_, values), tensors))
 
     def made(self) -> Step:
         sizes = {name: self.rng.randint(1, 3) for name in self.some("abcd")}
         type_ = type_of(sizes, self.rng.choice(CELL_TYPES))
         if self.rng.random() < 0.5:
-            tensor = plain.dense(sizes, lambda at: float(sum(at.values())), type_.cell_type)
+            tensor = plain.dense(sizes, lambda at: float(sum(map(int, at.values()))), type_.cell_type)
             return Step(f"range {type_}", Value(algebra.range_cells(type_), [tensor]))
         tensor = plain.dense(sizes, lambda at: float(len(set(at.values())) == 1), type_.cell_type)
         return Step(f"diag {type_}", Value(algebra.diagonal(type_), [tensor]))

@@ -21,7 +21,7 @@ from paperwasp.tensor.value import Tensor
 from tests.chance import SEED
 
 
-def some_tensor(rng, type_: str, rows: int) -> Tensor:
+def some_tensor(rng: np.random.Generator, type_: str, rows: int) -> Tensor:
     parsed = TensorType.parse(type_)
     shape = (rows, *parsed.shape)
     is_int = parsed.cell_type == "int8"
@@ -29,7 +29,7 @@ def some_tensor(rng, type_: str, rows: int) -> Tensor:
     return Tensor(parsed, tuple((f"l{row}",) for row in range(rows)) if parsed.mapped else ((),), cells)
 
 
-def batches(rng, query: str, documents: str, tokens: int) -> tuple[TensorBatch, TensorBatch]:
+def batches(rng: np.random.Generator, query: str, documents: str, tokens: int) -> tuple[TensorBatch, TensorBatch]:
     labels = Labels()
     single = TensorBatch.single(some_tensor(rng, query, tokens), labels)
     counts = rng.integers(0, 30, 8).tolist()
@@ -39,7 +39,8 @@ def batches(rng, query: str, documents: str, tokens: int) -> tuple[TensorBatch, 
 
 def reduced(batch: TensorBatch, summed: str) -> list[float]:
     best = algebra.reduced(batch, "max", ("t",))
-    return algebra.numbers(algebra.reduced(best, "sum", (summed,)) if summed else best).tolist()
+    found: list[float] = algebra.numbers(algebra.reduced(best, "sum", (summed,)) if summed else best).tolist()
+    return found
 
 
 @pytest.mark.parametrize(("query", "tokens", "summed"), [

@@ -107,10 +107,11 @@ def tensors(draw: st.DrawFn) -> Tensor:
     type_ = TensorType.parse(f"tensor<{cells}>({','.join(dimensions)})")
     size = math.prod(type_.shape)
     labels = st.tuples(*[LABELS] * len(type_.mapped))
-    rows = draw(st.lists(labels, unique=True, max_size=3)) if type_.mapped else [()]
+    rows = draw(st.lists(labels, unique=True, max_size=3)) if type_.mapped else []
     numbers = st.lists(CELL_TYPES[cells], min_size=size, max_size=size)
-    blocks = [{"address": address(type_, row), "values": draw(numbers)} for row in rows]
-    return tensor_of({"blocks": blocks} if type_.mapped else {"values": words(blocks[0]["values"])}, type_)
+    if not type_.mapped:
+        return tensor_of({"values": words(draw(numbers))}, type_)
+    return tensor_of({"blocks": [{"address": address(type_, row), "values": draw(numbers)} for row in rows]}, type_)
 
 
 def address(type_: TensorType, row: tuple[str, ...]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -20,6 +21,11 @@ LABELS = st.tuples(st.sampled_from("pq"), st.sampled_from("pqr"))
 PLACES = st.tuples(st.integers(0, 1), st.integers(0, 1))
 CELLS = st.lists(st.tuples(LABELS, PLACES, st.integers(-4, 4).map(float)), max_size=6)
 Plain = dict[tuple[Any, Any], float]
+JOINS: dict[str, Callable[[float, float], float]] = {
+    "replace": lambda a, b: b,
+    "add": lambda a, b: a + b,
+    "multiply": lambda a, b: a * b,
+}
 
 
 def tensor_of_cells(cells: list[Any]) -> Tensor:
@@ -42,7 +48,7 @@ def test_modified(before: list[Any], cells: list[Any], operation: CellOperation,
     tensor = tensor_of_cells(before)
     expected = plain(tensor)
     default = CREATED_WITH[operation] if create else None
-    join = {"replace": lambda a, b: b, "add": lambda a, b: a + b, "multiply": lambda a, b: a * b}[operation]
+    join = JOINS[operation]
     for labels, place, value in cells:
         if create and (labels, (0, 0)) not in expected:
             expected |= {(labels, other): default or 0.0 for other in product(range(2), repeat=2)}
