@@ -96,6 +96,29 @@ def test_what_is_wrong_is_told(place: str, inside: str, problem: str) -> None:
     assert problem in caught.value.message
 
 
+def test_what_is_for_streaming_search_is_not_said_of_types_that_are_so_searched() -> None:
+    people = """
+    schema {0} {{
+        document {0} {{
+            struct person {{ field name type string {{}} }}
+            field people type array<person> {{ indexing: index | summary }}
+            field note type string {{ indexing: index
+                match: substring }}
+        }}
+        fieldset default {{ fields: note, people.name }}
+    }}"""
+    files = {"services.xml": SERVICES.format(root="", container="", content="", document="")}
+    files |= {f"schemas/{name}.sd": people.format(name) for name in ("music", "book")}
+    package = ApplicationPackage({path: text.encode() for path, text in files.items()})
+    found = [each for each in build_model(package, lambda *_: ()).findings if each.position is not None]
+    assert {each.position.source for each in found if each.position} == {"schemas/music.sd"}
+    assert [each.message for each in found] == [
+        "the index of field people has an effect in streaming search only",
+        "match: substring of field note has an effect in streaming search only",
+        "fieldset default: people.name is no attribute, naming it has an effect in streaming search only",
+    ]
+
+
 OPEN_NLP = '<config name="ai.vespa.opennlp.open-nlp">{}</config>'
 SNOWBALL = "<snowballStemmingForEnglish>{}</snowballStemmingForEnglish>"
 

@@ -12,6 +12,7 @@ from typing import Final
 from paperwasp.document.parts import part_of
 from paperwasp.document.types import TensorFieldType
 from paperwasp.schema.data_types import is_text
+from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.model import Field, FieldSet, Match, MatchSettings
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.query_commands import query_commands
@@ -71,8 +72,10 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
         if path and outer in fields and part_of(fields[outer].type, path):
             sub = fields[outer].sub_fields.get(path)
             if sub is None or sub.attribute is None:
-                message = f"fieldset {node.name}: {name} is no attribute, so it is not searched"
-                problems.warn(message, node.position)
+                script = fields[outer].script
+                is_streamed = script is not None and bool(script.indexes)
+                effect = f"naming it {STREAMING_ONLY}" if is_streamed else "so it is not searched"
+                problems.warn(f"fieldset {node.name}: {name} is no attribute, {effect}", node.position)
         elif name not in fields and name not in unusable:
             message = f"fieldset {node.name} names a field that does not exist: {name!r}"
             problems.error(message + nearest(name, fields), node.position)
