@@ -31,6 +31,8 @@ from paperwasp.schema.tree import Node
 
 SCHEMA_SUFFIX: Final = ".sd"
 PROFILE_SUFFIX: Final = ".profile"
+_RESERVED_DOCUMENTS: Final = frozenset({"position"})
+"""Types that every document has (ReservedDocumentNames of Vespa)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ class _Package:
         if root.name != stem:
             message = f"{root.describe()} must be in a file named {root.name}{SCHEMA_SUFFIX}"
             self.problems.error(message, root.position)
+        if root.name in _RESERVED_DOCUMENTS:
+            self.problems.error(f"Document name {root.name!r} is reserved", root.position)
         if root.name in self.sources:
             self.problems.error(f"{root.describe()} is defined twice", root.position)
         self.sources[root.name] = Source(path, root, document, list(root.all("rank-profile")))
