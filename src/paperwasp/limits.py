@@ -440,6 +440,8 @@ DEAD_ROWS_LEAST: Final = 100_000
 DEAD_ROWS_SERVED_LEAST: Final = 4096
 """Dead rows, or strings that no row has any more, below which a node that serves does not do the same behind its
 writer. Some kilobytes each."""
+DEAD_BYTES_LEAST: Final = 8 * 1024 * 1024
+"""Bytes of replaced documents, as JSON, below which that is not done for their size. Memory may be ten times that."""
 COMPACTION_DOCUMENTS: Final = 256
 """Given new rows at a time, between two pauses as long as they took."""
 REINDEX_DOCUMENTS: Final = 512

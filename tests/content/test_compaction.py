@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,6 +19,7 @@ from paperwasp import limits
 from paperwasp.content import compaction
 from paperwasp.content import node as node_module
 from paperwasp.content.apply import NodeState
+from paperwasp.content.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
@@ -106,6 +108,61 @@ def test_strings_that_no_row_has_any_more_go(tmp_path: Path, monkeypatch: pytest
             assert len(node.node.view().columns["music", name].dictionary) < 150  # type: ignore[attr-defined]
         assert node.get(3)["tags"] == ["t3 59", "all"] and node.get(3)["genre"] == "g3 59"
         assert node.node.view().limit == 10
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["put", "update"])
+def test_few_large_values_that_were_replaced_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
+) -> None:
+    """Rows and strings are too few to count; bytes are not. Also after a restart, and never the values that live."""
+    monkeypatch.setattr(limits, "DEAD_BYTES_LEAST", 100_000)
+
+    def change(node: TestNode, version: int) -> None:
+        """About 24,000 bytes of new strings."""
+        tags = [f"a tag of version {version} {number:04}" for number in range(700)]
+        node.apply(update(0, tags=tags) if in_place else put(0, title="t", tags=tags))
+        for thread in (node.node._saver, node.node._compactor._thread):
+            if thread is not None:
+                thread.join()
+
+    def strings(node: TestNode) -> int:
+        return len(node.node.view().columns["music", "tags"].dictionary)  # type: ignore[attr-defined]
+
+    with started(tmp_path) as node:
+        node.apply(*[put(k, title="t", year=k) for k in range(50)])
+        most = 0
+        for version in range(30):
+            change(node, version)
+            most = max(most, strings(node))
+        assert 3 * 700 < most < 12 * 700, "100,000 bytes of dead strings, and what came until they were gone"
+    dead_bytes = node.node._state.dead_bytes
+    with started(tmp_path) as again:
+        kept = dead_bytes if dead_bytes < limits.DEAD_BYTES_LEAST else 0
+        assert again.node._state.dead_bytes == kept, "a restart forgets nothing, or leaves it behind"
+        assert again.node._state.live_bytes > 20_000 or in_place
+        for further in range(5):
+            change(again, version + 1 + further)
+            assert strings(again) < 12 * 700
+        assert again.get(0)["tags"][0] == f"a tag of version {version + 5} 0000" and again.get(49)["year"] == 49
+
+
+def test_a_checkpoint_without_sizes_of_rows_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One from before they were kept: those rows count nothing."""
+    freeze = Checkpoints.freeze
+
+    def without_sizes(checkpoints: Checkpoints, state: NodeState) -> FrozenState:
+        frozen = freeze(checkpoints, state)
+        return replace(frozen, rows={name: rows for name, rows in frozen.rows.items() if name != "row_bytes"})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoints, "freeze", without_sizes)
+        with started(tmp_path) as node:
+            node.apply(put("a", note="x" * 1000), put("b"))
+    with started(tmp_path) as again:
+        assert again.apply(put("a", note="y" * 100), remove("b")) == [True, True]
+        state = again.node._state
+        assert state.dead_bytes == 0 and state.live_bytes == len('{"note":""}') + 100
+        assert len(state.row_bytes.view()) == 3
 
 
 def test_dead_rows_are_left_behind_while_documents_are_replaced(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.attribute import Column
@@ -41,6 +42,7 @@ from paperwasp.index.text_index import TextIndex
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
+_MOST_ROW_BYTES: Final = 2**32 - 1
 _EXISTED, _NEW = Outcome(True), Outcome(False)
 _REFUSED: Final = {
     Refusal.NOT_MET: Outcome(True, Refusal.NOT_MET),
@@ -70,6 +72,12 @@ class NodeState:
         self.changed = GrowableArray(np.uint8)
         self.timestamps = GrowableArray(np.uint64)
         """By lid, when the document was changed last, in place too. Microseconds since 1970."""
+        self.row_bytes = GrowableArray(np.uint32)
+        """By lid, the size of the document's JSON when it was put: about how much memory the row takes."""
+        self.live_bytes = 0
+        """The sum of those of live rows."""
+        self.dead_bytes = 0
+        """The sum of those of dead rows, and the sizes of updates in place that left values behind."""
         self.conform_below: dict[str, int] = {}
         """By document type: what is stored of rows below may be of an earlier layout. None where absent."""
         self.applied: list[Mark] = [START] * limits.PARTITIONS
@@ -95,6 +103,13 @@ class NodeState:
         """The JSON object of a document's fields, as the present layout has them."""
         fields, name = self.stored_fields_of(document), type_of_id(document.id)
         return self.codecs[name].conform(fields) if document.lid < self.conform_below.get(name, 0) else fields
+
+    def bury(self, lids: NDArray[np.uint32]) -> None:
+        """These rows are dead from now on."""
+        self.live.clear(lids)
+        size_bytes = int(self.row_bytes.array[lids].sum(dtype=np.int64))
+        self.live_bytes -= size_bytes
+        self.dead_bytes += size_bytes
 
     def pad_columns(self) -> None:
         """Gives every column, of any type, a row for every lid."""
@@ -226,6 +241,8 @@ class _Batch:
             return
         for field, value in values.items():
             state.columns[name, field].set(lid, value)
+            if not isinstance(state.columns[name, field], NumericColumn):
+                state.dead_bytes += len(entry.body) // len(values)  # about what the value before took
         state.changed.array[lid] = 1
         state.timestamps.array[lid] = entry.timestamp_us
 
@@ -287,7 +304,7 @@ class _Batch:
         self._lids[entry.gid] = NO_LID
         if lids[0] != NO_LID:
             self._outcomes[place] = _EXISTED
-            state.live.clear(lids)
+            state.bury(lids)
             state.references.removed(entry.document_type, entry.gid)
             state.live_counts[entry.document_type] -= 1
         self._writes.remove(entry.gid, entry.id, entry.timestamp_us)
@@ -319,13 +336,16 @@ class _Batch:
         state.document_types.extend(np.full(len(run), state.layout.types[self._run_type].number, np.uint16))
         state.gids.extend(np.frombuffer(gids, np.uint8).reshape(-1, GID_BYTES))
         state.changed.pad(end)
+        sizes = np.fromiter((min(len(body), _MOST_ROW_BYTES) for _, _, _, body in run), np.uint32, len(run))
+        state.row_bytes.extend(sizes)
+        state.live_bytes += int(sizes.sum(dtype=np.int64))
         state.timestamps.extend(np.fromiter((entry.timestamp_us for _, entry, _, _ in run), np.uint64, len(run)))
         state.live.set_range(first, end)
         before = state.live_count
         lids = np.arange(first, end, dtype=np.uint32)
         previous = state.gid_map.insert(gids, lids)
         state.references.moved(self._run_type, gids, lids)
-        state.live.clear(previous[previous != NO_LID])
+        state.bury(previous[previous != NO_LID])
         state.live_counts[self._run_type] += state.live_count - before
         state.limit = end
         for lid, (place, entry, _, body), earlier in zip(range(first, end), run, previous.tolist(), strict=True):

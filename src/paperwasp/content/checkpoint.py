@@ -61,6 +61,7 @@ class FrozenState:
     applied: tuple[Mark, ...]
     timestamp_us: int
     limit: int
+    dead_bytes: int
     conform_below: Mapping[str, int]
     rows: Arrays
     columns: Mapping[tuple[str, str], Frozen]
@@ -90,6 +91,7 @@ class Checkpoints:
             "gids": state.gids.view(),
             "changed": state.changed.view().copy(),
             "timestamps": state.timestamps.view().copy(),
+            "row_bytes": state.row_bytes.view(),
         }
         return FrozenState(
             directory=directory,
@@ -97,6 +99,7 @@ class Checkpoints:
             applied=tuple(state.applied),
             timestamp_us=state.timestamp_us,
             limit=limit,
+            dead_bytes=state.dead_bytes,
             conform_below=dict(state.conform_below),
             rows=rows,
             columns={key: column.freeze() for key, column in state.columns.items()},
@@ -116,6 +119,7 @@ class Checkpoints:
             "applied": [list(mark) for mark in frozen.applied],
             "timestamp_us": frozen.timestamp_us,
             "limit": frozen.limit,
+            "dead_bytes": frozen.dead_bytes,
             "conform_below": frozen.conform_below,
             "columns": [[*key, name] for key, name in names.items()],
             "index_directory": frozen.index_directory.name,
@@ -266,6 +270,7 @@ def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> Non
     state.applied = [Mark(*mark) for mark in manifest["applied"]]
     state.timestamp_us = manifest["timestamp_us"]
     state.limit = manifest["limit"]
+    state.dead_bytes = manifest.get("dead_bytes", 0)
     state.conform_below = dict(manifest["conform_below"])
     for document_type, name, file in manifest["columns"]:
         try:
@@ -282,6 +287,10 @@ def _fill_rows(state: NodeState, rows: Arrays) -> None:
     state.changed = GrowableArray.of(rows["changed"])
     state.timestamps = GrowableArray.of(rows["timestamps"])
     lids = lids_of(rows["live"])
+    if "row_bytes" in rows:
+        state.row_bytes = GrowableArray.of(rows["row_bytes"])
+    state.row_bytes.pad(len(rows["gids"]))  # a checkpoint from before sizes were kept has none
+    state.live_bytes = int(state.row_bytes.array[lids].sum(dtype=np.int64))
     state.gid_map.insert(rows["gids"][lids].tobytes(), lids)
     numbers, counts = np.unique(rows["document_types"][lids], return_counts=True)
     names = {kind.number: name for name, kind in state.layout.types.items()}

@@ -44,15 +44,18 @@ _ROUNDS: Final = 2
 
 
 def is_worthwhile(state: NodeState) -> bool:
-    """Whether so many rows are dead that a start gives new lids."""
-    return _has_dead_rows(state, limits.DEAD_ROWS_LEAST)
+    """Whether so many rows are dead, or so large ones, that a start gives new lids."""
+    return _has_dead_rows(state, limits.DEAD_ROWS_LEAST) or _has_dead_bytes(state)
 
 
 def is_worthwhile_behind(state: NodeState) -> bool:
-    """Whether so many rows are dead, or strings of no use, that new lids are worth the work while the node serves."""
+    """Whether so many rows are dead, or so large ones, or so many strings of no use, that new lids are worth the work
+    while the node serves."""
     least = limits.DEAD_ROWS_SERVED_LEAST
     spare = max(least, state.limit)
-    return _has_dead_rows(state, least) or any(column.spare_strings() >= spare for column in state.columns.values())
+    if _has_dead_rows(state, least) or _has_dead_bytes(state):
+        return True
+    return any(column.spare_strings() >= spare for column in state.columns.values())
 
 
 def _has_dead_rows(state: NodeState, least: int) -> bool:
@@ -80,6 +83,11 @@ def compact(
     compacted.conform_below = {name: int(np.searchsorted(lids, lid)) for name, lid in state.conform_below.items()}
     state.index.close()
     return compacted
+
+
+def _has_dead_bytes(state: NodeState) -> bool:
+    whole = state.live_bytes + state.dead_bytes
+    return state.dead_bytes >= limits.DEAD_BYTES_LEAST and state.dead_bytes > whole * limits.DEAD_ROWS_SHARE
 
 
 HandOver = Callable[[NodeState], Future[None]]

@@ -72,7 +72,7 @@ def _remove_type(state: NodeState, kind: TypeLayout) -> None:
         for gid in gids:
             writes.forget(gid)
         state.store.write(writes)
-        state.live.clear(state.gid_map.remove(gids))
+        state.bury(state.gid_map.remove(gids))
         state.references.removed(kind.name, b"".join(gids))
     state.columns = {key: column for key, column in state.columns.items() if key[0] != kind.name}
     state.live_counts.pop(kind.name, None)
