@@ -384,6 +384,23 @@ def test_after_a_failed_sync_the_log_goes_on_when_the_disk_does(
     assert contents(FileOperationLog(tmp_path)) == [(0, 1, 1, b"a"), (0, 2, 1, b"c")]
 
 
+def test_a_file_that_could_not_be_removed_is_removed_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next file could not be begun, nor removed again: the log goes on when the disk does."""
+    monkeypatch.setattr(limits, "LOG_FILE_BYTES", 500)
+    log = FileOperationLog(tmp_path)
+    log.append([NewRecord(0, b"x" * 500)])
+    with monkeypatch.context() as patch:
+        patch.setattr("paperwasp.cluster.operation_log._open_for_append", fail)
+        patch.setattr(os, "unlink", fail)
+        for _ in range(2):
+            with pytest.raises(InternalError, match="no disk"):
+                log.append([NewRecord(0, b"b")])
+        assert len(files(tmp_path)) == 2
+    log.append([NewRecord(0, b"c")])
+    log.close()
+    assert [payload for *_, payload in contents(FileOperationLog(tmp_path))] == [b"x" * 500, b"c"]
+
+
 @pytest.mark.parametrize("broken", ["fsync", "rename", "open"])
 def test_a_file_that_cannot_be_begun_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     monkeypatch.setattr(limits, "LOG_FILE_BYTES", 500)

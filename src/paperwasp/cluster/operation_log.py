@@ -105,7 +105,9 @@ class FileOperationLog:
         self._directory = directory
         self._environment = environment
         self._lock = Lock()
-        self._broken: str | None = None
+        self._is_closed = False
+        self._unfinished: Path | None = None
+        """A next file that could neither be begun nor removed again."""
         self._has_rest = False
         """Whether the last file may hold, after its records, something of an append that failed."""
         self.torn_bytes = 0
@@ -124,6 +126,7 @@ class FileOperationLog:
             self._check_usable()
             marks = list(self._marks)
             try:
+                self._remove_unfinished()
                 if self._has_rest:
                     self._cut_rest()
                 if self._size >= limits.LOG_FILE_BYTES:
@@ -152,6 +155,7 @@ class FileOperationLog:
     def trim(self, applied: Sequence[Mark]) -> None:
         with self._lock:
             self._check_usable()
+            self._remove_unfinished()
             if self._has_rest:
                 self._cut_rest()
             written = self._size > log_format.FILE_HEADER_BYTES
@@ -186,7 +190,7 @@ class FileOperationLog:
             if self._end is not None:
                 self._end.close()
             self._descriptor, self._end = -1, None
-            self._broken = "is closed"
+            self._is_closed = True
 
     def _encode(self, records: Sequence[NewRecord], marks: list[Mark]) -> tuple[bytes, list[Mark]]:
         time_us = self._environment.time_ns() // 1000
@@ -238,8 +242,8 @@ class FileOperationLog:
         return InternalError(f"{path}: the operation log cannot be written: {error}")
 
     def _check_usable(self) -> None:
-        if self._broken is not None:
-            raise InternalError(f"the operation log in {self._directory} {self._broken}")
+        if self._is_closed:
+            raise InternalError(f"the operation log in {self._directory} is closed")
 
     def _start_file(self) -> None:
         """A new last file. Written beside and renamed, so a file that has its name has its header."""
@@ -250,7 +254,9 @@ class FileOperationLog:
             _write_new_file(path, header.encode())
             descriptor = _open_for_append(path)
         except OSError:
-            self._drop_started(path)
+            self._unfinished = path
+            with suppress(OSError):
+                self._remove_unfinished()
             raise
         self._files.append(_LogFile(path, header))
         self._go_on_in(descriptor)
@@ -258,13 +264,12 @@ class FileOperationLog:
             self._end.write(self._log_end())
             self._end.sync()  # before files are removed that it may name
 
-    def _drop_started(self, path: Path) -> None:
+    def _remove_unfinished(self) -> None:
         """A file that could not be begun must not be there when the one before it goes on."""
-        try:
-            path.unlink(missing_ok=True)
+        if self._unfinished is not None:
+            self._unfinished.unlink(missing_ok=True)
             sync_directory(self._directory)
-        except OSError as error:
-            self._broken = f"has the file {path.name}, which could neither be begun nor removed: {error}"
+            self._unfinished = None
 
     def _go_on_in(self, descriptor: int) -> None:
         if self._descriptor >= 0:
