@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.document import predicate
-from paperwasp.document.predicate import Conjunction, FeatureRange, FeatureSet, Negation, Truth, parse_predicate
+from paperwasp.document.predicate import (
+    Conjunction,
+    FeatureRange,
+    FeatureSet,
+    Negation,
+    Truth,
+    parse_predicate,
+    printed,
+)
 from paperwasp.errors import LanguageError
 from tests.document.typed_values import PREDICATES
 
@@ -150,3 +158,21 @@ def test_plain_conditions_are_quick(text: str) -> None:
     """Each is one token, and what it says is what its parts say."""
     assert predicate._QUICK_LEXICON.tokenize(text).next().kind in ("set", "range")
     assert parse_predicate(text) == by_parts(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("age in [20..29]", "'age' in [20..29]"),
+        ("age not in [..5]", "'age' not in [..5]"),
+        ("gender in [m, f] and true", "('gender' in ['f','m'] and true)"),
+        ("not (a in [b] or c in [3..])", "not ('a' in ['b'] or 'c' in [3..])"),
+        ("not (not (a in [b]))", "'a' in ['b']"),
+        ("a in [b] and (c in [d] or not (e in [f] and g in [h]))",
+         "('a' in ['b'] and ('c' in ['d'] or not ('e' in ['f'] and 'g' in ['h'])))"),
+        ("not (a in [b] and not (c in [d]))", "not ('a' in ['b'] and 'c' not in ['d'])"),
+    ],
+)  # fmt: skip
+def test_predicates_are_printed_as_content_nodes_print_them(text: str, expected: str) -> None:
+    """By hand from PredicatePrinter (document/src/vespa/document/predicate/predicate_printer.cpp)."""
+    assert printed(parse_predicate(text)) == expected

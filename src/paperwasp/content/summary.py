@@ -22,13 +22,13 @@ from paperwasp.content.highlighting import Highlighter, query_parts
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.matched_elements import ElementsOfHits
 from paperwasp.content.messages import SearchRequest
-from paperwasp.content.summary_numbers import has_float_tensors, raw_text, widening_of
 from paperwasp.content.summary_tokens import shown_tokens, tokens_of
+from paperwasp.content.summary_values import has_float_tensors, predicate_text, raw_text, widening_of
 from paperwasp.content.teaser import HI_TAGS, NO_TAGS
 from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
-from paperwasp.document.types import BOOL, RAW, MapType, StructType, TensorFieldType
+from paperwasp.document.types import BOOL, PREDICATE, RAW, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
@@ -374,6 +374,8 @@ def _steps(
         change = _highlight(field, source, request, space)
         if change is not None:
             yield lambda value, _, fields: _each(change, value, said(fields))
+    if source.type == PREDICATE:
+        yield lambda value, _, __: predicate_text(value)
     if source.type == RAW and not space.schema.raw_as_base64:
         yield lambda value, _, __: raw_text(base64.b64decode(value))
     if (widen := widening_of(source.type)) is not None:

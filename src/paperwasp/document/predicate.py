@@ -116,6 +116,23 @@ class Disjunction:
 Predicate = Truth | FeatureSet | FeatureRange | Negation | Conjunction | Disjunction
 
 
+def printed(predicate: Predicate, is_negated: bool = False) -> str:
+    """The text of a predicate as Vespa's content nodes print it: PredicatePrinter in C++."""
+    match predicate:
+        case FeatureSet():
+            values = ",".join(map(_in_quotes, predicate.values))
+            return f"{_in_quotes(predicate.key)}{' not' * is_negated} in [{values}]"
+        case FeatureRange():
+            ends = "..".join("" if end is None else str(end) for end in (predicate.low, predicate.high))
+            return f"{_in_quotes(predicate.key)}{' not' * is_negated} in [{ends}]"
+        case Negation():
+            return printed(predicate.operand, not is_negated)
+        case Conjunction() | Disjunction():
+            joint = " and " if isinstance(predicate, Conjunction) else " or "
+            return f"{'not ' * is_negated}({joint.join(map(printed, predicate.operands))})"
+    return str(predicate)
+
+
 def parse_predicate(text: str) -> Predicate:
     """The predicate that `text` writes. Errors: LanguageError with line and column."""
     if len(text) > limits.PREDICATE_CHARACTERS:
@@ -268,8 +285,10 @@ def _unquoted(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """As it is where it is of letters and digits alone, else in quotes, and in ASCII."""
-    if text.isascii() and text.isalnum():
-        return text
+    return text if text.isascii() and text.isalnum() else _in_quotes(text)
+
+
+def _in_quotes(text: str) -> str:
     return f"'{''.join(map(_escaped, text))}'"
 
 

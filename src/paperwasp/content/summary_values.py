@@ -1,11 +1,13 @@
-"""Numbers of summaries that are shown otherwise than in documents.
+"""Values of summaries that are shown otherwise than in documents.
 
     tensors             the fewest digits of their cells' own type (`tensor.json_output`)
     floats within       in arrays, maps and structs: the digits of a double, as they travel in Vespa's summaries;
                         a field that is a single float has the fewest digits of a float
     raw                 base64, or a text for people where the schema says so
+    predicates          as the content node prints them, on a line
 
-Vespa: slime_filler.cpp in searchsummary, StructuredData.java and RawData.java in container-search
+Vespa: slime_filler.cpp in searchsummary, StructuredData.java and RawData.java in container-search,
+predicate_printer.cpp and predicatefieldvalue.cpp in document
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from paperwasp.document.arithmetic import half, single
+from paperwasp.document.predicate import parse_predicate, printed
 from paperwasp.document.types import FLOAT, FLOAT16, ArrayType, DataType, MapType, StructType, TensorFieldType
+from paperwasp.errors import LanguageError
 
 Widen = Callable[[Any], Any]
 """The JSON of a value → the same with the digits of doubles."""
@@ -50,3 +54,11 @@ def _member_widening(members: dict[str, Widen]) -> Widen:
 def raw_text(content: bytes) -> str:
     """Bytes for people, which cannot be read back in all cases."""
     return "".join(chr(byte) if 31 < byte < 127 or byte in b"\n\t" else f"\\x{byte:02x}" for byte in content)
+
+
+def predicate_text(text: str) -> str:
+    """A predicate as Vespa prints it, its newline included."""
+    try:
+        return printed(parse_predicate(text)) + "\n"
+    except LanguageError:  # stored when the field had another type
+        return text
