@@ -234,6 +234,9 @@ def _documents() -> Iterator[Attack]:
     yield _put("20,000,000 opening brackets, gzip", b'{"fields":{"tags":' + b"[" * 20_000_000)
     yield _put("100 MB of white space, gzip", b" " * 100_000_000)
     yield _put("1 GB of zeros, gzip", None)
+    cbor = b"\xa1\x66fields\xa1\x64tags\x9a" + (80_000_000).to_bytes(4, "big") + b"\x80" * 80_000_000
+    headers = {"Content-Type": "application/cbor", **_GZIP}
+    yield Attack("80,000,000 empty arrays of CBOR, gzip", "POST", _DOCUMENT, gzip.compress(cbor), headers)
     yield Attack("1 MB of opening brackets", "POST", _DOCUMENT, b'{"fields":{"tags":' + b"[" * 900_000)
     yield Attack("1 MB of opening objects", "POST", _DOCUMENT, b'{"a":' * 190_000)
     yield Attack("1 MB of text", "POST", _DOCUMENT, b'{"fields":{"title":"' + b"word " * 190_000 + b'"}}')

@@ -137,6 +137,9 @@ OPEN_FILES: Final = 16_384
 """Descriptors that a process should be allowed: connections, files of the index and the store."""
 HTTP_INLINE_CBOR_BYTES: Final = 64 * 1024
 """Larger bodies become JSON or CBOR outside the event loop."""
+CBOR_BODY_BYTES: Final = 1024 * 1024
+"""Of a request body of CBOR, inflated. It is decoded at once, and no other thread runs meanwhile: each byte may be a
+value."""
 CBOR_DEPTH: Final = 200
 """Nesting of arrays, maps and tags."""
 HTTP_COMPRESSED_LEAST_BYTES: Final = 1400

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.errors import InvalidInput
+from paperwasp import limits
+from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.cbor import as_accepted, as_json_request, prefers_cbor, to_cbor, to_json
 from paperwasp.http.messages import Request, StreamedResponse, json_response, text_response
 
@@ -177,3 +178,18 @@ def test_what_is_not_json_stays_as_it_is() -> None:
         assert await as_accepted(request, stream) is stream
 
     asyncio.run(test())
+
+
+def test_a_body_of_which_each_byte_may_be_a_value_is_bounded() -> None:
+    """An array of empty arrays, one byte each: what is in it is built in one step that nobody can interrupt."""
+    count = limits.CBOR_BODY_BYTES - 5
+    headers = {"content-type": "application/cbor"}
+
+    async def run() -> None:
+        most = b"\x9a" + count.to_bytes(4, "big") + b"\x80" * count
+        read = await as_json_request(Request("POST", "/", headers=headers, body=most))
+        assert read.body == b"[" + b",".join([b"[]"] * count) + b"]"
+        with pytest.raises(TooLarge, match="at most 1048576 bytes"):
+            await as_json_request(Request("POST", "/", headers=headers, body=most + b"\x80"))
+
+    asyncio.run(run())

@@ -25,7 +25,7 @@ import cbor2
 import orjson
 
 from paperwasp import limits
-from paperwasp.errors import InvalidInput
+from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.messages import JSON, Answer, Request, Response, StreamedResponse
 
 CBOR: Final = "application/cbor"
@@ -47,9 +47,14 @@ def mentions_cbor(request: Request) -> bool:
 
 
 async def as_json_request(request: Request) -> Request:
-    """The request with a body of JSON, where it was CBOR. Errors: InvalidInput."""
+    """The request with a body of JSON, where it was CBOR. Errors: InvalidInput, TooLarge."""
     if request.content_type != CBOR or not request.body:
         return request
+    if len(request.body) > limits.CBOR_BODY_BYTES:
+        raise TooLarge(
+            f"A body of CBOR has at most {limits.CBOR_BODY_BYTES} bytes (CBOR_BODY_BYTES in paperwasp.limits), not "
+            f"{len(request.body)}: send JSON instead"
+        )
     body = await _apart(to_json, request.body)
     return replace(request, body=body, headers={**request.headers, "content-type": JSON})
 
