@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
+from typing import Final
 
 from paperwasp.content.explaining import explanations_of
 from paperwasp.content.matched_elements import ElementsOfHits
@@ -17,6 +18,8 @@ from paperwasp.store.document_store import StoredDocument
 from paperwasp.tensor.value import Tensor
 
 SortKeys = tuple[object, ...] | None
+CACHED: Final = "vespa.summaryFeatures.cached"
+"""What Vespa says among summary-features: whether they were kept from ranking. Here they never are."""
 _Features = Iterable[Mapping[str, float | Tensor] | None]
 
 
@@ -108,6 +111,11 @@ def _features(
     profile = ranked.profile
     return (
         values(profile.match_features, while_matching=True),
-        values({} if no_summary_features else profile.summary_features),
+        _not_cached(values({} if no_summary_features else profile.summary_features)),
         values(profile.rank_features if request.list_features else {}),
     )
+
+
+def _not_cached(features: _Features) -> _Features:
+    """Vespa: summaryfeaturesdfw.cpp (`insertField`)."""
+    return (None if each is None else {**each, CACHED: 0.0} for each in features)
