@@ -3,12 +3,13 @@
 The path is the rank property `distanceToPath(name).path`: "(x1,y1,x2,y2,…)", in millionths of degrees. Distances are
 flat.
 Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#distanceToPath(name).distance
-Differs: a path that is not understood is an error; in Vespa it is none.
+Differs: a path of very many points, or of numbers that are not finite, is an error.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -23,6 +24,9 @@ from paperwasp.features.distance import FARTHEST, NOWHERE
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 _WITHOUT_PATH: Final = {"distance": NOWHERE, "traveled": 1.0, "product": 0.0}
+_NUMBER: Final = re.compile(
+    r"\s*[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE
+)
 _POINT: Final = 1e-6
 """What is shorter is no line."""
 
@@ -96,17 +100,15 @@ def _nearest(path: Floats, positions: Floats) -> _Nearest:
 
 @lru_cache(maxsize=64)
 def _path(name: str, text: str) -> Floats:
-    """The points of a path, (points, 2) of x and y; none for an empty text. A number without its other is left out."""
+    """The points of a path, (points, 2) of x and y; none for a text without parentheses.
+
+    A number without its other is left out, and what is no number is 0. Vespa: distancetopathfeature.cpp.
+    """
     text = text.strip().strip("\"'")
-    if not text:
+    if len(text) < 2 or (text[0], text[-1]) != ("(", ")"):
         return np.zeros((0, 2))
-    items = text[1:-1].split(",")
-    try:
-        if (text[:1], text[-1:]) != ("(", ")") or "_" in text:
-            raise ValueError
-        numbers = [float(item) for item in items]
-    except ValueError:
-        raise InvalidQuery(f"{name}: expected a path such as (x1,y1,x2,y2), not {text[:40]!r}") from None
+    found = (_NUMBER.match(item) for item in text[1:-1].split(","))
+    numbers = [0.0 if number is None else float(number[0]) for number in found]
     points = len(numbers) // 2
     if points > limits.PATH_POINTS:
         raise InvalidQuery(f"{name}: a path of {points} points; at most {limits.PATH_POINTS}")
