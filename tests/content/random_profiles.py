@@ -54,11 +54,7 @@ SCHEMA = """schema s {
             bm25(title).averageFieldLength: 4
             bm25(body).averageFieldLength: 10
             bm25(parts).averageFieldLength: 6
-            bm25(parts).averageElementLength: 2
-            bm25(title).averageElementLength: 4
-            bm25(body).averageElementLength: 10
             bm25(weighed).averageFieldLength: 3
-            bm25(weighed).averageElementLength: 2
         }
         function helper() { expression: attribute(small) * 0.5 + query(n) }
         function dot() { expression: reduce(attribute(dense) * query(q), sum) }

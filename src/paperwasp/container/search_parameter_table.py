@@ -320,8 +320,29 @@ def _set_feature(parameters: SearchParameters, rest: str, value: str) -> None:
         raise IllegalQuery(f"Could not set '{_FEATURES}{rest}' to '{value}': {told}") from None
 
 
+PROPERTY_PARAMETERS: Final[Mapping[str, str]] = {
+    "vespa.hitcollector.heapsize": "ranking.rerankCount",
+    "vespa.hitcollector.arraysize": "ranking.keepRankCount",
+    "vespa.hitcollector.rankscoredroplimit": "ranking.rankScoreDropLimit",
+    "vespa.hitcollector.secondphase.rankscoredroplimit": "ranking.secondPhase.rankScoreDropLimit",
+    "vespa.softtimeout.enable": "ranking.softtimeout.enable",
+    "vespa.softtimeout.factor": "ranking.softtimeout.factor",
+    "vespa.matchphase.degradation.attribute": "ranking.matchPhase.attribute",
+    "vespa.matchphase.degradation.ascendingorder": "ranking.matchPhase.ascending",
+    "vespa.matchphase.degradation.maxhits": "ranking.matchPhase.maxHits",
+    "vespa.matchphase.degradation.maxfiltercoverage": "ranking.matchPhase.maxFilterCoverage",
+    "vespa.matchphase.diversity.attribute": "ranking.matchPhase.diversity.attribute",
+    "vespa.matchphase.diversity.mingroups": "ranking.matchPhase.diversity.minGroups",
+    "vespa.matchphase.diversity.cutoff.factor": "ranking.matchPhase.diversity.cutoff.factor",
+    "vespa.matchphase.diversity.cutoff.strategy": "ranking.matchPhase.diversity.cutoff.strategy",
+}
+"""Rank properties as which Vespa's containers send parameters, and the parameters."""
+
+
 def _set_property(parameters: SearchParameters, rest: str, value: str) -> None:
     parameters.rank_properties[rest] = value
+    if rest in PROPERTY_PARAMETERS:
+        set_parameter(parameters, PROPERTY_PARAMETERS[rest], value)
 
 
 def _set_collapse_size(parameters: SearchParameters, rest: str, value: str) -> None:

@@ -44,13 +44,13 @@ def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
 
 def parameters_of(setup: RankSetup, arguments: tuple[str, ...]) -> Bm25Parameters:
     """The rank properties of the feature, those of its bm25(field), or the defaults."""
-    prefixes = f"{NAME}({arguments[0]},{arguments[1]},{_cells(arguments)})", arguments[0]
-
-    def number(default: float, key: str) -> float:
-        return setup.number(default, *(f"{prefix}.{key}" for prefix in prefixes))
-
-    average = number(math.nan, "averageElementLength")
-    return Bm25Parameters(number(DEFAULT_K1, "k1"), number(DEFAULT_B, "b"), None if math.isnan(average) else average)
+    own, of_field = f"{NAME}({arguments[0]},{arguments[1]},{_cells(arguments)})", arguments[0]
+    average = setup.number(math.nan, f"{own}.averageElementLength", f"{of_field}.averageFieldLength")
+    return Bm25Parameters(
+        setup.number(DEFAULT_K1, f"{own}.k1", f"{of_field}.k1"),
+        setup.number(DEFAULT_B, f"{own}.b", f"{of_field}.b"),
+        None if math.isnan(average) else average,
+    )
 
 
 @register(NAME, "name", "name", "name", outputs=("score",), optional=1, type_=_type, pending=_check)

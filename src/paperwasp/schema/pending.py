@@ -271,6 +271,9 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
     """
     parents = [schema.rank_profiles[name] for name in profile.inherits if name in schema.rank_profiles]
     said = f"rank-profile {profile.name}"
+    for key in profile.rank_properties:
+        if key.startswith(_RESERVED) and not any(key in parent.rank_properties for parent in parents):
+            yield _no_effect(f"{said}: rank property {key}", profile.position, _BY_WORDS)
     for keyword, value in profile.tuning.items():
         is_own = not any(parent.tuning.get(keyword) == value for parent in parents)
         if is_own and (why := _TUNING_NO_EFFECT.get(keyword)):
@@ -288,6 +291,8 @@ def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
 
 
 _TIPPING_POINT: Final = MatchPhase("").pre_post_filter_tipping_point
+_RESERVED: Final = "vespa."
+_BY_WORDS: Final = "what it sets, the words of the schema say"
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
 _EXACT: Final = "nearest neighbours are exact"
 _TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
