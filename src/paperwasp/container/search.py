@@ -45,7 +45,7 @@ _YQL_TIMEOUT: Final = re.compile(r"\btimeout\s+([0-9]{1,10})\b", re.IGNORECASE)
 _YQL_END: Final = 1000
 """Characters: its last clauses, without a grouping."""
 _STAMP: Final = StampRequest()
-GRACE_SECONDS: Final = 0.25
+GRACE_SECONDS: Final = 0.05
 """How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
 
 

@@ -6,7 +6,8 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -35,6 +36,10 @@ from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.tensor.value import Tensor
 
 BLOCK_LIDS: Final = 16_384
+FIRST_BLOCK_LIDS: Final = 256
+LEAST_BLOCK_LIDS: Final = 64
+BLOCK_NS: Final = 10_000_000
+"""How long a block is computed, about: between blocks the clock is asked, and hits of whole blocks are the answer."""
 MANY_TERMS: Final = 1024
 """So many may be ranked by in whole blocks."""
 _SHALLOW_HITS: Final = 1000
@@ -246,10 +251,8 @@ class Ranker:
         scored = dropped = 0
         highest = -np.inf
         passed: list[Lids] = []
-        size = self._block_lids
-        for start in range(0, len(lids), size):
-            block = lids[start : start + size]
-            found = self._scored_in_time(block, is_first=start == 0)
+        for block in _blocks(lids, self._block_lids):
+            found = self._scored_in_time(block, is_first=scored == 0)
             scored += len(found)
             highest = max(highest, float(found.max(initial=-np.inf)))
             near, scores = self._above_drop_limit(block[: len(found)], found)
@@ -414,6 +417,22 @@ class Matches:
     def lids(self, limit: int) -> Lids:
         """Rising."""
         return _core.bitmap_lids(self.needed, limit)
+
+
+def _blocks(lids: Lids, most: int) -> Iterator[Lids]:
+    """The lids in blocks, each as large as lets the expression be computed in about BLOCK_NS.
+
+    What is expensive in each hit, such as tensors, so gets a small block, and hits when the time is over.
+    """
+    start, size = 0, min(most, FIRST_BLOCK_LIDS)
+    while start < len(lids):
+        block = lids[start : start + size]
+        begun_ns = time.monotonic_ns()
+        yield block
+        start += size
+        needed_ns = max(1, time.monotonic_ns() - begun_ns)
+        wanted = min(4 * size, len(block) * BLOCK_NS // needed_ns)
+        size = min(most, max(LEAST_BLOCK_LIDS, wanted))
 
 
 def _finite(scores: Scores) -> Scores:
