@@ -21,6 +21,7 @@ import orjson
 
 from tests import web
 from tests.service.in_process import Deployed, active
+from tests.service.query_scripts import STREAMED, scripts_in
 
 SCRIPTS = Path(__file__).parent / "ranking_scripts"
 
@@ -60,13 +61,13 @@ class Case:
 
 def cases_of(script: Path) -> list[Case]:
     texts = script.read_text().strip().split("\n\n")
-    return [Case.read(f"{script.stem}_{number}", text) for number, text in enumerate(texts)]
+    return [Case.read(f"{script.stem.removesuffix(STREAMED)}_{number}", text) for number, text in enumerate(texts)]
 
 
 def deploy_and_feed(service: Deployed, mode: str) -> None:
     """Deploys all cases of all scripts as the rank profiles of one application, and feeds it."""
     folder = SCRIPTS / "application"
-    profiles = [case.source() for script in sorted(SCRIPTS.glob("*.txt")) for case in cases_of(script) if case.kind]
+    profiles = [case.source() for script in scripts_in(SCRIPTS) for case in cases_of(script) if case.kind]
     schema = (folder / "thing.sd").read_text().replace("PROFILES", "\n".join(profiles))
     services = (folder / "services.xml").read_text().replace('mode="index"', f'mode="{mode}"')
     files = {"services.xml": services, "schemas/thing.sd": schema}

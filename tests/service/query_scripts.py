@@ -38,6 +38,7 @@ TIMES = frozenset(
         "time_us",
     )
 )
+STREAMED = ".streaming"
 
 
 def deploy_and_feed(service: Deployed, scripts: Path = SCRIPTS, mode: str = "index") -> None:
@@ -53,6 +54,18 @@ def deploy_and_feed(service: Deployed, scripts: Path = SCRIPTS, mode: str = "ind
         path = f"{service.url}/document/v1/{namespace}/{kind}/{place}/{name}"
         answer = web.post(path, json={"fields": put["fields"]}, timeout=30)
         assert answer.status_code == 200, answer.text
+
+
+def scripts_in(folder: Path) -> list[Path]:
+    """The scripts of a folder; beside one may stand what streaming search answers, which has no statistics of words and
+    runs one phase."""
+    return sorted(path for path in folder.glob("*.txt") if not path.stem.endswith(STREAMED))
+
+
+def script_of(script: Path, mode: str) -> Path:
+    """The script that a mode is to answer as."""
+    streamed = script.with_name(f"{script.stem}{STREAMED}.txt")
+    return streamed if mode == "streaming" and streamed.exists() else script
 
 
 def run(service: Deployed, script: Path, ask: Callable[..., str] | None = None) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.service.expression_scripts import SCRIPTS, deploy_and_feed, run
 from tests.service.in_process import Deployed, deployed_service
+from tests.service.query_scripts import script_of, scripts_in
 
 
 @pytest.fixture(scope="module", params=["memory", "disk", "streaming"])
@@ -25,7 +26,8 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield service
 
 
-@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", scripts_in(SCRIPTS), ids=lambda path: path.stem)
 def test_script(service: Deployed, script: Path) -> None:
+    script = script_of(script, service.mode)  # type: ignore[attr-defined]
     streamed = service.mode == "streaming"  # type: ignore[attr-defined]
     run(service, script, **({"streaming.selection": "true"} if streamed else {}))
