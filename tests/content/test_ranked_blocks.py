@@ -21,7 +21,7 @@ from paperwasp.content.ranker import BLOCK_LIDS, BLOCK_NS, FIRST_BLOCK_LIDS, LEA
 def test_blocks_take_about_as_long(hit_ns: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     assert (sizes[0], BLOCK_LIDS, LEAST_BLOCK_LIDS) == (FIRST_BLOCK_LIDS, 16_384, 64)
     now_ns = 0
-    monkeypatch.setattr(ranker.time, "monotonic_ns", lambda: now_ns)
+    monkeypatch.setattr("paperwasp.content.ranker.time.monotonic_ns", lambda: now_ns)
     lids = np.arange(sum(sizes), dtype=np.uint32)
     found = []
     for block in ranker._blocks(lids, BLOCK_LIDS):
