@@ -68,7 +68,7 @@ def asked(service: Deployed, **inputs: Any) -> tuple[int, dict[str, Any]]:
     [
         ("dense", "[1,2]", "expected 3 value(s), found 2"),
         ("dense", [1, 2], "expected 3 value(s), found 2"),
-        ("dense", 5, "has 24 digits, not 1"),
+        ("dense", 5, "expected 3 value(s), found 0"),
         ("dense", "{a:1}", "expected '[', found '{'"),
         ("dense", "tensor<float>(x[4]):[1,2,3,4]", "found a tensor<float>(x[4])"),
         ("dense", "tensor(y[3]):[1,2,3]", "found a tensor(y[3])"),
@@ -77,7 +77,7 @@ def asked(service: Deployed, **inputs: Any) -> tuple[int, dict[str, Any]]:
         ("dense", "{{x:99999999999999}:1}", "'99999999999999' is no index of dimension x[3]"),
         ("dense", "[" * 100_000, "expected a number, found '['"),
         ("dense", "[[1,2,3]]", "expected a number, found '['"),
-        ("dense", "ffffff", "has 24 digits, not 6"),
+        ("dense", "ffffff", "expected 3 value(s), found 0"),
         ("dense", "", "found the end"),
         ("mapped", "{a:b}", "expected a number, found 'b'"),
         ("mapped", {"a": {"b": 1}}, "expected a number, found '{'"),
@@ -125,18 +125,14 @@ def test_odd_inputs_that_fit(service: Deployed, inputs: dict[str, Any], relevanc
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        ("dense", [1, 2], "expected 3 value(s), found 2"),
         ("dense", {"values": [1, 2, 3, 4]}, "values: expected 3 value(s), found 4"),
         ("dense", {"cells": [{"address": {"x": "5"}, "value": 1}]}, "cells[0]: index 5 is not in dimension x[3]"),
-        ("dense", {"type": "tensor(x[2147483647])", "values": [1]}, "found tensor(x[2147483647])"),
-        ("dense", "zz", "a hex dump of tensor<float>(x[3]) has 24 digits, not 2"),
+        ("dense", "zz", "a string of values has hexadecimal digits only"),
         ("dense", 5, "expected an array, found a number"),
-        ("dense", [[1, 2, 3]], "arrays are nested deeper than there are dimensions"),
         ("dense", [True, 1, 2], "[0]: expected a number, found a boolean"),
         ("mapped", {"a": "b"}, "a: expected a number, found a string"),
         ("mapped", {"a": {"b": 1}}, "a: expected a number, found an object"),
         ("mapped", [1, 2], "is an object, not an array"),
-        ("mapped", {"type": "tensor(l{})", "cells": {"a": 1}}, "found tensor(l{})"),
         ("mixed", {"a": [300, 1]}, "a cell of int8 is from -128 to 127"),
         ("mixed", {"blocks": {"a": [1, 2, 3]}}, "blocks.a: expected 2 value(s), found 3"),
     ],
@@ -150,10 +146,26 @@ def test_fields_that_do_not_fit(service: Deployed, field: str, value: object, to
 
 
 @pytest.mark.parametrize(
+    ("field", "value", "found"),
+    [
+        ("dense", [1, 2], [1, 2, 0]),
+        ("dense", [[1, 2, 3]], [1, 2, 3]),
+        ("dense", {"type": "tensor(x[2147483647])", "values": [1]}, [1, 0, 0]),
+        ("mapped", {"type": "tensor(l{})", "cells": {"a": 1}}, {"a": 1}),
+    ],
+)
+def test_odd_fields_that_fit(service: Deployed, field: str, value: object, found: object) -> None:
+    """A type that is sent does not count, nor does nesting, and last values may be missing: TensorReader.java."""
+    assert put(service, "2", {field: value}).status_code == 200
+    fields = web.get(f"{service.url}/document/v1/t/t/docid/2").json()["fields"]
+    assert fields[field]["values" if field == "dense" else "cells"] == found
+
+
+@pytest.mark.parametrize(
     ("content", "told"),
     [
-        ('{"fields":{"mapped":' + '{"a":' * 100_000, "depth limit exceeded"),
-        ('{"fields":{"dense":' + "[" * 100_000, "depth limit exceeded"),
+        ('{"fields":{"mapped":' + '{"a":' * 100_000, "nested deeper than 1024 levels"),
+        ('{"fields":{"dense":' + "[" * 100_000, "nested deeper than 1024 levels"),
         ('{"fields":{"mapped":' + '{"a":' * 900 + "1" + "}" * 902, "expected a number, found an object"),
         ('{"fields":{"dense":[NaN,1,2]}}', "expected a JSON value"),
     ],
