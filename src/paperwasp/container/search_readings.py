@@ -37,9 +37,8 @@ def _reading(schema: Schema, name: str) -> Reading:
 def _of_fieldset(fieldset: FieldSet, fields: Iterable[Field]) -> Reading:
     """As it says itself; else as the first of its fields that is not read as text. Indexes and attributes together are
     read as text."""
-    said = query_commands(fieldset.query_commands)
     members = [(field, _of_field(field)) for field in fields]
-    phrases = said.phrase_segmenting if said.phrase_segmenting is not None else any(r.phrases for _, r in members)
+    phrases = _makes_phrases(fieldset, [field for field, _ in members])
     match = fieldset.match
     if match is not None:
         terminator = fieldset.match_settings.exact_terminator if match == "exact" else ""
@@ -49,6 +48,14 @@ def _of_fieldset(fieldset: FieldSet, fields: Iterable[Field]) -> Reading:
         return Reading(phrases=phrases)
     whole = next((reading for _, reading in members if reading.is_whole), TEXT)
     return Reading(whole.is_whole, whole.terminator, phrases)
+
+
+def _makes_phrases(fieldset: FieldSet, fields: Iterable[Field]) -> bool:
+    """What the last of its fields says that says anything, else what the fieldset says: so it is in Vespa, which gives
+    the commands of both to one index, those of the fieldset first (IndexInfo.addFieldSetCommands)."""
+    commands = (fieldset.query_commands, *(field.query_commands for field in fields))
+    said = [query_commands(each).phrase_segmenting for each in commands]
+    return next((each for each in reversed(said) if each is not None), False)
 
 
 def _of_field(field: Field) -> Reading:
