@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -340,6 +341,30 @@ def test_files_rotate_and_are_trimmed_whole(tmp_path: Path, monkeypatch: pytest.
     assert len(contents(log, applied)) == 10
     log.close()
     assert len(contents(FileOperationLog(tmp_path), applied)) == 10
+
+
+def test_a_file_that_cannot_be_removed_leaves_no_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LOG_FILE_BYTES", 1000)
+    log = FileOperationLog(tmp_path)
+    for _ in range(12):
+        log.append([NewRecord(0, b"x" * 300)])
+    unlink, calls = os.unlink, 0
+
+    def fail_once(*arguments: Any, **named: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            fail()
+        unlink(*arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", fail_once)
+        with pytest.raises(OSError, match="no disk"):
+            log.trim(log.last())
+        log.trim(log.last())
+    assert calls > 3 and len(files(tmp_path)) == 1
+    log.close()
+    FileOperationLog(tmp_path).close()
 
 
 def test_a_full_disk_refuses_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

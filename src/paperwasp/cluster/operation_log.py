@@ -162,7 +162,8 @@ class FileOperationLog:
             if written and _covers(applied, self._marks):
                 self._start_file()
             while len(self._files) > 1 and _covers(applied, self._files[1].header.bases):
-                self._files.pop(0).path.unlink()
+                self._files[0].path.unlink(missing_ok=True)  # one that stays must not leave a gap behind it
+                self._files.pop(0)
             sync_directory(self._directory)
 
     def skip_to(self, applied: Sequence[Mark]) -> None:
