@@ -216,11 +216,20 @@ def test_what_is_refused() -> None:
             "made of words and alternatives": PhraseItem("title", ("a", PhraseItem("title", ("b",)))),
             "'title' is not an attribute field: Prefix matching is not supported": PrefixItem("title", "a"),
             "'known' is an index field: Prefix matching is not supported even when": PrefixItem("known", "a"),
-            "'title' is not an attribute field: Regular expression matching is not supported": RegexItem("title", "a"),
         }
         for message, tree in refused.items():
             with pytest.raises(InvalidQuery, match=message):
                 names(node, tree)
+
+
+def test_expressions_in_an_index_are_looked_up_as_words() -> None:
+    """diskindex.cpp and memory_index.cpp (visitTerm): an index has no other way to find a regular expression."""
+    with node_with(*EXAMPLES) as node:
+        assert names(node, RegexItem("title", "a")) == "abc"
+        assert names(node, RegexItem("known", "abc")) == "d"
+        assert names(node, RegexItem("title", "[ab]")) == ""
+        with pytest.raises(InvalidQuery, match="no regular expression"):
+            names(node, RegexItem("title", "b("))
 
 
 def planned(node: TestNode, tree: Item) -> list[TermOperator]:
