@@ -147,3 +147,9 @@ def test_layouts_come_back_as_they_were() -> None:
     assert again == LAYOUT
     with pytest.raises(InvalidInput, match="version 9"):
         Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":3', b'"version":9'))
+
+
+def test_a_stored_number_that_is_to_be_a_text_has_our_form() -> None:
+    """The type of its field has changed, and the body that it came in is gone."""
+    found = CODEC.decode_kept(b'{"title":1.5,"lyrics":[0.0,1000.0,7]}')
+    assert found == {"title": "1.5", "lyrics": ["0.0", "1000.0", "7"]}

@@ -25,6 +25,7 @@ from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Value
 from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate
+from paperwasp.document.written_numbers import SentFields
 from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
@@ -148,11 +149,11 @@ class Routes:
             )
         return self._to_one[document_type, cluster]
 
-    def defined(self, fields: Mapping[str, object], route: Route) -> tuple[Mapping[str, object], bool]:
+    def defined(self, fields: SentFields, route: Route) -> tuple[SentFields, bool]:
         """The fields that are to be read, and whether others are ignored, where the container says so."""
         if not self._ignores_undefined:
             return fields, False
-        known = {name: value for name, value in fields.items() if _FIELD_PATH.split(name, 1)[0] in route.type.fields}
+        known = fields.only(name for name in fields if _FIELD_PATH.split(name, 1)[0] in route.type.fields)
         return known, len(known) < len(fields)
 
 

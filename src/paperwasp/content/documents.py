@@ -20,7 +20,7 @@ import orjson
 
 from paperwasp.content.layout import TypeLayout, fits
 from paperwasp.document.apply_updates import updated_fields
-from paperwasp.document.converters import Converter, converter_of
+from paperwasp.document.converters import Converter, TextOfNumber, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import render_of
 from paperwasp.document.tensor_forms import TensorForms
@@ -36,6 +36,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.update_json import UpdateReader, write_updates
 from paperwasp.document.updates import FieldUpdate
+from paperwasp.document.written_numbers import numbers_as_texts
 from paperwasp.large_json import load_stored_json
 from paperwasp.store.document_store import StoredDocument
 from paperwasp.tensor.type_rules import is_assignable
@@ -123,7 +124,11 @@ class DocumentCodec:
             return None
         prune = self._pruners.get(name)
         try:
-            kept = convert(value if prune is None else prune(value))
+            pruned = value if prune is None else prune(value)
+            try:
+                kept = convert(pruned)
+            except TextOfNumber:
+                kept = convert(numbers_as_texts(pruned))
         except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError):
             return None
         return kept if fits(self._type.fields[name], kept) else None

@@ -49,7 +49,7 @@ from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.value import Tensor
 
 Converter = Callable[[Any], Value]
-"""JSON value → typed value. Raises ValueError that says what is wrong with the value."""
+"""JSON value → typed value. Raises ValueError that says what is wrong with the value; TextOfNumber."""
 
 _CONTROL_CHARACTERS: Final = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _NONCHARACTER_BYTES: Final = (b"\xef\xb7", b"\xbf\xbe", b"\xbf\xbf")
@@ -70,6 +70,10 @@ _COORDINATES: Final[Mapping[str, tuple[str, int]]] = {
     "y": ("y", 1),
 }
 """What a member of a position's object is: on which axis, times what it is millionths."""
+
+
+class TextOfNumber(Exception):
+    """A text is wanted of a number that may have been written otherwise than we write it: see `written_numbers`."""
 
 
 class GeoPosition(NamedTuple):
@@ -134,15 +138,21 @@ def _string(value: Any) -> str:
 
 
 def _scalar_text(value: object) -> str:
-    """A scalar in the form JSON writes it: what Vespa parses values from."""
+    """A scalar as it was written: what Vespa parses values from. Errors: ValueError, TextOfNumber."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, dict | list) or value is None:
         raise ValueError(f"Expected a single value, got {describe(value)}")
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    if type(value) is float or (type(value) is int and value == 0):  # 1.10, 1e3, more than 64 bits; -0
+        raise TextOfNumber
+    return orjson.dumps(value).decode()
 
 
 def _bool(value: Any) -> bool:
     """As Boolean.parseBoolean of Java: whatever is not "true" is false, numbers too."""
-    return value if isinstance(value, bool) else _scalar_text(value).lower() == "true"
+    if isinstance(value, bool):
+        return value
+    return not isinstance(value, int | float) and _scalar_text(value).lower() == "true"
 
 
 def _integer_converter(data_type: NumericType) -> Converter:

@@ -13,11 +13,12 @@ from typing import NamedTuple, NoReturn
 
 import orjson
 
-from paperwasp.document.converters import converter_of, describe
+from paperwasp.document.converters import TextOfNumber, converter_of, describe
 from paperwasp.document.sent_values import SentCheck
 from paperwasp.document.types import DocumentType
 from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import FieldUpdate, Value
+from paperwasp.document.written_numbers import SentFields, value_with_texts
 from paperwasp.errors import InvalidInput
 from paperwasp.large_json import load_json
 
@@ -25,7 +26,7 @@ from paperwasp.large_json import load_json
 class Body(NamedTuple):
     """The members of a request body that count; all others are ignored."""
 
-    fields: Mapping[str, object]
+    fields: SentFields
     condition: str | None = None
     create: bool | None = None
 
@@ -50,7 +51,10 @@ class DocumentReader:
             for name, value in fields.items():
                 convert = converters[name]
                 if value is not None:
-                    values[name] = convert(value)
+                    try:
+                        values[name] = convert(value)
+                    except TextOfNumber:
+                        values[name] = convert(value_with_texts(fields, name))
         except KeyError:
             self._refuse_unknown(name, document_id)
         except ValueError as error:
@@ -97,14 +101,15 @@ def read_body(body: bytes) -> Body:
     fields = root.get("fields")
     if not isinstance(fields, dict):
         raise InvalidInput('document is missing the required "fields" field')
+    sent = SentFields(fields, body)
     if len(root) == 1:
-        return Body(fields)
+        return Body(sent)
     condition, create = root.get("condition"), root.get("create")
     if condition is not None and not isinstance(condition, str):
         raise InvalidInput(f"expected string value for condition, got {describe(condition)}")
     if create is not None and not isinstance(create, bool):
         raise InvalidInput(f"expected boolean value for create, got {describe(create)}")
-    return Body(fields, condition, create)
+    return Body(sent, condition, create)
 
 
 def _root(body: bytes) -> dict[str, object]:

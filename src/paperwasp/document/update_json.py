@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
-from paperwasp.document.converters import Converter, converter_of, describe, number_of, within_depth
+from paperwasp.document.converters import Converter, TextOfNumber, converter_of, describe, number_of, within_depth
 from paperwasp.document.field_path import is_field_path, parse_field_path, type_after, types_along, write_field_path
 from paperwasp.document.output import render_of
 from paperwasp.document.types import (
@@ -44,6 +44,7 @@ from paperwasp.document.updates import (
     Step,
     Take,
 )
+from paperwasp.document.written_numbers import value_with_texts
 from paperwasp.errors import InvalidInput
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.json_output import tensor_json
@@ -90,15 +91,14 @@ class UpdateReader:
             try:
                 if not isinstance(operations, dict):
                     raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
-                target = self._targets.get(name)
-                if target is None:
-                    path_updates += _unique(list(self._read_path(name, operations)), places)
-                    continue
-                for operation, value in operations.items():
-                    read = _OPERATIONS.get(operation)
-                    if read is None:
-                        raise ValueError(f"Operation '{operation}' not implemented.")
-                    updates.append(read(target, value))
+                try:
+                    read = list(self._read_place(name, operations))
+                except TextOfNumber:
+                    read = list(self._read_place(name, value_with_texts(fields, name)))
+                if name in self._targets:
+                    updates += read
+                else:
+                    path_updates += _unique(read, places)
             except ValueError as error:
                 raise InvalidInput(f"Error in '{name}': {error}") from None
             except _WrongValue as error:
@@ -108,6 +108,17 @@ class UpdateReader:
             _check_count(len(path_updates))
             _check_walks(path_updates)
         return (*updates, *path_updates)
+
+    def _read_place(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
+        target = self._targets.get(name)
+        if target is None:
+            yield from self._read_path(name, operations)
+            return
+        for operation, value in operations.items():
+            read = _OPERATIONS.get(operation)
+            if read is None:
+                raise ValueError(f"Operation '{operation}' not implemented.")
+            yield read(target, value)
 
     def _read_path(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
         if not is_field_path(name):

@@ -1,0 +1,61 @@
+"""Numbers as they were written, for fields that are texts: what is sent as `1.10` is the text `1.10` in Vespa.
+
+A decoded number no longer says how it was written. Where a text is wanted of one (`TextOfNumber`), the body is
+decoded once more with all its numbers in quotation marks. Documents whose texts are strings pay nothing for this.
+
+Vespa: TokenBuffer.java and SingleValueReader.java of document/json read all single values from their text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from paperwasp.large_json import load_json, load_stored_json
+
+_STRING_OR_NUMBER: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*+', re.DOTALL)
+_QUOTE: Final = b'"'
+
+
+class SentFields(dict[str, Any]):
+    """The fields of a body, which also keep the text that they were decoded from."""
+
+    __slots__ = ("_body", "_written")
+
+    def __init__(self, fields: Mapping[str, Any], body: bytes) -> None:
+        super().__init__(fields)
+        self._body = body
+        self._written: Mapping[str, Any] | None = None
+
+    def with_texts(self, name: str) -> Any:
+        """The value of a field with its numbers as texts. Errors: TooLarge."""
+        if self._written is None:
+            self._written = load_json(quote_numbers(self._body))["fields"]
+        return self._written[name]
+
+    def only(self, names: Iterable[str]) -> SentFields:
+        """Some of the fields."""
+        return SentFields({name: self[name] for name in names}, self._body)
+
+
+def value_with_texts(fields: Mapping[str, Any], name: str) -> Any:
+    """The value of a field with its numbers as texts: as they were written, where that is known."""
+    return fields.with_texts(name) if isinstance(fields, SentFields) else numbers_as_texts(fields[name])
+
+
+def numbers_as_texts(value: Any) -> Any:
+    """A JSON value with its numbers as texts, in the form in which we write them."""
+    return load_stored_json(quote_numbers(orjson.dumps(value)))
+
+
+def quote_numbers(text: bytes) -> bytes:
+    """JSON with each number in quotation marks."""
+    return _STRING_OR_NUMBER.sub(_quoted, text)
+
+
+def _quoted(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    return token if token.startswith(_QUOTE) else b"".join((_QUOTE, token, _QUOTE))
