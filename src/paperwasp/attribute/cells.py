@@ -158,14 +158,17 @@ def _whole(values: NDArray[Any], table: CodeTable) -> NDArray[np.int64]:
 
 
 def text_numbers(column: ColumnView, lids: Lids, element: int, table: CodeTable) -> NDArray[np.float64]:
-    """A string as a number: of a single value, or of the element with this number; 0 where there is none."""
+    """A string as a number: of a single value, or of the element with this number; 0 where there is none.
+
+    The table has the bits of these numbers.
+    """
     inner, rows, _, is_there = own_rows(column, lids)
     found = np.zeros(len(lids))
     if isinstance(inner, StringView) and element == 0:
-        found[is_there] = table.numbers(inner.dictionary, inner.values[rows])
+        found[is_there] = table.numbers(inner.dictionary, inner.values[rows]).view(np.float64)
     elif isinstance(inner, ArrayView) and inner.dictionary is not None:
         starts, lengths = split(inner.rows[rows])
         has = lengths > element
         codes = inner.values[starts[has] + element]
-        found[np.flatnonzero(is_there)[has]] = table.numbers(inner.dictionary, codes)
+        found[np.flatnonzero(is_there)[has]] = table.numbers(inner.dictionary, codes).view(np.float64)
     return found

@@ -29,7 +29,7 @@ from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
 from paperwasp.operators.term import NOT_COUNTED
 from paperwasp.ranking import Program
-from paperwasp.ranking.text_hash import text_hashes
+from paperwasp.ranking.text_hash import text_bits
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.type_rules import is_assignable
@@ -137,8 +137,8 @@ class QuerySetting:
 
     @cached_property
     def hash_table(self) -> CodeTable:
-        """Strings as the numbers that they are in expressions."""
-        return CodeTable(text_hashes)
+        """Strings as the bits of the numbers that they are in expressions."""
+        return CodeTable(text_bits)
 
     def tensor_input(self, name: str, type_: TensorType) -> TensorBatch:
         """Raises InvalidQuery for a tensor of another type."""

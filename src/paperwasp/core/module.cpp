@@ -29,6 +29,7 @@ void bind_forest(nb::module_& m);
 void bind_predicate(nb::module_& m);
 void bind_sorting(nb::module_& m);
 void bind_siphash(nb::module_& m);
+void bind_xxh3(nb::module_& m);
 void bind_elements(nb::module_& m);
 void bind_max_similarity(nb::module_& m);
 void bind_members(nb::module_& m);
@@ -66,6 +67,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_predicate(m);
     paperwasp::bind_sorting(m);
     paperwasp::bind_siphash(m);
+    paperwasp::bind_xxh3(m);
     paperwasp::bind_elements(m);
     paperwasp::bind_max_similarity(m);
     paperwasp::bind_members(m);

@@ -1,7 +1,8 @@
 """Texts as numbers: in ranking expressions a text is its hash, so that texts can be compared.
 
-Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#expressions (strings); the hash is that of
-Java's strings, over the bytes of UTF-8, as a number without sign.
+The hash is the XXH3 of its UTF-8 whose 64 bits are read as a double (vespalib's util/string_hash.cpp
+and stllike/hash_fun.cpp).
+Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#expressions (strings)
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-_WORD: Final = 0xFFFFFFFF
+from paperwasp.core import _core
+
+_EXPONENT: Final = 0x7FF0000000000000
+"""These bits are all set in infinities and in what is not a number: the lowest of them is cleared there."""
+_CLEARED: Final = 0xFFEFFFFFFFFFFFFF
+
+
+def text_bits(texts: Sequence[str]) -> NDArray[np.int64]:
+    """The bits of the numbers that stand for texts."""
+    hashes = np.array([_core.xxh3(text.encode(errors="surrogatepass")) for text in texts], np.uint64)
+    is_no_number = hashes & np.uint64(_EXPONENT) == _EXPONENT
+    return np.where(is_no_number, hashes & np.uint64(_CLEARED), hashes).view(np.int64)
 
 
 def text_hash(text: str) -> float:
     """The number that stands for a text."""
-    value = 0
-    for byte in text.encode(errors="surrogatepass"):
-        value = value * 31 + (byte if byte < 128 else byte - 256) & _WORD
-    return float(value)
-
-
-def text_hashes(texts: Sequence[str]) -> NDArray[np.float64]:
-    return np.array([text_hash(text) for text in texts], np.float64)
+    return float(text_bits([text]).view(np.float64)[0])
 
 
 def text_number(text: str) -> float:
