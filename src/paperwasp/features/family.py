@@ -114,6 +114,16 @@ class RankSetup:
         """The fields that ranking sees as attributes: a field that has an index as well counts as an index field."""
         return tuple(f.name for f in self.schema.fields.values() if f.index is None and is_attribute_now(f))
 
+    @cached_property
+    def all_attributes(self) -> tuple[str, ...]:
+        """These fields and the parts of structs and maps that are attributes.
+
+        In Vespa each such part is an attribute of its own (config-model's AttributeFields.java).
+        """
+        names = (f"{field.name}.{path}" for field in self.schema.fields.values() for path in field.sub_fields)
+        parts = [part for name in names if name not in self.schema.fields and (part := self.schema.field_named(name))]
+        return (*self.attribute_fields, *(part.name for part in parts if is_attribute_now(part)))
+
 
 Bind = Callable[[RankSetup, tuple[str, ...], str], Callable[[MatchContext], Any]]
 """From the setup, the arguments and the name of an output to what computes it: a Compute, or a TensorCompute."""
