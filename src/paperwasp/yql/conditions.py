@@ -8,6 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#where
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -54,6 +55,8 @@ _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
     ">": lambda n: (n, None, False, True),
     ">=": lambda n: (n, None, True, True),
 }
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_FRACTION: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")
 _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _PART_OF_WORD: Final[Mapping[str, Callable[..., TermItem]]] = {
     "prefix": PrefixItem,
@@ -257,7 +260,7 @@ class ConditionParser:
         token = self.tokens.next()
         truth = token.text.lower() == "true"
         if self.tokens.accept("="):
-            return self._compared(self.field(), "=", truth, scope)
+            return self._compared(self.field(), "=", truth, scope, token)
         return TrueItem() if truth else FalseItem()
 
     def _on_field(self, scope: Scope) -> Item:
@@ -266,8 +269,9 @@ class ConditionParser:
         operator = tokens.current.text
         if operator in _COMPARISONS:
             tokens.next()
+            start = tokens.current
             value, scope = self._number(scope)
-            return self._compared(field, operator, value, scope)
+            return self._compared(field, operator, value, scope, start)
         name = operator.lower()
         if name == "contains":
             tokens.next()
@@ -363,9 +367,11 @@ class ConditionParser:
             tokens.fail("expected a string, a number, true or false", start)
         return _literal_text(value), scope
 
-    def _compared(self, field: str, operator: str, value: Number, scope: Scope) -> TermItem:
-        """A comparison with a number; one with true or false is with that word, as in Vespa (BoolItem)."""
-        if isinstance(value, bool) and operator == "=":
+    def _compared(self, field: str, operator: str, value: Number, scope: Scope, start: Token) -> TermItem:
+        """A comparison with a number; `= true` is with that word, as in Vespa (BoolItem), and there is no `< true`."""
+        if isinstance(value, bool):
+            if operator != "=":
+                self.tokens.fail(f"'{_literal_text(value)}' is not a number", start)
             return WordItem(field, _literal_text(value), annotations=scope.of_term())
         low, high, low_inclusive, high_inclusive = _COMPARISONS[operator](value)
         return RangeItem(
@@ -377,9 +383,10 @@ class ConditionParser:
         tokens = self.tokens
         if not tokens.at_kind(*NUMBERS, "string") and not tokens.at("@", "-"):
             tokens.fail(f"expected a condition, found {tokens.found()}")
+        start = tokens.current
         value, scope = self._number(scope)
         operator = tokens.expect(*_COMPARISONS)
-        return self._compared(self.field(), _TURNED[operator.text], value, scope)
+        return self._compared(self.field(), _TURNED[operator.text], value, scope, start)
 
     def _number(self, scope: Scope) -> tuple[Number, Scope]:
         """A number, true or false, or a string or parameter that holds one; and its scope."""
@@ -393,18 +400,19 @@ class ConditionParser:
             tokens.expect(")")
             return value, scope
         scope = self._annotated(scope)
-        sign = -1 if tokens.accept("-") else 1
+        sign = "-" if tokens.accept("-") else ""
         token = tokens.current
         if tokens.accept_kind(*NUMBERS):
-            return sign * number_value(tokens, token), scope
-        if accept_keyword(tokens, "true", "false"):
+            value = number_value(tokens, token)
+            return -value if sign else value, scope
+        if not sign and accept_keyword(tokens, "true", "false"):
             return token.text.lower() == "true", scope
         if token.kind != "string" and token.text != "@":
             tokens.fail(f"expected a number, found {tokens.found()}")
-        text = self.text("a number")
-        if text in ("true", "false") and sign > 0:
+        text = sign + self.text("a number")
+        if text in ("true", "false"):
             return text == "true", scope
-        return sign * self._number_of_text(text, token), scope
+        return self._number_of_text(text, token), scope
 
     def _number_of_text(self, text: str, token: Token) -> Number:
         value = parse_number(text)
@@ -458,13 +466,11 @@ def _conjoined(positives: list[Item], negatives: list[Item]) -> Item:
 
 
 def parse_number(text: str) -> Number | None:
-    """The number a text holds; None if it holds none, or one that no field has."""
+    """The number a text holds, in the forms that Vespa reads (asNumber of IntItem.java): a fraction has a point, so
+    that `1e5`, `1_000` and `infinity` are none."""
+    text = text.strip()
     if len(text) > MAX_DIGITS:
         return None
-    for kind in (int, float):
-        try:
-            value: Number = kind(text)
-        except ValueError:
-            continue
-        return value if value == value else None
-    return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text.rstrip("fFdD")) if _FRACTION.fullmatch(text) else None
