@@ -20,7 +20,7 @@ from paperwasp.app import Service
 from tests import web
 from tests.clients.test_vespa_cli import vespa
 from tests.service.in_process import Deployed, deployed_service
-from tests.service.music import FILES, SCHEMA, SERVICES, write_package
+from tests.service.music import FILES, SERVICES, write_package
 
 pytestmark = pytest.mark.clients
 SECOND = "shop.books.test"
@@ -64,11 +64,11 @@ def test_deploy_waits_for_convergence_and_status_tells_it(service: Deployed, hom
 
 def test_findings_are_shown_as_warnings(service: Deployed, home: Path, tmp_path: Path) -> None:
     application = write_package(tmp_path / "music")
-    field = "document music {\n    field cover type raw { indexing: attribute | summary }\n"
-    (application / "schemas" / "music.sd").write_text(SCHEMA.replace("document music {", field))
+    routing = '<routing version="1.0"/></services>'
+    (application / "services.xml").write_text(SERVICES.replace("</services>", routing))
     told = vespa(home, service.config_url, "deploy", str(application))
     assert "WARNING" in told
-    assert "music.sd" in told
+    assert "services.xml" in told
 
 
 def test_fetch_gives_back_what_was_deployed(service: Deployed, home: Path, tmp_path: Path) -> None:
