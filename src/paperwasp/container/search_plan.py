@@ -20,7 +20,7 @@ from paperwasp.container.search_inputs import typed_inputs
 from paperwasp.container.search_rules import RuledTree, rule_base_of, ruled
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_significance import uses_model, with_model, with_properties
-from paperwasp.container.search_sorting import check_features, completed, keys_of_yql, read_sorting, sorts
+from paperwasp.container.search_sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search_tree import language_of, query_tree, read_statement, whole_tree
 from paperwasp.content.messages import SearchRequest, SortKey
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
@@ -286,9 +286,9 @@ def _order_by(
     if statement is not None and statement.order_by:
         if len(statement.order_by) > limits.SORT_KEYS:
             raise IllegalQuery(f"'order by' has {len(statement.order_by)} keys; at most {limits.SORT_KEYS}")
-        keys = keys_of_yql(statement.order_by)
+        keys = keys_of_yql(statement.order_by, targets)
     elif parameters.sorting:
-        keys = read_sorting(parameters.sorting)
+        keys = tuple(in_any_case(key, targets) for key in read_sorting(parameters.sorting))
     else:
         return ()
     check_features(keys, targets, parameters.rank_profile)

@@ -12,7 +12,7 @@ Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -156,9 +156,20 @@ def read_sorting(text: str) -> tuple[SortKey, ...]:
     return _Reader(text).keys()
 
 
-def keys_of_yql(order_by: Iterable[OrderBy]) -> tuple[SortKey, ...]:
-    """The keys of `order by`."""
-    return tuple(SortKey(key.field, key.descending, key.function, key.locale, key.strength) for key in order_by)
+def keys_of_yql(order_by: Sequence[OrderBy], targets: tuple[Target, ...]) -> tuple[SortKey, ...]:
+    """The keys of `order by`, where a name in quotes may be of any case."""
+    keys = (SortKey(key.field, key.descending, key.function, key.locale, key.strength) for key in order_by)
+    return tuple(
+        in_any_case(key, targets) if written.is_quoted else key for key, written in zip(keys, order_by, strict=True)
+    )
+
+
+def in_any_case(key: SortKey, targets: tuple[Target, ...]) -> SortKey:
+    """The key by the name that the schemas have. Vespa: `canonic` of Sorting.java."""
+    if key.function == "feature" or any(key.field in target.indexes for target in targets):
+        return key
+    names = (target.indexes.canonical(key.field) for target in targets)
+    return replace(key, field=next(filter(None, names), key.field))
 
 
 def completed(keys: Iterable[SortKey], targets: tuple[Target, ...], locale: str) -> tuple[SortKey, ...]:

@@ -18,6 +18,7 @@ from paperwasp.linguistics import ENGLISH, detect
 from paperwasp.query.items import AndItem, Item, OrItem, TermItem, TrueItem, WeakAndItem
 from paperwasp.yql import QueryType, UserText, YqlQuery, parse_recall, parse_yql
 from paperwasp.yql.canonical import canonical
+from paperwasp.yql.field_names import renamed
 from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.select_json import parse_select
@@ -86,9 +87,7 @@ def _not_created(message: str, source: str = "YQL") -> InvalidQuery:
 def query_tree(parameters: SearchParameters, statement: YqlQuery | None, indexes: Indexes) -> Item:
     """The tree of the query and the user's text, canonical. Errors: IllegalQuery, InvalidQuery."""
     text, source = parameters.text, "select" if parameters.select_where else "YQL"
-    for name, position in statement.indexes.items() if statement is not None else ():
-        if name not in indexes:
-            raise _not_created(str(LanguageError(f"Field '{name}' does not exist.", position)), source)
+    tree = _USER_QUERY if statement is None else _with_known_fields(statement, indexes, source)
     user_text = UserText(
         query=text.query or None,
         type=_type_of(text),
@@ -99,10 +98,24 @@ def query_tree(parameters: SearchParameters, statement: YqlQuery | None, indexes
         is_yql_default=text.is_yql_default,
     )
     try:
-        tree = completed(_USER_QUERY if statement is None else statement.tree, user_text)
+        whole = completed(tree, user_text)
     except LanguageError as error:
         raise _not_created(error.message, source) from None
-    return _with_terms(tree, parameters, indexes)
+    return _with_terms(whole, parameters, indexes)
+
+
+def _with_known_fields(statement: YqlQuery, indexes: Indexes, source: str) -> Item:
+    """The tree with the fields by the names that the schemas have. Errors: InvalidQuery for one that is in none."""
+    names = {name: name if name in indexes else None for name in statement.indexes}
+    names |= {name: indexes.canonical(name) for name in statement.quoted if name not in names}
+    found = {}
+    for name, known in names.items():
+        if known is None:
+            position = statement.indexes.get(name) or statement.quoted[name]
+            raise _not_created(str(LanguageError(f"Field '{name}' does not exist.", position)), source)
+        if known != name:
+            found[name] = known
+    return renamed(statement.tree, found) if found else statement.tree
 
 
 def _with_terms(tree: Item | None, parameters: SearchParameters, indexes: Indexes) -> Item:

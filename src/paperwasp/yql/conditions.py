@@ -58,6 +58,8 @@ _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _FRACTION: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")
 _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_AFTER_QUOTED: Final = ("contains", "in", "matches")
+"""The operators before which the name of a field may be in quotes; in a comparison it may not."""
 _PART_OF_WORD: Final[Mapping[str, Callable[..., TermItem]]] = {
     "prefix": PrefixItem,
     "suffix": SuffixItem,
@@ -71,6 +73,8 @@ class ConditionParser:
     def __init__(self, tokens: TokenStream, parameters: Mapping[str, str]) -> None:
         self.tokens = tokens
         self.fields: dict[str, Position] = {}
+        self.quoted: dict[str, Position] = {}
+        """The fields whose names are in quotes, which may be of any case."""
         self.parameter_names: list[str] = []
         """The parameters whose values are in what was read."""
         self.element = ""
@@ -107,14 +111,14 @@ class ConditionParser:
         self.note_field(name, token)
         return name
 
-    def field_of_function(self) -> str:
-        """The name of a field as the argument of a function, which may be in quotes: Vespa's fetchFieldName."""
+    def field_or_quoted(self) -> str:
+        """The name of a field where it may be in quotes: Vespa's fetchFieldName."""
         token = self.tokens.current
         if token.kind != "string":
             return self.field()
         self.tokens.next()
         name = string_value(self.tokens, token)
-        self.note_field(name, token)
+        self.quoted.setdefault(self.element + name, self.tokens.position(token))
         return name
 
     def note_field(self, name: str, token: Token) -> None:
@@ -220,6 +224,8 @@ class ConditionParser:
             item = self.expression(scope)
             tokens.expect(")")
             return item
+        if token.kind == "string" and tokens.peek().text.lower() in _AFTER_QUOTED:
+            return self._on_field(scope)
         if token.kind != "identifier":
             return self._text_of_element(scope) or self._turned_comparison(scope)
         if tokens.peek().text == "(":
@@ -265,7 +271,7 @@ class ConditionParser:
 
     def _on_field(self, scope: Scope) -> Item:
         tokens = self.tokens
-        field = self.field()
+        field = self.field_or_quoted()
         operator = tokens.current.text
         if operator in _COMPARISONS:
             tokens.next()

@@ -84,7 +84,8 @@ def _parse(where: str) -> YqlQuery:
     except RecursionError:
         raise LanguageError(f"{_ROOT}: nested deeper than {limits.EXPRESSION_DEPTH} levels") from None
     check_connectivity(tree)
-    return YqlQuery(tree, (), (), indexes=MappingProxyType(conditions.fields))
+    fields, quoted = MappingProxyType(conditions.fields), MappingProxyType(conditions.quoted)
+    return YqlQuery(tree, (), (), indexes=fields, quoted=quoted)
 
 
 _KEPT: Final[TextMemory[str, YqlQuery]] = TextMemory(limits.QUERY_TREES_CHARACTERS, limits.QUERY_TEXT_KEPT_CHARACTERS)

@@ -42,6 +42,8 @@ class OrderBy:
     """Of `uca`, such as en_US."""
     strength: str = ""
     """Of `uca`: primary, secondary, tertiary, quaternary, identical."""
+    is_quoted: bool = False
+    """Whether the name is in quotes, and may be of any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class YqlQuery:
     """The fields and fieldsets that the conditions name, each with its first place."""
     grouping: str = ""
     """What stands after the first `|`, in the grouping language: steps between `|`, each perhaps with annotations."""
+    quoted: Mapping[str, Position] = field(default_factory=lambda: _NO_INDEXES)
+    """As `indexes`, those whose names are in quotes and may be of any case."""
 
 
 class _Memory:
@@ -125,7 +129,8 @@ class _StatementParser:
         self.tokens.accept(";")
         self.tokens.expect_end()
         indexes = MappingProxyType(self.conditions.fields)
-        return YqlQuery(tree, fields, sources, order_by, hits, offset, timeout_ms, indexes, grouping)
+        quoted = MappingProxyType(self.conditions.quoted)
+        return YqlQuery(tree, fields, sources, order_by, hits, offset, timeout_ms, indexes, grouping, quoted)
 
     def _fields(self) -> tuple[str, ...]:
         if self.tokens.accept("*"):
@@ -186,7 +191,8 @@ class _StatementParser:
             accept_keyword(tokens, "asc")
         if function != "uca":
             locale = strength = ""  # what sorts by anything else has no use for them
-        return OrderBy(name, descending, tokens.position(token), function, locale, strength if locale else "")
+        place, strength = tokens.position(token), strength if locale else ""
+        return OrderBy(name, descending, place, function, locale, strength, quoted is not None)
 
     def _limit_and_offset(self) -> tuple[int | None, int | None]:
         """`limit` counts from the first hit of all: `limit 31 offset 29` shows two."""

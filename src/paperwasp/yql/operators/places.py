@@ -20,7 +20,7 @@ _DISTANCE: Final = re.compile(r"\s*([+-]?[0-9]{0,40}(?:\.[0-9]{0,40})?(?:[eE][+-
 @condition("geoLocation")
 def geo_location(parser: ConditionParser, scope: Scope) -> Item:
     """`geoLocation(field, latitude, longitude, "200 km")`: within that distance; below zero: anywhere."""
-    field = parser.field_of_function()
+    field = parser.field_or_quoted()
     start = parser.tokens.current
     first, is_latitude = _coordinate(parser, latitude=True)
     second, is_second_latitude = _coordinate(parser, latitude=False)
@@ -33,7 +33,7 @@ def geo_location(parser: ConditionParser, scope: Scope) -> Item:
 @condition("geoBoundingBox")
 def geo_bounding_box(parser: ConditionParser, scope: Scope) -> Item:
     """`geoBoundingBox(field, south, west, north, east)`, in degrees."""
-    field = parser.field_of_function()
+    field = parser.field_or_quoted()
     corners = [_coordinate(parser, latitude=latitude)[0] for latitude in (True, False, True, False)]
     return GeoBoundingBoxItem(field, *corners, annotations=scope.of_term())
 

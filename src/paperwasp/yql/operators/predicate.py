@@ -25,7 +25,7 @@ def predicate(parser: ConditionParser, scope: Scope) -> Item:
     A key `"0x3"` or `"[0, 1]"` holds a map for those subqueries alone.
     """
     tokens = parser.tokens
-    field = parser.field_of_function()
+    field = parser.field_or_quoted()
     tokens.expect(",")
     start = tokens.current
     attributes = tuple(_features(parser, start, parser.value(), str, _ALL_SUBQUERIES))

@@ -26,7 +26,7 @@ _BOUNDS: Final = {
 def range_(parser: ConditionParser, scope: Scope) -> Item:
     """`range(field, low, high)`; `bounds` says which of the two do not belong to it."""
     start = parser.tokens.current
-    field = parser.field_of_function()
+    field = parser.field_or_quoted()
     parser.tokens.expect(",")
     low = _bound(parser)
     parser.tokens.expect(",")

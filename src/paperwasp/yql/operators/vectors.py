@@ -28,7 +28,7 @@ def nearest_neighbor(parser: ConditionParser, scope: Scope) -> Item:
     """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`."""
     tokens = parser.tokens
     start = tokens.current
-    field = parser.field_of_function()
+    field = parser.field_or_quoted()
     tokens.expect(",")
     named = tokens.current.kind == "string" or tokens.at("@")
     tensor = parser.text("the name of a query tensor") if named else dotted_name(tokens)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 @condition("weightedSet")
 def weighted_set(parser: ConditionParser, scope: Scope) -> Item:
     """`weightedSet(field, {"a": 1, "b": 2})`: any of the values."""
-    return WeightedSetItem(parser.field_of_function(), _tokens(parser), annotations=scope.of_term())
+    return WeightedSetItem(parser.field_or_quoted(), _tokens(parser), annotations=scope.of_term())
 
 
 @condition("dotProduct")
 def dot_product(parser: ConditionParser, scope: Scope) -> Item:
     """`dotProduct(field, {"a": 1, "b": 2})`: any of the values; the raw score is the dot product."""
-    return DotProductItem(parser.field_of_function(), _tokens(parser), annotations=scope.of_term())
+    return DotProductItem(parser.field_or_quoted(), _tokens(parser), annotations=scope.of_term())
 
 
 @condition("wand")
@@ -30,7 +30,7 @@ def wand(parser: ConditionParser, scope: Scope) -> Item:
     """`wand(field, {"a": 1, "b": 2})`: the best by their dot product."""
     boost = scope.get("thresholdBoostFactor", float)
     return WandItem(
-        parser.field_of_function(),
+        parser.field_or_quoted(),
         _tokens(parser),
         scope.target_hits(),
         float(scope.get("scoreThreshold", float) or 0.0),
