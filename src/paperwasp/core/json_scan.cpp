@@ -10,10 +10,10 @@
 //
 // A run is little longer than `piece_bytes`, but for the last element in it. The scan sees to brackets, commas between runs, and what
 // stands between a run and its neighbours; what is wrong within a run, or a name, is found when it is decoded.
-#include <cstring>
 #include <vector>
 
 #include "core.hpp"
+#include "json_text.hpp"
 
 namespace paperwasp {
 namespace {
@@ -38,18 +38,6 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; 
 const char* after_space(const char* from, const char* to) {
     while (from < to && is_space(*from)) ++from;
     return from;
-}
-
-const char* after_string(const char* at, const char* end) {
-    const char* start = at + 1;
-    for (const char* quote = start; quote < end; ++quote) {
-        quote = static_cast<const char*>(std::memchr(quote, '"', static_cast<size_t>(end - quote)));
-        if (quote == nullptr) return nullptr;
-        const char* before = quote;
-        while (before > start && before[-1] == '\\') --before;
-        if ((quote - before) % 2 == 0) return quote + 1;
-    }
-    return nullptr;
 }
 
 class Scan {

@@ -1,29 +1,16 @@
 // Members of JSON objects, cut out without reading their values: what a summary shows of documents as they are stored. The plain twin is in
 // members.py.
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core.hpp"
+#include "json_text.hpp"
 
 namespace paperwasp {
 namespace {
 
 constexpr size_t MOST_NAMES = 64;
-
-// Where the string that begins at `at` (a quote) ends; nullptr: it does not.
-const char* after_string(const char* at, const char* end) {
-    const char* start = at + 1;
-    for (const char* quote = start; quote < end; ++quote) {
-        quote = static_cast<const char*>(std::memchr(quote, '"', static_cast<size_t>(end - quote)));
-        if (quote == nullptr) return nullptr;
-        const char* before = quote;
-        while (before > start && before[-1] == '\\') --before;
-        if ((quote - before) % 2 == 0) return quote + 1;
-    }
-    return nullptr;
-}
 
 // Where the value that begins at `at` ends: at the comma or the bracket behind it. nullptr: it does not.
 const char* after_value(const char* at, const char* end) {
