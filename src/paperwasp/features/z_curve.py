@@ -5,23 +5,13 @@ Vespa has an attribute of that name for each attribute of positions; here the po
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
-from numpy.typing import NDArray
 
+from paperwasp.attribute.position import z_curve
 from paperwasp.document.types import ArrayType
 from paperwasp.features.base import MatchContext
 from paperwasp.features.family import Compute, Floats, RankSetup, constant
 from paperwasp.schema.pending import Z_CURVE_SUFFIX
-
-_SPREADS: Final = (
-    (16, 0x0000FFFF0000FFFF),
-    (8, 0x00FF00FF00FF00FF),
-    (4, 0x0F0F0F0F0F0F0F0F),
-    (2, 0x3333333333333333),
-    (1, 0x5555555555555555),
-)
 
 
 def z_curve_feature(setup: RankSetup, name: str, element: int | None, output: str) -> Compute:
@@ -52,11 +42,3 @@ def _value(field: str, element: int, unset: float) -> Compute:
         return values
 
     return compute
-
-
-def z_curve(positions: NDArray[np.int32]) -> NDArray[np.int64]:
-    """x at the even bits and y at the odd ones, of (n, 2) positions."""
-    bits = positions.astype(np.uint32).astype(np.uint64)
-    for shift, mask in _SPREADS:
-        bits = (bits | bits << np.uint64(shift)) & np.uint64(mask)
-    return (bits[:, 0] | bits[:, 1] << np.uint64(1)).astype(np.int64)
