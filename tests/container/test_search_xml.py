@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.container.search_xml import content_of, double_text, escaped, types_of
+from paperwasp.container.search_xml import content_of, escaped, types_of
 from paperwasp.document.types import (
     INT,
     STRING,
@@ -56,18 +56,6 @@ def test_values(data_type: DataType | None, value: Any, xml: str) -> None:
 def test_escapes() -> None:
     assert escaped('<"\x1f\x00\ufffe>', in_attribute=True) == "&lt;&quot;&gt;"
     assert escaped("tab\tline\n") == "tab\tline\n"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0.0"), (-0.38, "-0.38"), (0.001, "0.001"), (0.00012, "1.2E-4"), (1e-5, "1.0E-5"), (1e7, "1.0E7"),
-        (9999999.0, "9999999.0"), (-12345678.5, "-1.23456785E7"), (1e300, "1.0E300"), (float("nan"), "NaN"),
-        (-float("inf"), "-Infinity"),
-    ],
-)  # fmt: skip
-def test_doubles_are_written_as_in_java(value: float, text: str) -> None:
-    assert double_text(value) == text
 
 
 def test_types_of_what_summaries_show() -> None:

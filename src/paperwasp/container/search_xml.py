@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from math import isfinite
+from functools import cache
 from typing import Any, Final
 
 import orjson
@@ -25,6 +24,7 @@ from paperwasp.container.search_rendering import (
     summary_of,
 )
 from paperwasp.content.messages import Hit
+from paperwasp.document.float_text import double_text
 from paperwasp.document.parts import part_of
 from paperwasp.document.types import (
     ArrayType,
@@ -55,6 +55,7 @@ def types_of(schemas: Iterable[Schema]) -> TypeOf:
     """The types of what summaries show."""
     by_name = {schema.name: schema for schema in schemas}
 
+    @cache
     def type_of(document_type: str, name: str) -> DataType | None:
         schema = by_name.get(document_type)
         return None if schema is None else _type_in(schema, name)
@@ -123,18 +124,6 @@ def _scalar(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return double_text(value) if isinstance(value, float) else str(value)
-
-
-def double_text(value: float) -> str:
-    """The text of a double in Java: 1.0E-5 and 1.2E7, where Python has fewer or more places."""
-    if not isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    rest = "".join(map(str, digits[1:])) or "0"
-    return f"{'-' * sign}{digits[0]}.{rest}E{exponent + len(digits) - 1}"
 
 
 def _coverage(coverage: Coverage | None) -> dict[str, object]:

@@ -6,13 +6,13 @@ Vespa: com.yahoo.document.datatypes, whose `toString` is what scripts concatenat
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from paperwasp.document.arithmetic import half, single
+from paperwasp.document.float_text import double_text, single_text
 from paperwasp.document.operations import Value
 from paperwasp.document.types import (
     BOOL,
@@ -43,8 +43,6 @@ Fit = Callable[[Value], Value]
 _WIDTHS: Final[dict[DataType, int]] = {BYTE: 0, INT: 1, LONG: 2, FLOAT16: 3, FLOAT: 4, DOUBLE: 5}
 """Numeric types, each holding those before it, as far as Java widens them."""
 _ROUNDED: Final[dict[DataType, Callable[[float], float]]] = {FLOAT16: half, FLOAT: single}
-_PLAIN_FROM: Final = 1e-3
-_PLAIN_TO: Final = 1e7
 
 
 def is_number(type_: DataType | None) -> bool:
@@ -82,32 +80,13 @@ def text_of(type_: DataType) -> ToText:
     return _TEXTS.get(type_.name, str)
 
 
-def _double(number: float) -> str:
-    return _decimal(number, repr(number))
-
-
-def _single(number: float) -> str:
-    return _decimal(number, str(np.float32(number)))
-
-
-def _decimal(number: float, shortest: str) -> str:
-    """A number whose shortest digits are known, in the form that Java gives it."""
-    if not math.isfinite(number):
-        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
-    if number == 0 or _PLAIN_FROM <= abs(number) < _PLAIN_TO:
-        text = np.format_float_positional(float(shortest), trim="0") if "e" in shortest else shortest
-        return text if "." in text else f"{text}.0"
-    mantissa, _, exponent = np.format_float_scientific(float(shortest), trim="0").partition("e")
-    return f"{mantissa}E{int(exponent)}"
-
-
 _TEXTS: Final[dict[str, ToText]] = {
     BOOL.name: lambda value: "true" if value else "false",
     STRING.name: lambda value: value,
     URI.name: lambda value: value,
-    FLOAT16.name: _single,
-    FLOAT.name: _single,
-    DOUBLE.name: _double,
+    FLOAT16.name: single_text,
+    FLOAT.name: single_text,
+    DOUBLE.name: double_text,
     RAW.name: lambda value: base64.b64encode(value).decode(),
     POSITION.name: lambda place: f"{place[0]};{place[1]}",
 }

@@ -6,11 +6,10 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#range
 from __future__ import annotations
 
 import re
-from decimal import Decimal
-from math import isfinite
 from typing import Final
 
 from paperwasp.attribute.number_term import NumberTerm
+from paperwasp.document.float_text import double_text
 from paperwasp.operators.attribute_terms import range_match, word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.term import FieldMatch, IndexMatch
@@ -49,10 +48,5 @@ def _match(space: SearchSpace, field: Field, term: NumberTerm, text: str) -> Fie
 
 
 def _written(number: int | float) -> str:
-    """A number as Java writes it: below 0.001 and from ten million on with an exponent."""
-    if isinstance(number, int) or not number or not isfinite(number) or 1e-3 <= abs(number) < 1e7:
-        return str(number)
-    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
-    first, *rest = digits
-    decimals = "".join(map(str, rest)) or "0"
-    return f"{'-' if sign else ''}{first}.{decimals}E{len(rest) + int(exponent)}"
+    """A number as Vespa writes it into the query."""
+    return str(number) if isinstance(number, int) else double_text(number)
