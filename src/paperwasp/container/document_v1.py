@@ -73,7 +73,7 @@ class DocumentApi:
     async def handle(self, request: Request) -> Answer:
         """The answer to any request below /document/v1/. Raises only defects."""
         try:
-            call = await self._read(request)
+            call = await read_in_turn(self._one_large, request, self._call_of, request)
             if isinstance(call, ManyDocuments):
                 return await call.answer(request)
         except PaperwaspError as error:
@@ -86,10 +86,6 @@ class DocumentApi:
         except PaperwaspError as error:
             return error_response(request, error, call.id, traced(call, error, since_ns))
         return _response_to(request, call, answer, traced(call, answer, since_ns))
-
-    async def _read(self, request: Request) -> Call | ManyDocuments | Response:
-        """What is asked for."""
-        return await read_in_turn(self._one_large, request, self._call_of, request)
 
     def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)
