@@ -15,8 +15,8 @@ from paperwasp.container.connections import Client, ConnectionGuard
 from paperwasp.container.request_bodies import BodyBudget
 from paperwasp.container.server import HttpServer
 from paperwasp.http.messages import Answer, Request, StreamedResponse, json_response
+from tests.container.http_servers import HOST, serve_for
 
-HOST = "127.0.0.1"
 LIMIT_BYTES = 100_000
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -34,15 +34,7 @@ async def _endless() -> AsyncIterator[bytes]:
 
 
 def serve(test: Callable[[HttpServer], Awaitable[None]]) -> None:
-    async def run() -> None:
-        server = HttpServer(answer, HOST, 0, body_limit_bytes=lambda _: LIMIT_BYTES)
-        server.start()
-        try:
-            await test(server)
-        finally:
-            await asyncio.wait_for(server.stop(), 10)
-
-    asyncio.run(run())
+    serve_for(test, answer, LIMIT_BYTES)
 
 
 @pytest.fixture
@@ -95,6 +87,22 @@ def test_a_body_that_does_not_come_is_given_up(head: bytes) -> None:
         found = await all_of(server, b"POST / HTTP/1.1\r\nHost: h\r\n" + head + b"\r\n\r\n5\r\nhello\r\n")
         assert found.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
         assert b"HTTP_BODY_SECONDS" in found
+
+    serve(test)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_body_that_has_come_may_wait_to_be_inflated() -> None:
+    body = gzip.compress(bytes(90_000))
+    head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+
+    async def test(server: HttpServer) -> None:
+        guard = server._guard
+        async with server._inflating:
+            found = asyncio.create_task(all_of(server, head + body))
+            while guard._readings or not any(each.has_asked for each in guard._connections.values()):
+                await asyncio.to_thread(lambda: None)
+        assert b'{"size":90000}' in await found
 
     serve(test)
 

@@ -15,8 +15,8 @@ from paperwasp.container.server import HttpServer
 from paperwasp.errors import InvalidInput, NotFound, TooLarge
 from paperwasp.http.compression import gunzip
 from paperwasp.http.messages import Request, Response, json_response, text_response
+from tests.container.http_servers import HOST, serve_for
 
-HOST = "127.0.0.1"
 LIMIT_BYTES = 1000
 
 
@@ -40,16 +40,7 @@ def serve(
     test: Callable[[HttpServer], Awaitable[None]], handler: Callable[[Request], Awaitable[Response]] = echo
 ) -> None:
     """Runs `test` against a server that is there only for it."""
-
-    async def run() -> None:
-        server = HttpServer(handler, HOST, 0, body_limit_bytes=lambda _: LIMIT_BYTES)
-        server.start()
-        try:
-            await test(server)
-        finally:
-            await asyncio.wait_for(server.stop(), 10)
-
-    asyncio.run(run())
+    serve_for(test, handler, LIMIT_BYTES)
 
 
 def client(server: HttpServer, http2: bool) -> httpx.AsyncClient:

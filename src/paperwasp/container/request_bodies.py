@@ -13,7 +13,7 @@ import asyncio
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.container.connections import Reading
+from paperwasp.container.connections import ConnectionGuard, Reading
 from paperwasp.errors import InvalidInput, Overload, SlowRequest
 from paperwasp.http.compression import inflated, too_large
 
@@ -65,8 +65,10 @@ class RequestBody:
         self._budget.held_bytes -= self._held_bytes
         self._held_bytes = 0
 
-    async def read(self, protocol: Any, headers: dict[str, str], reading: Reading) -> bytes:
-        """The whole body, inflated. Errors: TooLarge, InvalidInput, Overload, SlowRequest."""
+    async def read(self, protocol: Any, headers: dict[str, str], guard: ConnectionGuard) -> bytes:
+        """The whole body, inflated. `guard` ends it where the client is too slow; how long inflating takes is not the
+        client's doing. Errors: TooLarge, InvalidInput, Overload, SlowRequest."""
+        reading = guard.begin_reading()
         try:
             body = await self._read_sent(protocol, headers, reading)
         except asyncio.CancelledError:
@@ -76,6 +78,8 @@ class RequestBody:
                 f"{reading.size_bytes} bytes of the body came in {reading.seconds():.0f} seconds, which is too slow "
                 "(HTTP_BODY_SECONDS and HTTP_BODY_BYTES_A_SECOND in paperwasp.limits)"
             ) from None
+        finally:
+            guard.end_reading(reading)
         encoding = headers.get("content-encoding")
         if encoding is None:
             return body

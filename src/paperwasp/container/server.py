@@ -207,15 +207,12 @@ class HttpServer:
     async def _body(
         self, headers: dict[str, str], protocol: Any, body: RequestBody
     ) -> tuple[bytes, PaperwaspError | None]:
-        reading = self._guard.begin_reading()
         try:
-            return await body.read(protocol, headers, reading), None
+            return await body.read(protocol, headers, self._guard), None
         except PaperwaspError as error:
             return b"", error
         except Exception as error:
             return b"", InvalidInput(f"The request body could not be read: {error}")
-        finally:
-            self._guard.end_reading(reading)
 
     async def _answer(self, request: Request) -> Answer:
         try:
