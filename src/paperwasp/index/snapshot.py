@@ -20,9 +20,9 @@ FieldKey = tuple[str, str]
 """Document type and field name."""
 
 EXACT_COUNT_FREQUENCY = 4096
-"""Of terms in at most so many documents the live ones are counted."""
+"""The live documents of a term are counted up to this many documents."""
 EXACT_COUNT_DEAD = 65_536
-"""Where at most so many documents are dead, those that have a term are counted; where more are, they are estimated."""
+"""Dead documents that have a term are counted where there are at most this many dead ones, else estimated."""
 
 
 class Places(NamedTuple):
@@ -118,10 +118,11 @@ class IndexSnapshot:
 
     def _dead_lids(self, number: int, live: Bitmap) -> NDArray[np.uint32]:
         """The lids below the reader's limit that are not live; the last ones are kept, as each term of a query asks."""
-        if number not in self._dead or not np.array_equal(self._dead[number][0], live):
+        known = self._dead.get(number)
+        if known is None or not np.array_equal(known[0], live):
             limit = self.reader.limit
-            self._dead[number] = live.copy(), _core.bitmap_lids(~live[: (limit + 63) // 64], limit)
-        return self._dead[number][1]
+            known = self._dead[number] = live.copy(), _core.bitmap_lids(~live[: (limit + 63) // 64], limit)
+        return known[1]  # not from the dictionary: another thread may have put others there
 
     @cached_property
     def _dead(self) -> dict[int, tuple[Bitmap, NDArray[np.uint32]]]:
