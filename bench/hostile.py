@@ -63,7 +63,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one request did."""
+    """The effect of one request."""
 
     status: int
     """0: there was no answer."""
@@ -343,7 +343,7 @@ def _joined(head: bytes, parts: Iterator[bytes], tail: bytes) -> bytes:
 
 
 def _cells(count: int) -> Iterator[bytes]:
-    """Of few labels, so that it compresses well."""
+    """A tensor of few labels, so that it compresses well."""
     return (b'{"address":{"x":"%d"},"value":1}' % (n % 7 if count > 1_000_000 else n) for n in range(count))
 
 

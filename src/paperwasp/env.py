@@ -65,8 +65,8 @@ _COLLECTOR = _Collector()
 
 @contextmanager
 def collecting_later(size_bytes: int) -> Iterator[None]:
-    """For work on so much that a client sent. Puts off the search for garbage while, of much, millions of objects are
-    made that are none: each search looks at all of them, and no other thread runs meanwhile."""
+    """Puts off the search for garbage during work on a large request: each search would look at all of the millions
+    of objects that are being made, and no other thread runs meanwhile."""
     if size_bytes < limits.LARGE_REQUEST_BYTES:
         yield
         return
@@ -78,11 +78,11 @@ def collecting_later(size_bytes: int) -> Iterator[None]:
 
 
 _M_ARENA_MAX: Final = -8
-"""Of `mallopt`, in glibc's malloc.h."""
+"""The parameter of `mallopt`, in glibc's malloc.h."""
 
 
 def limit_arenas(count: int) -> None:
-    """Lets the C library divide its memory into so many arenas at most (glibc); to be called before threads begin.
+    """Lets the C library divide its memory into at most `count` arenas (glibc); to be called before threads begin.
 
     It would make one for each thread that allocates while another does, up to eight for each processor, and what is
     free in one is of no use to the others: that grows for as long as threads come and go.

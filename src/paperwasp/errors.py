@@ -221,11 +221,14 @@ _FULL_TEXT = "No space left on device"
 
 
 def failure(error: Exception, what: str = "") -> PaperwaspError:
-    """The error to tell a client of one that nobody foresaw, without paths of the file system. `what`: what failed."""
+    """The error that a client is shown for an unforeseen one, without paths of the file system.
+
+    `what` begins the message: it names the step that failed.
+    """
     if _is_for_want_of_space(error):
         return NoSpace(f"{what}there is no room left on the disk. Nothing was changed: make room and try again")
-    told = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return InternalError(f"{what}{type(error).__name__}: {told}")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return InternalError(f"{what}{type(error).__name__}: {reason}")
 
 
 def _is_for_want_of_space(error: BaseException | None) -> bool:

@@ -36,7 +36,7 @@ _BROKEN: Final = "unexpected character"
 
 
 def load_json(text: bytes) -> Any:
-    """What `orjson.loads` makes of what a client sent. Errors: orjson.JSONDecodeError with the place; TooLarge."""
+    """Decodes JSON that a client sent. Errors: orjson.JSONDecodeError with the place; TooLarge."""
     return orjson.loads(text) if len(text) <= limits.JSON_PIECE_BYTES else _load(text, limits.JSON_VALUES)
 
 

@@ -97,13 +97,13 @@ HTTP_QUERY_BODY_BYTES: Final = 16 * 1024 * 1024
 HTTP_PACKAGE_BODY_BYTES: Final = 512 * 1024 * 1024
 
 HTTP_CONNECTIONS: Final = 4096
-"""Of one port. What comes then waits until others have gone."""
+"""Connections to one port. More wait until others have gone."""
 HTTP_CONNECTIONS_CROWDED: Final = 3584
 """More than these, and idle ones are closed until there are no more than
 HTTP_CONNECTIONS_CALM."""
 HTTP_CONNECTIONS_CALM: Final = 3072
 HTTP_ADDRESS_CONNECTIONS: Final = 2048
-"""Of one address at one port; of what is more, idle ones are closed."""
+"""Connections of one address to one port. Idle ones beyond are closed."""
 HTTP_FIRST_REQUEST_SECONDS: Final = 30.0
 """How long a connection may be silent, or send the head of its first request."""
 HTTP_LOOK_SECONDS: Final = 1.0
@@ -112,9 +112,9 @@ HTTP_BODY_SECONDS: Final = 30.0
 """How long a body may take to come, beside the time that its size allows it:"""
 HTTP_BODY_BYTES_A_SECOND: Final = 16 * 1024
 HTTP_BODIES_BYTES: Final = 256 * 1024 * 1024
-"""Of the bodies of all requests under way, as sent and as inflated; one that is alone may be larger."""
+"""Bytes of the bodies of all requests under way, as sent and as inflated; one that is alone may be larger."""
 HTTP_STREAMED_ANSWERS: Final = 64
-"""Of one port, that are sent at a time; one more is answered with 429. Each keeps some megabytes while nobody reads."""
+"""Streamed answers of one port at a time; one more gets 429. Each keeps some megabytes while nobody reads."""
 HTTP_STREAM_UNREAD_SECONDS: Final = 60.0
 """How long the client of a streamed answer may read nothing."""
 HTTP_BACKLOG: Final = 1024
@@ -128,7 +128,7 @@ HTTP_ESCAPES: Final = 500_000
 HTTP_DISCARDED_BYTES: Final = 16 * 1024 * 1024
 """How much of a refused body is read and thrown away before the refusal is sent."""
 HTTP_DISCARDED_MOST_BYTES: Final = 1 << 40
-"""Of a body that is announced to be longer nothing is read."""
+"""Nothing is read of a body that is announced to be longer."""
 HTTP_DISCARD_SECONDS: Final = 2.0
 """How long that may take."""
 MEMORY_RETURN_SECONDS: Final = 2.0
@@ -138,8 +138,8 @@ OPEN_FILES: Final = 16_384
 HTTP_INLINE_CBOR_BYTES: Final = 64 * 1024
 """Larger bodies become JSON or CBOR outside the event loop."""
 CBOR_BODY_BYTES: Final = 1024 * 1024
-"""Of a request body of CBOR, inflated. It is decoded at once, and no other thread runs meanwhile: each byte may be a
-value."""
+"""The size of a request body of CBOR, inflated. It is decoded at once, and no other thread runs meanwhile: each byte
+may be a value."""
 CBOR_DEPTH: Final = 200
 """Nesting of arrays, maps and tags."""
 HTTP_COMPRESSED_LEAST_BYTES: Final = 1400

@@ -103,7 +103,7 @@ def test_large_requests_whose_turn_comes_too_late_are_not_read(monkeypatch: pyte
     monkeypatch.setattr(search, "plan_search", lambda *_: pytest.fail("it is read"))
     body = {"query": "two", "sources": "media", "unknown": "x" * limits.QUERY_INLINE_BYTES}
     response = asyncio.run(handler.handle(Request("POST", "/search/", "", body=orjson.dumps(body))))
-    assert response.status == 504 and b"one after the other" in response.body
+    assert response.status == 504 and b"one at a time" in response.body
 
 
 @pytest.mark.parametrize(

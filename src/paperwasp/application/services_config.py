@@ -1,4 +1,4 @@
-"""What `config` elements of services.xml say: of dynamic summaries and of linguistics.
+"""Reads the `config` elements of services.xml: of dynamic summaries and of linguistics.
 
 `vespa.config.search.summary.juniperrc` may stand in `services`, `content` and the `document` of a cluster; what is
 further in counts more. Its `override` is an array of `item`, each for the summary field `fieldname`; what an item does

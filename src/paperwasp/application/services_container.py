@@ -21,7 +21,7 @@ _DEFAULT_BINDINGS: Final = {
 
 
 def read_container(element: Element, root: Element, hosts: Hosts, findings: Findings) -> Container:
-    """The container below `root`. What the grammar found wrong is left out; what it cannot know is told."""
+    """The container below `root`. What the grammar found wrong is left out; what it cannot know is reported."""
     api = element.first("document-api")
     search = element.first("search")
     for interface in (search, api):

@@ -39,7 +39,7 @@ class LogEnd(NamedTuple):
 
 
 def read_log_end(directory: Path) -> LogEnd | None:
-    """What the log in a folder had acknowledged; None where nothing says so. Errors: Corruption."""
+    """The end of the log in a folder, up to which it had acknowledged; None without a file. Errors: Corruption."""
     path = directory / NAME
     try:
         data = path.read_bytes()

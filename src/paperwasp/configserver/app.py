@@ -70,8 +70,8 @@ class ConfigServerApp:
             return error_response(error.http_status, error.deploy_code, _message(request, error, error.message))
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.raw_path)
-            told = failure(error)
-            return error_response(told.http_status, told.deploy_code, _message(request, error, told.message))
+            shown = failure(error)
+            return error_response(shown.http_status, shown.deploy_code, _message(request, error, shown.message))
 
     def close(self) -> None:
         """Closes the config server, and lets the deployments that run finish. No request may come afterwards."""

@@ -49,8 +49,8 @@ _SETTINGS: Final = _Settings()
 
 @contextmanager
 def yielding_to_requests() -> Iterator[None]:
-    """What is done inside lets go of the interpreter's lock soon, and starts no full collection. Any number of
-    threads."""
+    """The work inside lets go of the interpreter's lock soon, and starts no full collection. Any number of threads
+    may be inside."""
     _SETTINGS.enter()
     try:
         yield

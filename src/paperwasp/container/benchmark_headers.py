@@ -1,4 +1,4 @@
-"""What a query cost, in the headers of its answer, for clients that ask with `X-Yahoo-Vespa-Benchmarkdata`.
+"""The cost of a query in the headers of its answer, for clients that ask with `X-Yahoo-Vespa-Benchmarkdata`.
 
 Vespa: BenchmarkingHeaders.java and VespaHeaders.java (container-core, container-search)
 """

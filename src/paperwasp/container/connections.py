@@ -60,7 +60,7 @@ class Reading:
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """What is known of one connection."""
+    """The state of one connection."""
 
     since: float
     """When it was seen first, or its last answer was ready."""
@@ -117,7 +117,8 @@ def _client_at(connection: socket.socket, port: int) -> Client | None:
 
 
 class ConnectionGuard:
-    """The connections of one port. `begin` and `end` are told of each request, `reading` of each body."""
+    """The connections of one port. `begin` and `end` are called for each request, `begin_reading` and
+    `end_reading` for each body."""
 
     def __init__(self, port: int, now: Callable[[], float] = monotonic) -> None:
         self._table = SocketTable(port)

@@ -26,7 +26,7 @@ async def read_in_turn(
     *given: _Given.args,
     **named: _Given.kwargs,
 ) -> _Made:
-    """What `read` makes of a request; of a large one on a thread, by who has the lock."""
+    """Returns the result of `read` for a request. A large one is read on a thread, one at a time for each lock."""
     if not is_large(request):
         return read(*given, **named)
 

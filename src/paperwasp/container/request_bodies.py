@@ -41,7 +41,7 @@ class BodyBudget:
 
 
 BODIES: Final = BodyBudget()
-"""Of this process."""
+"""The budget of this process."""
 
 
 class RequestBody:

@@ -249,7 +249,7 @@ class SearchHandler:
 
 
 def _not_read_in_time() -> Timeout:
-    return Timeout("the time was over before the query was read: large ones are read one after the other")
+    return Timeout("the time was over before the query was read: large ones are read one at a time")
 
 
 def _longest_ms(parameters: SearchParameters) -> float:

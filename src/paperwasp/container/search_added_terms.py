@@ -40,7 +40,7 @@ Feature = tuple[str, str, int]
 
 
 def added_terms(wand: WandParameters, predicate: PredicateParameters, indexes: Indexes) -> list[Item]:
-    """What the parameters ask for beside the query. Errors: InvalidQuery, IllegalQuery."""
+    """The items that the parameters add to the query. Errors: InvalidQuery, IllegalQuery."""
     added: list[Item] = []
     if wand.field is not None and wand.tokens is not None and (tokens := _tokens(wand, indexes)):
         added.append(_wand(wand, wand.field, tokens))

@@ -1,5 +1,5 @@
-"""What no query may be, whatever its documents: phrases that only repeat a word, text that was encoded twice, and
-match-phase by an attribute that cannot be its own.
+"""Refuses queries that are wrong whatever the documents: phrases that only repeat a word, text that was encoded twice,
+and match-phase by an attribute that cannot be its own.
 
 Vespa: com.yahoo.search.searchers.InputCheckingSearcher, ValidateMatchPhaseSearcher, ValidateFuzzySearcher
 """

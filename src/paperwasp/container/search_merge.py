@@ -53,7 +53,7 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
 
 
 def _no_summary(query: ClusterQuery) -> SearchError:
-    """Of a cluster with hits of a document type that does not have the summary class."""
+    """The error of a cluster with hits of a document type that does not have the summary class."""
     assert query.request is not None
     return SearchError(InvalidQuery.search_code, f"Summary '{query.request.summary}' does not exist", query.cluster)
 

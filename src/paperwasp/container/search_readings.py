@@ -51,8 +51,8 @@ def _of_fieldset(fieldset: FieldSet, fields: Iterable[Field]) -> Reading:
 
 
 def _makes_phrases(fieldset: FieldSet, fields: Iterable[Field]) -> bool:
-    """What the last of its fields says that says anything, else what the fieldset says: so it is in Vespa, which gives
-    the commands of both to one index, those of the fieldset first (IndexInfo.addFieldSetCommands)."""
+    """Whether words are phrases: the last field with such a command decides, else the fieldset. Vespa gives the
+    commands of both to one index, those of the fieldset first (IndexInfo.addFieldSetCommands)."""
     commands = (fieldset.query_commands, *(field.query_commands for field in fields))
     said = [query_commands(each).phrase_segmenting for each in commands]
     return next((each for each in reversed(said) if each is not None), False)

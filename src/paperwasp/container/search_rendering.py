@@ -162,7 +162,7 @@ def _coverage(coverage: Coverage) -> bytes:
 
 
 def summary_of(error: SearchError) -> str:
-    """What kind of error it is."""
+    """The name of the kind of error."""
     return _ERRORS.get(error.code, ("Unspecified error", 500))[0]
 
 
@@ -246,5 +246,5 @@ def features_json(features: Mapping[str, Any], tensor_form: str) -> bytes:
 
 
 def _features(features: Mapping[str, Any], show: Callable[[Tensor], Any]) -> bytes:
-    """What is not finite is null, as in Vespa's NonFiniteToNullDataSink.java."""
+    """Features as JSON. Numbers that are not finite are null, as in Vespa's NonFiniteToNullDataSink.java."""
     return orjson.dumps(features, show, _TENSORS)

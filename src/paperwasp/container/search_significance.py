@@ -70,7 +70,7 @@ def _all_numbered(items: tuple[Item, ...], numbers: Iterator[int]) -> tuple[Item
 
 
 def _number(text: str) -> float:
-    """What Vespa reads of a text as a number: 0 where it is none."""
+    """The number that a text writes; 0 where it writes none, as in Vespa."""
     try:
         return float(text)
     except ValueError:

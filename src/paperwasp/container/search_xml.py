@@ -48,7 +48,7 @@ TypeOf = Callable[[str, str], DataType | None]
 _HEAD: Final = '<?xml version="1.0" encoding="utf-8" ?>\n'
 _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MARKS: Final = (("&lt;hi&gt;", "<hi>"), ("&lt;/hi&gt;", "</hi>"), ("&lt;sep /&gt;", "<sep />"))
-"""What a teaser or a bolded text has is markup in XML, too."""
+"""The tags of teasers and bolded texts, which are markup in XML, too."""
 
 
 def types_of(schemas: Iterable[Schema]) -> TypeOf:

@@ -233,7 +233,7 @@ def _escaped(sent: bytes) -> str:
 
 
 def _host_failure(scope: Any, headers: dict[str, str]) -> PaperwaspError | None:
-    """What is wrong with the host that the request names. HTTP/1.0 need not name one; HTTP/2 is checked below."""
+    """The problem with the host that the request names. HTTP/1.0 need not name one; HTTP/2 is checked below."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     headers.setdefault("host", "")
     if scope["http_version"] == "1.1":

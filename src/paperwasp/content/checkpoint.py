@@ -190,7 +190,7 @@ class Checkpoints:
             self._warn_of_unnamed(path)
             return None
         if not _CHECKPOINT_NAME.fullmatch(name) or not (self._directory / name / _MANIFEST).is_file():
-            raise Corruption(f"{path}: offset 0: names {name!r}, which is no checkpoint")
+            raise Corruption(f"{path}: offset 0: names {name!r}, which is not a checkpoint")
         return self._directory / name
 
     def _warn_of_unnamed(self, path: Path) -> None:
@@ -207,7 +207,7 @@ class Checkpoints:
 
 
 class Since:
-    """What has happened since the last checkpoint."""
+    """The changes since the last checkpoint."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

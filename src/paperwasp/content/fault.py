@@ -30,7 +30,7 @@ class Fault:
 
     @property
     def reason(self) -> str | None:
-        """What operations are refused with; None: they are not."""
+        """Why operations are refused; None: they are not."""
         error = self._error
         return None if error is None else error.message
 

@@ -18,7 +18,7 @@ from paperwasp.linguistics.grams import is_in_word
 _MARK: Final = "\x1f"
 _LEFT_OUT: Final = "\x1e"
 GRAM_TAGS: Final = Tags(_MARK, _MARK, _LEFT_OUT)
-"""What stands in a text of grams, until it is a text again."""
+"""The marks in a text of grams, until it is a text again."""
 
 _is_in_word = lru_cache(maxsize=4096)(is_in_word)
 

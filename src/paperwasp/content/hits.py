@@ -19,7 +19,7 @@ from paperwasp.tensor.value import Tensor
 
 SortKeys = tuple[object, ...] | None
 CACHED: Final = "vespa.summaryFeatures.cached"
-"""What Vespa says among summary-features: whether they were kept from ranking. Here they never are."""
+"""A member among summary-features: whether they were kept from ranking. Here they never are."""
 _Features = Iterable[Mapping[str, float | Tensor] | None]
 
 

@@ -42,7 +42,7 @@ _LEAST_FREQUENCY = 1e-6
 """Vespa's significance takes no term for rarer than this."""
 DEFAULT_CONNECTIVITY = 0.1
 STREAMED_LENGTH = 100.0
-"""What streaming search takes for the average length of a field."""
+"""The average length of a field in streaming search, which counts none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +188,8 @@ class QuerySetting:
             return column
         declared = self.space.schema.fields.get(name)
         if declared is None or not isinstance(declared.type, TensorFieldType):
-            told = f"Attribute '{name}' of schema '{self.space.schema.name}' is ranked by, and not filled yet"
-            raise InvalidQuery(f"{told}: its indexing statement is not executed")
+            problem = f"Attribute '{name}' of schema '{self.space.schema.name}' is ranked by, and not filled yet"
+            raise InvalidQuery(f"{problem}: its indexing statement is not executed")
         self._unfilled[name] = unset_tensors(declared.type.tensor, self.space.limit)
         return self._unfilled[name]
 

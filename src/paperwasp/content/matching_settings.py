@@ -52,7 +52,7 @@ def _gap(value: str) -> float:
 
 
 def streamed_tuning(schema: Schema, request: SearchRequest) -> Tuning:
-    """What counts of it in streaming search, where frequencies are not known: fields that only filter."""
+    """The tuning in streaming search, where frequencies are not known: only fields that filter count."""
     declared = schema.rank_profiles.get(request.rank_profile)
     fields = frozenset[str]() if declared is None else declared.filter_fields
     return Tuning(filter_fields=fields) if fields else NO_TUNING

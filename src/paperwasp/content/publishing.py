@@ -1,4 +1,4 @@
-"""What readers of a content node are given: one view of its state, as it was configured last.
+"""Makes the view that readers of a content node get: its state, as it was configured last.
 
 One thread, the writer's; the view itself never changes.
 """
@@ -22,7 +22,7 @@ NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a node is configured with."""
+    """The schemas of a node, with the modes of their types."""
 
     generation: int = 0
     schemas: Mapping[str, Schema] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,4 +1,4 @@
-"""What the rank properties of a query set beside the properties that single features read: inputs and the time.
+"""Inputs and the time, as the rank properties of a query set them.
 
 A property sets query(name) under the names `query(name)`, `name` and `$name`, in this order, as a number, or as the
 hash of a text. What `input.query(name)` gives goes before it; inputs of tensor type cannot be set so.

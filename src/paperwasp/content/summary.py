@@ -48,7 +48,7 @@ _Step = Callable[[Any, int, Mapping[str, Any]], Any]
 is."""
 
 _Language = Callable[[Mapping[str, Any]], str]
-"""What of the document is read → the tag of a language; empty: none is set."""
+"""From the fields of the document that are read to the tag of a language; empty: none is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,8 +328,8 @@ def _of_source(
 
 
 def _language(field: SummaryField, source: Field, space: SearchSpace) -> _Language | None:
-    """What reads in a document the language of the texts of a field that are made tokens or looked through; None: it
-    is detected in them."""
+    """The function that reads in a document the language of a field's texts, where they are made tokens or looked
+    through; None: it is detected in them."""
     if source.index is None or not (field.tokens or field.dynamic or field.bolding or source.bolding):
         return None
     found = language_statements(space.schema)
@@ -390,8 +390,10 @@ def _steps(
 def _highlight(
     field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace, together: Sequence[Field] = ()
 ) -> Callable[[str, str], str | None] | None:
-    """What makes a text its teaser, or marks the words of the query; None: it is shown as it is. `together`: fields
-    whose texts are in it as well."""
+    """The function that makes a text its teaser, or marks the words of the query; None: it is shown as it is.
+
+    `together`: fields whose texts are in it as well.
+    """
     if source.index is None or not (request.bolding or field.dynamic):
         return None
     searched = [each for each in together if each.index is not None] or [source]

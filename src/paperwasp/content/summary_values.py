@@ -30,7 +30,7 @@ def has_float_tensors(type_: DataType) -> bool:
 
 
 def widening_of(type_: DataType, *, is_within: bool = False) -> Widen | None:
-    """What is done to a field of this type; None: nothing. `is_within`: to a part of a field."""
+    """The function that widens floats in a value of this type; None: there are none. `is_within`: a part of a field."""
     match type_:
         case ArrayType():
             element = widening_of(type_.element, is_within=True)

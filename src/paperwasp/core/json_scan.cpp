@@ -34,7 +34,7 @@ struct Open {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// The first byte that is no white space; `to` where there is none.
+// The first byte that is not white space; `to` where there is none.
 const char* after_space(const char* from, const char* to) {
     while (from < to && is_space(*from)) ++from;
     return from;

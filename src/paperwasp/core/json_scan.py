@@ -1,4 +1,4 @@
-"""The plain twin of json_scan.cpp, which says what it computes: slow, one character after another."""
+"""The plain twin of json_scan.cpp, which says what it computes: slow, character by character."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is refused in documents that are sent, though values of the type may have it: what was stored or logged before
-it was refused is still read.
+"""Refuses values in documents that are sent, though their type allows them: values that were stored or logged before
+they were refused are still read.
 
     uri       the port must be a number, and no line ends in the fragment (com.yahoo.net.Url)
     divide    not by 0, except at a field path (FieldUpdateHelper.java in Vespa's indexinglanguage)
@@ -101,7 +101,7 @@ def _each(check: Check | None, parts: Callable[[Any], Iterable[Any]]) -> Check |
 
 
 def _check_of_members(data_type: StructType) -> Check | None:
-    """Of a struct, but not of what is of the same struct within it."""
+    """The check of a struct; members that are of the same struct are not checked."""
     members = {name: check for name, inner in data_type.fields if (check := check_of(inner)) is not None}
     if not members:
         return None

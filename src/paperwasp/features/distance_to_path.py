@@ -102,7 +102,7 @@ def _nearest(path: Floats, positions: Floats) -> _Nearest:
 def _path(name: str, text: str) -> Floats:
     """The points of a path, (points, 2) of x and y; none for a text without parentheses.
 
-    A number without its other is left out, and what is no number is 0. Vespa: distancetopathfeature.cpp.
+    A number without its other is left out, and what is not a number is 0. Vespa: distancetopathfeature.cpp.
     """
     text = text.strip().strip("\"'")
     if len(text) < 2 or (text[0], text[-1]) != ("(", ")"):

@@ -259,7 +259,7 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
 
 
 def _why_not_executed(described: Field) -> str:
-    """What of a field keeps a feature from being executed: what should fill it, or its type."""
+    """The reason why a feature of a field is not executed: the calls that should fill it, or its type."""
     calls = unexecuted_calls(described)
     return f", which {', '.join(calls)} is to fill" if calls else f" of type {described.type}"
 

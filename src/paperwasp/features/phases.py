@@ -30,7 +30,7 @@ def bind_second(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Co
 
 @register("relevanceScore", outputs=("score",))
 def bind_relevance(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    """What the hit is ranked by before the global phase."""
+    """The score of the hit before the global phase."""
     return _of_phase("relevance")
 
 

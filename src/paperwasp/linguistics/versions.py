@@ -15,7 +15,7 @@ from typing import Final
 
 _PACKAGES: Final = ("PyStemmer", "regex", "google-re2")
 _BUNDLED: Final = {"krovetzstemmer": "0.8"}
-"""What the wheel of paperwasp contains, in the version that tools/build_backend.py asks for."""
+"""Libraries that the wheel of paperwasp contains, in the version that tools/build_backend.py asks for."""
 
 
 @cache

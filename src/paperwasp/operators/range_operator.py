@@ -32,7 +32,7 @@ def plan_range(item: RangeItem, space: SearchSpace) -> Operator:
 
 
 def _match(space: SearchSpace, field: Field, term: NumberTerm, text: str) -> FieldMatch | None:
-    """What the range matches in a field. Of texts only a single number matches any: those that say it.
+    """The match of the range in a field. In texts only a single number matches: those that write it.
 
     Vespa: CreateBlueprintVisitorHelper::handleNumberTermAsText for indexes, whose words are found as they are;
     attributes of strings read any term as text.

@@ -120,7 +120,7 @@ class CompiledProfile:
     first_phase: Program
     second_phase: Program | None
     phases: Mapping[str, Program]
-    """What the features firstPhase and secondPhase compute."""
+    """The programs of the features firstPhase and secondPhase."""
     global_phase: GlobalPhase | None
     match_features: Mapping[str, RankValue]
     """name as the result shows it → what computes it."""

@@ -18,7 +18,7 @@ from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, Schema
 
 _NOT_IN_DOCUMENT: Final = frozenset({"documentid", "embed", "generate", "get_var", "hostname", "now", "random"})
-"""What depends on more than the fields of the document: the terms of a document may not."""
+"""Expressions that depend on more than the fields of the document: the terms of a document may not."""
 
 _WRITING: Final = frozenset({*OUTPUTS, "echo", "passthrough"})
 
@@ -98,7 +98,7 @@ def _without_outputs(expression: Expression) -> Expression:
 
 
 def _cut_before_index(statement: Expression) -> Expression | None:
-    """What of a statement runs before its `index`; None where it has none."""
+    """The part of a statement that runs before its `index`; None where it has none."""
     for number, operand in enumerate(statement.operands):
         if any(each.keyword == "index" for each in operand.walk()):
             ends = number + (operand.keyword != "index")

@@ -57,7 +57,7 @@ class IndexSettings:
     upper_bound: int | None = None
     dense_posting_list_threshold: float | None = None
     snowball_english: bool = False
-    """What the application's container says of linguistics: English is stemmed by Snowball's algorithm."""
+    """Whether English is stemmed by Snowball's algorithm, as the application's container says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,7 +244,7 @@ def _check_ended(cursor: RdictIter, directory: Path) -> None:
 
 
 def _sorted_error(directory: Path, error: Exception) -> PaperwaspError:
-    """What RocksDB says, by who must act. Once it could not write it refuses all writes, with the same words."""
+    """RocksDB's error, by who must act. Once it could not write it refuses all writes, with the same words."""
     said = str(error)
     if any(os.strerror(code) in said for code in (errno.ENOSPC, errno.EDQUOT)):
         return NoSpace(f"{directory}: no space left for the document store: {said}")
@@ -259,7 +259,7 @@ def _close_and_remove(removals: Rdict, database: Rdict, directory: Path) -> None
 
 
 def _close(removals: Rdict, database: Rdict) -> None:
-    """What cannot be written any more is no loss: only checkpoints count."""
+    """Closes both. Nothing is lost where that cannot be written any more: only checkpoints count."""
     for closing in (removals, database):
         try:
             closing.close()

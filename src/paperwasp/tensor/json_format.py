@@ -326,7 +326,7 @@ class _Reader:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """What is in nested arrays, however deep; a value that is no array itself."""
+    """The values in nested arrays, however deep; of anything else the value itself."""
     waiting = [iter((value,))]
     while waiting:
         for item in waiting[-1]:
