@@ -25,7 +25,7 @@ from paperwasp.container.search_merge import TIMED_OUT, Answer, merged
 from paperwasp.container.search_parameters import read_parameters
 from paperwasp.container.search_plan import SearchPlan, plan_search
 from paperwasp.container.search_rendering import SearchError, SearchResult, accepted_format, respond
-from paperwasp.container.search_request import parameter_pairs
+from paperwasp.container.search_request import parameter_pairs, plain_format
 from paperwasp.container.search_rules import rule_base_of
 from paperwasp.container.search_settings import SearchParameters
 from paperwasp.container.search_trace import rule_steps, trace_of
@@ -83,18 +83,18 @@ class SearchHandler:
     async def handle(self, request: Request) -> Response:
         """The answer to a GET or POST. Never raises but for cancellation."""
         started_ns = self._environment.monotonic_ns()
-        format_ = accepted_format(request)
-        callback = ""
+        accepted = accepted_format(request)
+        format_, callback = "", ""  # until the parameters are read
         try:
             config = self._config
             large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
             pairs = await self._done(large, parameter_pairs, request)
-            key = key_of(pairs, format_)
+            key = key_of(pairs, accepted)
             kept = await self._kept(key, pairs, config)
             if kept is not None and not is_benchmark(request):
                 return kept
             parameters = await self._done(large, read_parameters, pairs, config.query_profiles)
-            parameters.presentation.format = format_ = parameters.presentation.format or format_
+            parameters.presentation.format = format_ = parameters.presentation.format or accepted
             callback = parameters.presentation.callback
             now_seconds = self._environment.now_seconds()
             asked = (config, parameters, started_ns, now_seconds)
@@ -109,11 +109,12 @@ class SearchHandler:
                 plan = plan_search(*asked)
             result, answers = await self._search(plan, parameters, started_ns)
         except PaperwaspError as error:
-            return _response(SearchResult(errors=[SearchError.of(error)]), format_, callback)
+            failed = SearchResult(errors=[SearchError.of(error)])
+            return _response(failed, format_ or plain_format(request) or accepted, callback)
         except Exception as error:
             _LOG.exception("a search request failed")
             failed = SearchResult(errors=[SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}")])
-            return _response(failed, format_, callback)
+            return _response(failed, format_ or plain_format(request) or accepted, callback)
         response = _response(result, format_, callback, config)
         if _may_be_kept(plan, parameters, result):
             self._keep(key, response, config, answers)

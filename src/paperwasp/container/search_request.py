@@ -16,6 +16,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.container.lenient_json import lenient_json
+from paperwasp.container.search_values import renderer
 from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
 from paperwasp.large_json import load_json
@@ -38,6 +39,21 @@ def parameter_pairs(request: Request) -> list[tuple[str, str]]:
     if len(pairs) > limits.QUERY_PARAMETERS:
         raise _too_many()
     return pairs
+
+
+def plain_format(request: Request) -> str:
+    """What `format` says, in the query string or a form, for the answer to a request whose parameters are broken; ""
+    where it says nothing. Vespa: errorResponse of SearchHandler.java."""
+    body = request.body if request.content_type == _FORM else b""
+    values = [
+        part.removeprefix("format=")
+        for part in (*body.decode(errors="replace").split("&"), *request.query.split("&"))
+        if part.startswith("format=")
+    ]
+    try:
+        return renderer(_decode(values[-1])) if values else ""
+    except (InvalidInput, ValueError):
+        return ""
 
 
 def _too_many() -> IllegalQuery:
