@@ -72,10 +72,13 @@ def _update(request: Request, document_id: DocumentId, options: Options, routes:
 
 
 def _remove(_: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
-    route = _route_of_change(document_id, options, routes)
+    cluster = _cluster_of_change(options, routes)
     if options.condition is not None:
         routes.check_condition(options.condition)
     remove = Remove(document_id, options.condition)
+    if routes.ignores(document_id.document_type, cluster):
+        return Call(document_id, (), ApplyRequest(remove), options)
+    route = routes.route(document_id.document_type, cluster)
     return Call(document_id, route.accepting(remove), ApplyRequest(remove), options)
 
 
@@ -84,13 +87,18 @@ _READERS: Final[Mapping[str, _Read]] = {"GET": _get, "POST": _put, "PUT": _updat
 
 
 def _route_of_change(document_id: DocumentId, options: Options, routes: Routes) -> Route:
+    return routes.route(document_id.document_type, _cluster_of_change(options, routes))
+
+
+def _cluster_of_change(options: Options, routes: Routes) -> str | None:
+    """The cluster that is named for a change; None: all with the document type."""
     cluster = options.cluster
     if options.route is not None:
         named = routes.cluster_of(options.route)
         if named is not None and cluster not in (None, named):
             raise InvalidInput(f"Route '{options.route}' does not lead to content cluster '{cluster}'")
         cluster = named if named is not None else cluster
-    return routes.route(document_id.document_type, cluster)
+    return cluster
 
 
 def _read_body(request: Request, options: Options, routes: Routes) -> tuple[Body, str | None, bool]:

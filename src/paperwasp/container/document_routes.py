@@ -132,13 +132,20 @@ class Routes:
     def has_type(self, document_type: str) -> bool:
         return document_type in self._routes
 
+    def ignores(self, document_type: str, cluster: str | None) -> bool:
+        """Whether a remove goes to no cluster, since none selects documents of a type that there is not."""
+        return cluster is None and bool(self._clusters) and document_type not in self._routes
+
     def route(self, document_type: str, cluster: str | None = None) -> Route:
-        """Errors: InvalidInput for a type or cluster that there is not, and for a type that is not in the cluster."""
+        """Errors: InvalidInput for a type or cluster that there is not, and for a type that is not in the cluster.
+
+        Where no cluster is named, a type that is in none of them has a route that leads nowhere.
+        """
         self.check_cluster(cluster)
         route = self._routes.get(document_type)
         if route is None:
             raise InvalidInput(f"Document type {document_type} does not exist")
-        if not route.targets:
+        if not route.targets and (cluster is not None or not self._clusters):
             raise InvalidInput(f"No route to documents of type '{document_type}': no content cluster has it")
         if cluster is None:
             return route
