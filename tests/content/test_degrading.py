@@ -21,6 +21,7 @@ import pytest
 from numpy.typing import NDArray
 
 from paperwasp.content.diversity import Diversifier
+from paperwasp.content.evaluated import scores_of
 from paperwasp.content.match_context import BlockContext
 from paperwasp.content.messages import (
     DiversityOverride,
@@ -69,6 +70,9 @@ schema shop {
   rank-profile both inherits limited {
     diversity { attribute: domain
       min-groups: 50 } }
+  rank-profile again inherits score {
+    second-phase { expression: -attribute(score)
+      rerank-count: 100 } }
   rank-profile global inherits score {
     global-phase { expression: 100 + attribute(score) } }
   rank-profile words { first-phase { expression: bm25(title) } }
@@ -275,6 +279,31 @@ def test_what_was_scored_of_a_block_before_the_time_was_over_is_kept(monkeypatch
         assert (answer.total_count, answer.degraded, answer.coverage) == (8, frozenset({"timeout"}), 0.5)
         parts[:] = [4, 4]
         assert ask(node).hits == ()
+
+
+def test_the_second_phase_ends_between_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever it ends: all hits as the second phase ranks them, or those that there are as the first one did."""
+    monkeypatch.setattr("paperwasp.content.ranker.BLOCK_LIDS", 10)
+    ranked: list[int] = []
+
+    def scored(context: BlockContext, program: Program) -> NDArray[np.float64]:
+        ranked.append(context.hits)
+        return scores_of(context, program)
+
+    monkeypatch.setattr("paperwasp.content.ranker.scores_of", scored)
+    begun = set()
+    with node_with([{"score": n} for n in range(100)]) as node:
+        for milliseconds in range(2, 90):
+            clock = stepping()
+            ranked.clear()
+            answer = ask(node, profile="again", env=clock, deadline_ns=clock.monotonic_ns() + milliseconds * 1_000_000)
+            begun.add(sum(ranked))
+            scores = [int(hit.relevance) for hit in answer.hits]
+            if answer.degraded:
+                assert answer.timed_out and scores == sorted(scores, reverse=True) and all(n >= 0 for n in scores)
+            else:
+                assert scores == [-n for n in range(100)] and ranked == [10] * 10
+    assert begun == set(range(0, 101, 10))
 
 
 def test_a_global_phase_ranks_what_a_soft_timeout_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,7 +251,8 @@ class Ranker:
         scored = dropped = 0
         highest = -np.inf
         passed: list[Lids] = []
-        for block in _blocks(lids, self._block_lids):
+        for places in _blocks(len(lids), self._block_lids):
+            block = lids[places]
             found = self._scored_in_time(block, is_first=scored == 0)
             scored += len(found)
             highest = max(highest, float(found.max(initial=-np.inf)))
@@ -319,7 +320,6 @@ class Ranker:
         return replace(ranked, degraded=ranked.degraded | {"timeout"}), NOT_MOVED
 
     def _reranked(self, ranked: RankedHits) -> tuple[RankedHits, Moving]:
-        assert self.profile.second_phase is not None
         ranked, count = self._diverse(ranked)
         order = np.argsort(ranked.lids[:count])
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
@@ -327,7 +327,7 @@ class Ranker:
         end = FirstPhase(highest, ranked.lids[:count])
         context = BlockContext(self.setting, lids, _known_first(first), self.profile.phases, end)
         with self._task(SECOND_PHASE, EXPRESSION, count):
-            scores = _finite(scores_of(context, self.profile.second_phase))
+            scores = self._second_scores(context)
         moving = Moving.below(first, scores)
         if self.diversifier is not None and count > 0:
             moving = replace(moving, most=float(scores.min()))
@@ -345,6 +345,16 @@ class Ranker:
             ranked, lids=all_lids[best], scores=all_scores[best], first_phase=all_first[best], first_phase_end=end
         )
         return hits, moving
+
+    def _second_scores(self, context: BlockContext) -> Scores:
+        """The second phase's scores of all hits. Raises OutOfTime where the time is over between two blocks of them."""
+        assert self.profile.second_phase is not None
+        found: list[Scores] = []
+        for places in _blocks(context.hits, self._block_lids):
+            if found and self.out_of_time():
+                raise OutOfTime
+            found.append(scores_of(context.part(places), self.profile.second_phase))
+        return _finite(np.concatenate([_NO_SCORES, *found]))
 
     def _diverse(self, ranked: RankedHits) -> tuple[RankedHits, int]:
         """The hits with those first that the second phase ranks, and how many these are."""
@@ -419,19 +429,19 @@ class Matches:
         return _core.bitmap_lids(self.needed, limit)
 
 
-def _blocks(lids: Lids, most: int) -> Iterator[Lids]:
-    """The lids in blocks, each as large as lets the expression be computed in about BLOCK_NS.
+def _blocks(hits: int, most: int) -> Iterator[slice]:
+    """The places of so many hits in blocks, each as large as lets the expression be computed in about BLOCK_NS.
 
     What is expensive in each hit, such as tensors, so gets a small block, and hits when the time is over.
     """
     start, size = 0, min(most, FIRST_BLOCK_LIDS)
-    while start < len(lids):
-        block = lids[start : start + size]
+    while start < hits:
+        end = min(start + size, hits)
         begun_ns = time.monotonic_ns()
-        yield block
-        start += size
+        yield slice(start, end)
         needed_ns = max(1, time.monotonic_ns() - begun_ns)
-        wanted = min(4 * size, len(block) * BLOCK_NS // needed_ns)
+        wanted = min(4 * size, (end - start) * BLOCK_NS // needed_ns)
+        start = end
         size = min(most, max(LEAST_BLOCK_LIDS, wanted))
 
 
