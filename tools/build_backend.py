@@ -83,7 +83,11 @@ def provide_stemmer() -> None:
     sys.path.append(str(folder))
     if importlib.util.find_spec(STEMMER) is None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
-        subprocess.run([*command, STEMMER_REQUIREMENT], check=True)
+        # What pip tells this backend by variables is not meant for that of the stemmer.
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("_PYPROJECT_HOOKS_", "PEP517_"))
+        }
+        subprocess.run([*command, STEMMER_REQUIREMENT], check=True, env=kept)
         importlib.invalidate_caches()
     found = importlib.util.find_spec(STEMMER)
     if found is None or found.origin is None:
