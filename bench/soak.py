@@ -1,6 +1,6 @@
 """Whether memory is flat: mixed feed, updates, removes, queries, visits and deployments on a bounded set of keys.
 
-Not among the benchmarks that run by default, since it takes as long as it is told: an hour (`--minutes`). The memory
+It runs only when it is named, since it takes as long as `--minutes` says, an hour by default. The memory
 that counts is that of no file (`RssAnon`), sampled every second; each minute has the median of its samples. The soak
 ends well if the last twelfth of the time has the memory that the second sixth began with, within 5 percent.
 """
@@ -58,7 +58,7 @@ class _Curve:
 
 
 def run(report: Report, options: Options, show: Callable[[str], None] = print) -> None:
-    """The soak; `show` is told of every minute."""
+    """Run the soak; `show` is called with a line for every minute."""
     with data_directory() as data, paperwasp(data, None) as server:
         client = _Client(server, options)
         client.deploy(0)

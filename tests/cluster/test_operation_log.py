@@ -133,7 +133,7 @@ def files(path: Path) -> list[Path]:
 
 
 def fill_unacknowledged(path: Path) -> tuple[list[LogRecord], int]:
-    """The same as a process leaves it that ended within the last append, which nobody was told of; and the bytes of
+    """The same as a process leaves it that ended within the last append, which was never acknowledged; and the bytes of
     the last file that were acknowledged."""
     records = fill(path)
     acknowledged = records[-2].offset  # the first record of the last append

@@ -44,12 +44,12 @@ _ROUNDS: Final = 2
 
 
 def is_worthwhile(state: NodeState) -> bool:
-    """Whether so many rows are dead, or so large ones, that a start gives new lids."""
+    """Return whether enough rows, or enough bytes of them, are dead for a start to give new lids."""
     return _has_dead_rows(state, limits.DEAD_ROWS_LEAST) or _has_dead_bytes(state)
 
 
 def is_worthwhile_behind(state: NodeState) -> bool:
-    """Whether so many rows are dead, or so large ones, or so many strings of no use, that new lids are worth the work
+    """Return whether enough rows or bytes are dead, or enough strings unused, for new lids to be worth the work
     while the node serves."""
     least = limits.DEAD_ROWS_SERVED_LEAST
     spare = max(least, state.limit)

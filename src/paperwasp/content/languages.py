@@ -37,7 +37,7 @@ class DocumentLanguages:
         return self._tags(document)[before]
 
     def of_fields(self, documents: Sequence[Mapping[str, Any]], before: Mapping[str, int]) -> list[Mapping[str, str]]:
-        """For each document the tags of its fields, each after so many statements."""
+        """Return for each document the tag of every field in `before`: the one after that many statements."""
         if self._fixed:
             tags = self._tags({})
             return [{name: tags[count] for name, count in before.items()}] * len(documents)

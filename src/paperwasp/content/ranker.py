@@ -430,9 +430,10 @@ class Matches:
 
 
 def _blocks(hits: int, most: int) -> Iterator[slice]:
-    """The places of so many hits in blocks, each as large as lets the expression be computed in about BLOCK_NS.
+    """Yield slices of the hits in blocks, each sized so that its expression takes about BLOCK_NS.
 
-    What is expensive in each hit, such as tensors, so gets a small block, and hits when the time is over.
+    Expressions that are expensive for each hit, such as those over tensors, get small blocks, so that some hits have
+    scores when the time is over.
     """
     start, size = 0, min(most, FIRST_BLOCK_LIDS)
     while start < hits:
