@@ -6,6 +6,7 @@ In one field, ranked by bm25 of it; and in a fieldset of two, ranked by the sum.
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import socket
 import time
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 from bench import corpus as corpora
 from bench.feed import feed, feed_file
-from bench.layers import layers
+from bench.layers import NothingMeasured, layers
 from bench.report import Report, Row
 from bench.service import Running, data_directory, paperwasp
 
@@ -50,7 +51,8 @@ def _report(report: Report, server: Running, options: Options, field: str, profi
     queries = list(itertools.islice(requests(field, profile), options.queries_count))
     connection = Connection(server.port)
     for query in queries[: options.queries_count // 4]:
-        connection.answer(query)
+        if not total_count(connection.answer(query)):
+            raise NothingMeasured(f"the query finds nothing: {query}")
     times = []
     before = server.cpu_seconds_by_thread()
     for query in queries:
@@ -78,6 +80,11 @@ def requests(field: str, profile: str) -> Iterator[str]:
         a, b = choice.sample(choice.choice(pairs), 2)
         yql = f'select * from article where {field} contains "{a}" or {field} contains "{b}"'
         yield "/search/?" + urllib.parse.urlencode({"yql": yql, "ranking": profile, "nocache": "true"})
+
+
+def total_count(answer: bytes) -> int:
+    """How many documents the query of this answer found."""
+    return int(json.loads(answer)["root"]["fields"]["totalCount"])
 
 
 class Connection:

@@ -31,8 +31,16 @@ Result = TypeVar("Result")
 STAGES = ("parameters and YQL", "match and rank", "fill the hits", "render")
 
 
+class NothingMeasured(Exception):
+    """There are no documents, or a query finds none: its time would say nothing."""
+
+
 def layers(data: Path, paths: Sequence[str]) -> dict[str, float]:
-    """Mean CPU microseconds of each stage, over the queries of `paths`; the first fifth only warms up."""
+    """Mean CPU microseconds of each stage, over the queries of `paths`; the first fifth only warms up.
+
+    `data` is the data directory of a service that has stopped, with the application of the benchmarks in it.
+    Errors: NothingMeasured.
+    """
     (cluster,) = build_model(load_package(APPLICATION), check_profiles).content_clusters
     with _node(data, cluster) as node:
         config = SearchConfig((ClusterConfig(cluster.id, cluster.schemas),))
@@ -44,11 +52,16 @@ def layers(data: Path, paths: Sequence[str]) -> dict[str, float]:
 
 @contextmanager
 def _node(data: Path, cluster: ContentCluster) -> Iterator[ContentNode]:
-    directory = data / "content" / cluster.id
-    log = FileOperationLog(directory / "log")
-    node = ContentNode(directory / "node", log)
+    """The content node of the service's one application, opened where that service has left it."""
+    directories = sorted((data / "content").glob(f"*/{cluster.id}"))
+    if len(directories) != 1:
+        raise NothingMeasured(f"one content cluster '{cluster.id}' was expected in {data}, not {len(directories)}")
+    log = FileOperationLog(directories[0] / "log")
+    node = ContentNode(directories[0] / "node", log)
     try:
         node.configure(1, cluster.schemas)
+        if not node.view().live_count:
+            raise NothingMeasured(f"the content node in {directories[0]} has no documents")
         yield node
     finally:
         node.stop()
@@ -68,6 +81,8 @@ def _stages(node: ContentNode, config: SearchConfig, profiles: Profiles, path: s
     message = replace(asked.request, deadline_ns=0)
     _, rank_us = _timed(lambda: search(node.view(), replace(message, hits=0, offset=message.hits), profiles))
     answer, search_us = _timed(lambda: search(node.view(), message, profiles))
+    if not answer.total_count:
+        raise NothingMeasured(f"the query finds nothing: {path}")
     _, render_us = _timed(lambda: respond(merged(planned, [(asked.cluster, answer)]), "json"))
     return plan_us, rank_us, search_us - rank_us, render_us
 
