@@ -17,15 +17,15 @@ from bench.service import APPLICATION
 from paperwasp.application import build_model, load_package
 from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.container.search import ClusterConfig, SearchConfig, merged
-from paperwasp.container.search_parameters import read_parameters
-from paperwasp.container.search_plan import SearchPlan, plan_search
-from paperwasp.container.search_rendering import respond
-from paperwasp.container.search_request import parameter_pairs
+from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
+from paperwasp.container.search.parameters import read_parameters
+from paperwasp.container.search.plan import SearchPlan, plan_search
+from paperwasp.container.search.rendering import respond
+from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode
-from paperwasp.content.search import Profiles, search
 from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request
+from paperwasp.search.search import Profiles, search
 
 Result = TypeVar("Result")
 STAGES = ("parameters and YQL", "match and rank", "fill the hits", "render")

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from bench.ranking_node import beyond_matching, least_seconds, node_of, ratio_row
 from bench.report import Report
-from paperwasp.content.messages import SearchRequest
 from paperwasp.query import TrueItem
 from paperwasp.schema.files import PackageFiles
+from paperwasp.search.query import SearchRequest
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from bench import models
 from bench.ranking_node import beyond_matching, bound_row, least_seconds, node_of, ratio_row
 from bench.report import Report, Row
-from paperwasp.content.messages import SearchRequest
-from paperwasp.content.search import Profiles, search
 from paperwasp.features.compile import compile_profiles
 from paperwasp.query import Item, OrItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.query import SearchRequest
+from paperwasp.search.search import Profiles, search
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 

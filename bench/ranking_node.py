@@ -13,13 +13,13 @@ from typing import Any
 
 from bench.report import Row
 from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.content.messages import SearchRequest
 from paperwasp.content.node import ContentNode
-from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.files import PackageFiles
+from paperwasp.search.query import SearchRequest
+from paperwasp.search.search import Profiles, search
 
 
 def bound_row(work: str, ours: float, most: float, unit: str) -> Row:

@@ -11,13 +11,13 @@ from threading import Event
 
 from bench.report import Report, Row, Times
 from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.content.messages import SearchRequest, SortKey
 from paperwasp.content.node import ContentNode
-from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.query import TrueItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.query import SearchRequest, SortKey
+from paperwasp.search.search import Profiles, search
 
 SCHEMA = """
 schema row { document row {

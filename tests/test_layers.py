@@ -22,6 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("application", "indexing"),
     ("operators", "features", "client"),
     ("content",),
+    ("search",),
     ("container", "configserver"),
     ("service",),
     ("app", "cli", "__main__"),

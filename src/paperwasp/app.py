@@ -31,8 +31,7 @@ from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ServiceLog
 from paperwasp.container.server import HttpServer
-from paperwasp.content.messages import ReindexRequest, ReindexResponse
-from paperwasp.content.service import address_of
+from paperwasp.content.messages import ReindexRequest, ReindexResponse, address_of
 from paperwasp.service.applications import Applications
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters

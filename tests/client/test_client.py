@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paperwasp.client.feed import document_path, read_operation
 from paperwasp.client.query import excerpt, highlighted, parameters_of
-from paperwasp.container.document_request import read_path
+from paperwasp.container.document.request import read_path
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 

@@ -16,13 +16,13 @@ from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.container.document_v1 import DocumentApi
+from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.content.node import ContentNode
-from paperwasp.content.service import ContentService
 from paperwasp.document.types import FLOAT, INT, LONG, STRING, DocumentType, array_of, tensor_field
 from paperwasp.env import SYSTEM
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.schema.model import AttributeSettings, Field, Schema
+from paperwasp.service.content_service import ContentService
 from paperwasp.tensor.types import TensorType
 
 START_NS = 1_700_000_000_000_000_000

@@ -23,7 +23,7 @@ from paperwasp.application import build_model
 from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.container.document_v1 import DocumentApi
+from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.features.compile import check_profiles
 from paperwasp.http.messages import Request, Response
 from paperwasp.service.content_cluster import RunningCluster

@@ -16,15 +16,15 @@ import orjson
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
-from paperwasp.content.search import Profiles, search
-from paperwasp.content.service import ContentService
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
+from paperwasp.search.search import Profiles, search
+from paperwasp.service.content_service import ContentService
 
 _FIELDS = """
     field title type string { indexing: index | summary

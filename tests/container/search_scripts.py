@@ -20,8 +20,8 @@ import cbor2
 import orjson
 
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
-from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
-from paperwasp.content.messages import Hit, SearchRequest, SearchResponse, StampRequest
+from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.content.messages import StampRequest
 from paperwasp.document.types import BOOL, INT, POSITION, STRING, DocumentType, array_of, struct_of, tensor_field
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, PaperwaspError
@@ -38,6 +38,7 @@ from paperwasp.schema.model import (
     SubField,
 )
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
+from paperwasp.search.query import Hit, SearchRequest, SearchResponse
 from paperwasp.semantics import NO_RULES, RuleBases, load_rules
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType

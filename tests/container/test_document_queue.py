@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.cluster.messenger import Handler
 from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.container.document_queue import DocumentQueue
-from paperwasp.container.document_v1 import DocumentApi
+from paperwasp.container.document.queue import DocumentQueue
+from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.content.messages import ApplyRequest, GetRequest, GetResponse
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal, Remove

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.container.document_v1 import DocumentApi
+from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.http.messages import Request, Response
 from tests.container.document_scripts import SCRIPTS, model_of, run
 

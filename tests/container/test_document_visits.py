@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.container.accept import media_ranges
-from paperwasp.container.document_v1 import DocumentApi
-from paperwasp.container.visit_token import Continuation, fingerprint
+from paperwasp.container.document.v1 import DocumentApi
+from paperwasp.container.document.visit_token import Continuation, fingerprint
 from paperwasp.content.messages import ApplyRequest, VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.env import SYSTEM, Environment

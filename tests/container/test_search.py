@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from paperwasp.application.query_profiles.declarations import declared_at
 from paperwasp.application.query_profiles.native import native_types
-from paperwasp.container.search import SearchConfig, SearchHandler
-from paperwasp.container.search_parameter_table import PARAMETERS
-from paperwasp.container.search_values import timeout_ms
-from paperwasp.content.messages import SearchRequest, SearchResponse
+from paperwasp.container.search.handler import SearchConfig, SearchHandler
+from paperwasp.container.search.parameter_table import PARAMETERS
+from paperwasp.container.search.values import timeout_ms
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
+from paperwasp.search.query import SearchRequest, SearchResponse
 from tests.container.search_scripts import SCRIPTS, FakeClusters, config, content_of, profiles_of, run
 
 

@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container import search
-from paperwasp.container.search import SearchHandler
-from paperwasp.container.search_parameter_table import PARAMETERS
-from paperwasp.container.search_plan import plan_search
-from paperwasp.container.search_sorting import read_sorting
+from paperwasp.container.search import handler as search
+from paperwasp.container.search.handler import SearchHandler
+from paperwasp.container.search.parameter_table import PARAMETERS
+from paperwasp.container.search.plan import plan_search
+from paperwasp.container.search.sorting import read_sorting
 from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
 from paperwasp.errors import IllegalQuery

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.search import SearchHandler
-from paperwasp.container.search_cache import SearchCache, key_of
+from paperwasp.container.search.cache import SearchCache, key_of
+from paperwasp.container.search.handler import SearchHandler
 from paperwasp.http.messages import Request, Response
 from tests.chance import SEED
 from tests.container.search_nodes import put, remove, running, update

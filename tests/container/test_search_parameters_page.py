@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.container.search_parameter_table import PARAMETERS, full_name, is_full_name, set_parameter
-from paperwasp.container.search_settings import SearchParameters
+from paperwasp.container.search.parameter_table import PARAMETERS, full_name, is_full_name, set_parameter
+from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
 
 PAGE = Path(__file__).parents[2] / "docs" / "search-parameters.md"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.container.search_xml import content_of, escaped, types_of
+from paperwasp.container.search.xml import content_of, escaped, types_of
 from paperwasp.document.types import (
     INT,
     STRING,

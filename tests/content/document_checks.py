@@ -8,11 +8,11 @@ from typing import Final
 import orjson
 
 from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.messages import SearchRequest
-from paperwasp.content.search import Profiles, search
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
+from paperwasp.search.query import SearchRequest
+from paperwasp.search.search import Profiles, search
 from tests.content.document_model import RULES, Fields
 from tests.content.document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
 from tests.content.nodes import TestNode

@@ -14,15 +14,15 @@ from paperwasp.content.messages import (
     GetRequest,
     ReindexRequest,
     ReindexResponse,
-    SearchRequest,
-    SearchResponse,
     StatusRequest,
+    address_of,
 )
-from paperwasp.content.service import ContentService, address_of
 from paperwasp.content.view import View
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.query.items import TrueItem
+from paperwasp.search.query import SearchRequest, SearchResponse
+from paperwasp.service.content_service import ContentService
 from tests.content.nodes import doc_id, put, remove, started
 
 

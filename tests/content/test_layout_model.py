@@ -24,7 +24,6 @@ from paperwasp import limits
 from paperwasp.content import compaction
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.messages import ReindexRequest
-from paperwasp.content.search import space_of
 from paperwasp.content.view import View
 from paperwasp.document.converters import converter_of
 from paperwasp.document.output import render_of
@@ -46,6 +45,7 @@ from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.operators import plan
 from paperwasp.query import WordItem
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Match
+from paperwasp.search.search import space_of
 from tests.content.nodes import doc_id, put, reindexed, remove, schema, start, update
 
 KINDS = ("music", "book")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.content.messages import SearchRequest
-from paperwasp.content.search import Profiles, search
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.linguistics import versions
 from paperwasp.query import WordItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.query import SearchRequest
+from paperwasp.search.search import Profiles, search
 from tests.content.nodes import started
 
 SCHEMAS = parse_schemas({"schemas/d.sd": "schema d { document d { field t type string { indexing: index } } }"}).schemas

@@ -13,9 +13,7 @@ from paperwasp import limits
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.messages import ReindexRequest, SearchRequest, SortKey
-from paperwasp.content.search import Profiles, search, space_of
-from paperwasp.content.service import address_of
+from paperwasp.content.messages import ReindexRequest, address_of
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.types import (
     INT,
@@ -38,6 +36,8 @@ from paperwasp.query import Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now
+from paperwasp.search.query import SearchRequest, SortKey
+from paperwasp.search.search import Profiles, search, space_of
 from paperwasp.tensor.types import TensorType
 from tests.content.nodes import (
     ATTRIBUTE,

@@ -16,12 +16,8 @@ from typing import Any
 
 import pytest
 
-from paperwasp.container.search_parameter_table import PROPERTY_PARAMETERS, set_parameter
-from paperwasp.container.search_settings import SearchParameters
-from paperwasp.content import search as search_module
-from paperwasp.content.match_context import QuerySetting
-from paperwasp.content.messages import SearchRequest
-from paperwasp.content.search import Profiles, search
+from paperwasp.container.search.parameter_table import PROPERTY_PARAMETERS, set_parameter
+from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
@@ -29,9 +25,13 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.features.catalog import Catalog, default_rank_features
 from paperwasp.features.family import RankSetup, families
 from paperwasp.schema.pending import pending
+from paperwasp.search import search as search_module
+from paperwasp.search.block import QuerySetting
+from paperwasp.search.query import SearchRequest
+from paperwasp.search.search import Profiles, search
 from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import started
-from tests.content.random_profiles import ARGUMENTS, schema_with
+from tests.search.random_profiles import ARGUMENTS, schema_with
 
 PAGE = Path(__file__).parents[2] / "docs" / "rank-properties.md"
 COMPILED, OF_QUERIES, NAMED = 1, 2, 3

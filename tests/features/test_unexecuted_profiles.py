@@ -261,7 +261,7 @@ def test_a_strict_profile_declares_its_inputs() -> None:
 
 
 def test_a_query_is_told_what_is_not_executed() -> None:
-    from paperwasp.content.search import Profiles
+    from paperwasp.search.search import Profiles
 
     schema = schema_of('rank-profile p { first-phase { expression: xgboost("a.json") } }')
     with pytest.raises(InvalidQuery) as raised:

@@ -14,14 +14,14 @@ from paperwasp.application.query_profiles import NO_QUERY_PROFILES
 from paperwasp.application.significance import significance_models
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.content_metrics import ContentMetrics
-from paperwasp.container.document_request import ROOT as DOCUMENT_ROOT
-from paperwasp.container.document_v1 import DocumentApi
-from paperwasp.container.document_v1 import error_response as document_error
+from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
+from paperwasp.container.document.v1 import DocumentApi
+from paperwasp.container.document.v1 import error_response as document_error
 from paperwasp.container.metrics import HttpMetrics
-from paperwasp.container.search import ClusterConfig, SearchConfig, SearchHandler
-from paperwasp.container.search_rendering import SearchError, SearchResult, accepted_format, respond
+from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running, StateApi
-from paperwasp.content.service import address_of
+from paperwasp.content.messages import address_of
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor

@@ -19,11 +19,12 @@ from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.garbage_collection import GarbageCollector, collection_of
 from paperwasp.content.housekeeping import Chore, Housekeeping, go_on, prepare, prune
+from paperwasp.content.messages import address_of
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
-from paperwasp.content.search import Profiles, search
-from paperwasp.content.service import ContentService, address_of
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
+from paperwasp.search.search import Profiles, search
+from paperwasp.service.content_service import ContentService
 
 
 class RunningCluster:

@@ -1,0 +1,184 @@
+"""Changing many documents with one request: update-where (PUT), delete-where (DELETE), and copy (POST).
+
+A visit finds the documents, and each is changed by an operation of its own, so that what is written at the same time
+is neither lost nor waited for. An update or remove is made only of the document that was visited: one that has been
+changed since is left alone. (The selection cannot be asked again then, since it may name imported fields, which only a
+visit sees.) A request works for `timeChunk` and answers with a continuation.
+
+Every operation that is before the continuation is durable. One that is repeated, after a failure, finds its document
+changed already: arithmetic is then done twice, unless the selection no longer holds.
+
+Runs on the event loop. Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#update-where
+Vespa does the same by the timestamps of documents: visitAndDelete, visitAndUpdate in its DocumentV1ApiHandler.java.
+Differs: a condition in the body of an update is refused, since the selection is the condition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Final
+
+import orjson
+
+from paperwasp import limits
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
+from paperwasp.container.document.routes import Routes
+from paperwasp.container.document.visit import Visitor
+from paperwasp.container.document.visit_clusters import VisitClusters
+from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, read_bulk
+from paperwasp.container.document.visit_rendering import VisitEnd, end_members
+from paperwasp.content.messages import ApplyRequest, VisitedDocument
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.json_format import read_body
+from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remove, Update
+from paperwasp.env import Environment
+from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
+from paperwasp.http.messages import Request, Response
+
+Change = Callable[[VisitedDocument], ApplyRequest]
+"""From a visited document to what is done with it. Errors: InvalidInput."""
+_NO_FIELDS: Final = frozenset[str]()
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """A request that is right: which documents, what is done with them, and where."""
+
+    visit: Visit
+    change: Change
+    address: str
+    """Of the content cluster that is changed."""
+    ignored_fields: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BulkContext:
+    """What a request is read against."""
+
+    clusters: VisitClusters
+    routes: Routes
+    now_us: int
+
+
+async def answer_bulk(request: Request, bulk: Bulk, messenger: Messenger, environment: Environment) -> Response:
+    """The answer to a POST, PUT or DELETE for many documents, which asks for `bulk`. Errors: as VisitRequest."""
+    visitor = Visitor(bulk.visit, messenger, environment)
+    done: VisitEnd | None = None
+    status, message = 200, None
+    try:
+        async with aclosing(visitor.chunks()) as chunks:
+            async for documents in chunks:
+                await _change_all(documents, bulk, visitor, messenger)
+                done = visitor.end()
+    except Timeout as error:
+        if done is None:
+            status, message = 504, error.message
+    except Overload:
+        if done is None:
+            raise
+    except PaperwaspError as error:
+        if not visitor.has_moved and isinstance(error, InvalidInput):
+            raise
+        status, message = 500, error.message
+    end = done or VisitEnd(0)
+    if message is not None:
+        end = replace(end, continuation=None, message=message)
+    members = {"pathId": request.raw_path, **end_members(end)}
+    return Response(
+        status, orjson.dumps(members), JSON, {IGNORED_FIELDS: "true"} if bulk.ignored_fields else NO_HEADERS
+    )
+
+
+async def _change_all(documents: Sequence[VisitedDocument], bulk: Bulk, visitor: Visitor, messenger: Messenger) -> None:
+    """Returns when all are durable. Errors: Timeout, and what any of them failed with."""
+    try:
+        async with asyncio.timeout(visitor.left_seconds):
+            for start in range(0, len(documents), limits.BULK_OPERATIONS):
+                together = documents[start : start + limits.BULK_OPERATIONS]
+                await _apply([bulk.change(document) for document in together], bulk.address, messenger)
+    except TimeoutError:
+        raise Timeout(f"Timeout after {visitor.visit.timeout_ms:.0f}ms") from None
+
+
+async def _apply(messages: Sequence[ApplyRequest], address: str, messenger: Messenger) -> None:
+    """Asks again what finds the queue full. A document that is gone, or not as selected any more, is no error."""
+    while messages:
+        asked = [messenger.request(address, message) for message in messages]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        for message, answer in zip(messages, answers, strict=True):
+            if isinstance(answer, BaseException) and not isinstance(answer, Overload):
+                raise answer
+            if isinstance(answer, Outcome) and answer.refusal is Refusal.TOO_LARGE:
+                raise InvalidInput(f"{message.operation.id}: {answer.refusal.value}")
+        messages = [message for message, answer in zip(messages, answers, strict=True) if isinstance(answer, Overload)]
+        if messages:
+            await asyncio.sleep(limits.VISIT_RETRY_SECONDS)
+
+
+def read_request(request: Request, context: BulkContext) -> Bulk:
+    """Errors: InvalidInput, also LanguageError for the selection; TooLarge."""
+    Parameters(request).refuse("dryRun")
+    return _READERS[request.method](request, context)
+
+
+def _read_update(request: Request, context: BulkContext) -> Bulk:
+    parameters = Parameters(request)
+    context.clusters.cluster(parameters.required("cluster"))
+    visit = _without_fields(read_bulk(request, context.clusters, context.now_us))
+    document_type = Place.of(request.raw_path).document_type
+    assert document_type is not None  # there is no PUT at the root
+    route = context.routes.route(document_type, visit.cluster.id)
+    body = read_body(request.body)
+    if body.condition is not None:
+        raise InvalidInput(f"May not specify 'condition' at '{request.raw_path}': the selection is the condition")
+    fields, ignored = context.routes.defined(body.fields, route)
+    updates, create = route.reader.read_update(fields), bool(body.create)
+    size_bytes = len(request.body)
+
+    def change(document: VisitedDocument) -> ApplyRequest:
+        document_id = DocumentId.parse(document.id)
+        processed = route.processed(document_id, updates)
+        operation = Update(document_id, processed, create, required_us=document.changed_us)
+        return ApplyRequest(operation, size_bytes)
+
+    return Bulk(visit, change, visit.cluster.address, ignored)
+
+
+def _read_remove(request: Request, context: BulkContext) -> Bulk:
+    visit = _without_fields(read_bulk(request, context.clusters, context.now_us))
+
+    def change(document: VisitedDocument) -> ApplyRequest:
+        return ApplyRequest(Remove(DocumentId.parse(document.id), required_us=document.changed_us))
+
+    return Bulk(visit, change, visit.cluster.address)
+
+
+def _read_copy(request: Request, context: BulkContext) -> Bulk:
+    destination = context.clusters.cluster(Parameters(request).required("destinationCluster"))
+    visit = read_bulk(request, context.clusters, context.now_us)
+    if (document_type := Place.of(request.raw_path).document_type) is not None:
+        destination.types_of(document_type)
+
+    def change(document: VisitedDocument) -> ApplyRequest:
+        document_id, data = DocumentId.parse(document.id), document.fields or b"{}"
+        destination.types_of(document_id.document_type)
+        route = context.routes.route(document_id.document_type, destination.id)
+        operation: Operation = Put(document_id, route.read_put(document_id, orjson.loads(data)))
+        return ApplyRequest(operation, len(data))
+
+    return Bulk(visit, change, destination.address)
+
+
+def _without_fields(visit: Visit) -> Visit:
+    return replace(visit, documents=replace(visit.documents, fields=_NO_FIELDS))
+
+
+_READERS: Final[Mapping[str, Callable[[Request, BulkContext], Bulk]]] = {
+    "PUT": _read_update,
+    "DELETE": _read_remove,
+    "POST": _read_copy,
+}

@@ -1,0 +1,175 @@
+"""What a request to /document/v1/ asks for: the document its path names and the options of its query string.
+
+Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.container.search.values import timeout_ms
+from paperwasp.document.converters import check_text
+from paperwasp.document.ids import DocumentId
+from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.http.messages import decode, decode_form
+from paperwasp.tensor.json_output import FORMS
+
+ROOT: Final = "/document/v1/"
+_MAX_NUMBER: Final = 2**64 - 1
+_OPTIONS_CACHED: Final = 256
+_PATHS: Final = """Available paths are:
+/document/v1/
+/document/v1/{namespace}/{documentType}/docid/
+/document/v1/{namespace}/{documentType}/group/{group}/
+/document/v1/{namespace}/{documentType}/number/{number}/
+/document/v1/{namespace}/{documentType}/docid/{*}
+/document/v1/{namespace}/{documentType}/group/{group}/{*}
+/document/v1/{namespace}/{documentType}/number/{number}/{*}"""
+
+
+def read_path(raw_path: str) -> DocumentId | None:
+    """The document that the path names; None for a path to many documents.
+
+    Slashes in the last part need not be encoded. Errors: NotFound for a path that is none of ours; InvalidInput.
+    """
+    parts = raw_path.removeprefix(ROOT).split("/", 3)
+    if parts == [""]:
+        return None
+    if len(parts) < 3 or parts[2] not in _MODIFIERS:
+        raise _nothing_at(raw_path)
+    namespace, document_type = decode(parts[0]), decode(parts[1])
+    if not namespace or not document_type:
+        raise _nothing_at(raw_path)
+    return _MODIFIERS[parts[2]](raw_path, namespace, document_type, parts[3] if len(parts) == 4 else "")
+
+
+def _nothing_at(raw_path: str) -> NotFound:
+    return NotFound(f"Nothing at '{raw_path}'. {_PATHS}")
+
+
+def _docid(_: str, namespace: str, document_type: str, rest: str) -> DocumentId | None:
+    return _checked(namespace, document_type, decode(rest)) if rest else None
+
+
+def _number(raw_path: str, namespace: str, document_type: str, rest: str) -> DocumentId | None:
+    text, _, user_specified = rest.partition("/")
+    if not text:
+        raise _nothing_at(raw_path)
+    if not (text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) <= _MAX_NUMBER):
+        raise InvalidInput(
+            f"Failed parsing '{decode(text)}': the number of a document id is an unsigned 64-bit integer"
+        )
+    if not user_specified:
+        return None
+    return _checked(namespace, document_type, decode(user_specified), number=int(text))
+
+
+def _group(raw_path: str, namespace: str, document_type: str, rest: str) -> DocumentId | None:
+    group, _, user_specified = rest.partition("/")
+    if not group:
+        raise _nothing_at(raw_path)
+    return _checked(namespace, document_type, decode(user_specified), group=decode(group)) if user_specified else None
+
+
+_MODIFIERS: Final[Mapping[str, Callable[[str, str, str, str], DocumentId | None]]] = {
+    "docid": _docid,
+    "number": _number,
+    "group": _group,
+}
+
+
+def _checked(
+    namespace: str, document_type: str, user_specified: str, number: int | None = None, group: str | None = None
+) -> DocumentId:
+    document_id = DocumentId(namespace, document_type, user_specified, number, group)
+    for name, part in (("namespace", namespace), ("document type", document_type), ("group", group or "")):
+        if ":" in part:
+            raise InvalidInput(f"Unparseable id '{document_id.text}': the {name} contains ':'")
+    try:
+        check_text(document_id.text)
+    except ValueError as error:
+        raise InvalidInput(f"Unparseable id '{document_id.text}': {error}") from None
+    return document_id
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a request that this service acts on. Unknown ones are ignored, as Vespa does, and so are those
+    that its method does not have."""
+
+    timeout_ms: float = limits.DOCUMENT_TIMEOUT_MS
+    trace_level: int = 0
+    create: bool | None = None
+    dry_run: bool = False
+    condition: str | None = None
+    cluster: str | None = None
+    route: str | None = None
+    field_set: str | None = None
+    tensor_form: str = FORMS[0]
+
+
+@lru_cache(maxsize=_OPTIONS_CACHED)
+def read_options(query: str, method: str) -> Options:
+    """The options of a query string; feeders send the same one over and over. Errors: InvalidInput."""
+    parameters = decode_form(query)
+    values: dict[str, object] = {}
+    for name, text in parameters.items():
+        known = _OPTIONS.get(name)
+        if known is None or method in _NOT_OF.get(name, ()):
+            continue
+        if name == "dryRun" and method == "GET":
+            text = "true"  # refused, whatever it says
+        if not text:
+            raise InvalidInput(f"Expected non-empty value for request property '{name}'")
+        attribute, convert = known
+        values[attribute] = convert(text)
+    return Options(**values)  # type: ignore[arg-type]
+
+
+def _timeout(text: str) -> float:
+    try:
+        value = timeout_ms(text)
+    except ValueError as error:
+        raise InvalidInput(f"Error parsing '{text}': {error}") from None
+    return value or limits.DOCUMENT_TIMEOUT_MS
+
+
+def _trace_level(text: str) -> int:
+    if len(text) == 1 and text in "0123456789":
+        return int(text)
+    raise InvalidInput(f"Failed parsing '{text}': the trace level must be a number from 0 to 9")
+
+
+def _boolean(text: str) -> bool:
+    """As Boolean.parseBoolean of Java, which Vespa takes: whatever is not "true" is false."""
+    return text.lower() == "true"
+
+
+def _tensor_form(text: str) -> str:
+    """What is no form is the default one, as Vespa has it here."""
+    return text if text in FORMS else FORMS[0]
+
+
+_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
+    "timeout": ("timeout_ms", _timeout),
+    "tracelevel": ("trace_level", _trace_level),
+    "create": ("create", _boolean),
+    "dryRun": ("dry_run", _boolean),
+    "condition": ("condition", str),
+    "cluster": ("cluster", str),
+    "fieldSet": ("field_set", str),
+    "route": ("route", str),
+    "format.tensors": ("tensor_form", _tensor_form),
+}
+_NOT_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "create": ("GET", "DELETE"),
+    "condition": ("GET",),
+    "route": ("GET",),
+    "fieldSet": ("POST", "PUT", "DELETE"),
+    "format.tensors": ("POST", "PUT", "DELETE"),
+}
+"""Options that have no meaning for these methods, so that it does not matter what they say."""

@@ -1,0 +1,170 @@
+"""Where the documents of each type are, and how their JSON is read: what the document API knows of an application.
+
+A document type may be in several content clusters. Then a change goes to all of them and a document is read from the
+first, unless the request names one: by `cluster`, or by a route, as Vespa derives them from services.xml:
+
+    default · indexing · default-get                the clusters of the type, as their selections say
+    <cluster> · <cluster>-index · storage/cluster.<cluster>     that cluster, whatever its selection says
+
+Vespa: https://docs.vespa.ai/en/writing/document-routing.html
+Differs: an application has no routes and hops of its own, and no route goes round indexing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from paperwasp.application import ApplicationModel, Container
+from paperwasp.container.document.conditions import ConditionCheck
+from paperwasp.container.document.selections import Acceptance, acceptance_of
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.operations import Operation, Value
+from paperwasp.document.types import DocumentType
+from paperwasp.document.updates import FieldUpdate
+from paperwasp.document.written_numbers import SentFields
+from paperwasp.env import SYSTEM
+from paperwasp.errors import InvalidInput
+from paperwasp.indexing import Processor, processor_of
+
+_FIELD_PATH: Final = re.compile(r"[.\[{]")
+_ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")
+_ROUTES_TO_ONE: Final = ("{}", "{}-index", "storage/cluster.{}")
+_ROUTE_PREFIX: Final = "route:"
+
+
+class Target(NamedTuple):
+    """A content cluster that documents are sent to."""
+
+    cluster: str
+    address: str
+    accepts: Acceptance | None = None
+    """Which operations it takes; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the documents of one type are, and how their JSON is read and processed."""
+
+    type: DocumentType
+    reader: DocumentReader
+    targets: tuple[Target, ...]
+    """None: the type is in no cluster."""
+    is_selective: bool = False
+    """Whether there is one that does not take all operations."""
+    processor: Processor | None = None
+    """What makes fields outside the document; None: there are none."""
+
+    @property
+    def derived(self) -> frozenset[str]:
+        """The fields that indexing makes of the document's."""
+        return frozenset() if self.processor is None else self.processor.fields
+
+    def read_put(self, id: DocumentId, fields: Mapping[str, object]) -> dict[str, Value]:
+        """The values of a put, with what indexing makes of them. Errors: InvalidInput that names document and field."""
+        values = self.reader.read_put(fields, id.text)
+        return values if self.processor is None else self.processor.put(id, values)
+
+    def read_update(self, id: DocumentId, fields: Mapping[str, object]) -> tuple[FieldUpdate, ...]:
+        """The updates of an update, with what indexing makes of them. Errors: as `read_put`."""
+        return self.processed(id, self.reader.read_update(fields, id.text))
+
+    def processed(self, id: DocumentId, updates: tuple[FieldUpdate, ...]) -> tuple[FieldUpdate, ...]:
+        """Updates that were read, with what indexing makes of them. Errors: InvalidInput."""
+        return updates if self.processor is None else self.processor.update(id, updates)
+
+    def accepting(self, operation: Operation) -> tuple[Target, ...]:
+        """The clusters that take the operation."""
+        if not self.is_selective:
+            return self.targets
+        now_us = SYSTEM.time_ns() // 1000
+        return tuple(t for t in self.targets if t.accepts is None or t.accepts(operation, now_us))
+
+
+def names_of(targets: Iterable[Target]) -> str:
+    """The clusters, as messages name them."""
+    return ", ".join(f"'{target.cluster}'" for target in targets)
+
+
+class Routes:
+    """The routes of an application through one of its containers. Immutable."""
+
+    def __init__(
+        self, model: ApplicationModel, address_of: Callable[[str], str], container: Container | None = None
+    ) -> None:
+        self._clusters = tuple(cluster.id for cluster in model.content_clusters)
+        self._named = _named_routes(self._clusters)
+        self._ignores_undefined = container is not None and container.ignore_undefined_fields
+        self.check_condition = ConditionCheck(model.schemas.values())
+        self._routes: dict[str, Route] = {}
+        self._to_one: dict[tuple[str, str], Route] = {}
+        for schema in model.schemas.values():
+            document = schema.document
+            targets = tuple(
+                Target(cluster.id, address_of(cluster.id), acceptance_of(cluster, document))
+                for cluster in model.content_clusters
+                if document.name in cluster.document_types
+            )
+            is_selective = any(target.accepts for target in targets)
+            route = Route(document, DocumentReader(document), targets, is_selective, processor_of(schema))
+            self._routes[document.name] = route
+            for target in targets:
+                named = replace(route, targets=(target._replace(accepts=None),), is_selective=False)
+                self._to_one[document.name, target.cluster] = named
+
+    def check_cluster(self, cluster: str | None) -> None:
+        """Errors: InvalidInput that names the clusters that there are, in the words that `vespa visit` looks for."""
+        if cluster is not None and cluster not in self._clusters:
+            known = ", ".join(f"'{name}'" for name in self._clusters)
+            raise InvalidInput(f"Your Vespa deployment has no content cluster '{cluster}', only {known}")
+
+    def cluster_of(self, route: str) -> str | None:
+        """The cluster that a route leads to; None: to all with the document type. Errors: InvalidInput."""
+        name = route.removeprefix(_ROUTE_PREFIX)
+        if name not in self._named:
+            known = ", ".join(f"'{known}'" for known in self._named)
+            raise InvalidInput(f"There is no route '{route}', only {known}")
+        return self._named[name]
+
+    def has_type(self, document_type: str) -> bool:
+        return document_type in self._routes
+
+    def ignores(self, document_type: str, cluster: str | None) -> bool:
+        """Whether a remove goes to no cluster, since none selects documents of a type that there is not."""
+        return cluster is None and bool(self._clusters) and document_type not in self._routes
+
+    def route(self, document_type: str, cluster: str | None = None) -> Route:
+        """Errors: InvalidInput for a type or cluster that there is not, and for a type that is not in the cluster.
+
+        Where no cluster is named, a type that is in none of them has a route that leads nowhere.
+        """
+        self.check_cluster(cluster)
+        route = self._routes.get(document_type)
+        if route is None:
+            raise InvalidInput(f"Document type {document_type} does not exist")
+        if not route.targets and (cluster is not None or not self._clusters):
+            raise InvalidInput(f"No route to documents of type '{document_type}': no content cluster has it")
+        if cluster is None:
+            return route
+        if (document_type, cluster) not in self._to_one:
+            raise InvalidInput(
+                f"No route to documents of type '{document_type}': content cluster '{cluster}' does not have it, "
+                f"only {names_of(route.targets)}"
+            )
+        return self._to_one[document_type, cluster]
+
+    def defined(self, fields: SentFields, route: Route) -> tuple[SentFields, bool]:
+        """The fields that are to be read, and whether others are ignored, where the container says so."""
+        if not self._ignores_undefined:
+            return fields, False
+        known = fields.only(name for name in fields if _FIELD_PATH.split(name, 1)[0] in route.type.fields)
+        return known, len(known) < len(fields)
+
+
+def _named_routes(clusters: Iterable[str]) -> dict[str, str | None]:
+    """Route → the cluster that it leads to; None: all."""
+    to_one = {pattern.format(cluster): cluster for cluster in clusters for pattern in _ROUTES_TO_ONE}
+    return {**dict.fromkeys(_ROUTES_TO_ALL), **{name: to_one[name] for name in to_one if name not in _ROUTES_TO_ALL}}

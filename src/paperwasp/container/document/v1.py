@@ -1,0 +1,160 @@
+"""The document API: one request about one document, turned into a message to its content clusters.
+
+    request → path and options → typed fields → operation → queue → messenger → answer
+
+Everything up to the queue is one synchronous step, `_call_of`, which finds all that the client can have done wrong.
+Runs on the event loop and never blocks it. The configuration is one reference that a deployment swaps.
+
+Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic_ns
+from typing import Any, Final
+
+from paperwasp.application import ApplicationModel, Container
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.document.answer import (
+    IGNORED_FIELDS,
+    IGNORED_OPERATION,
+    NO_HEADERS,
+    document_response,
+    error_response,
+    message_response,
+    other_method,
+)
+from paperwasp.container.document.many import ManyDocuments
+from paperwasp.container.document.operation import METHODS, Call, read_call
+from paperwasp.container.document.queue import DocumentQueue
+from paperwasp.container.document.request import ROOT, read_options, read_path
+from paperwasp.container.document.routes import Routes
+from paperwasp.container.document.trace import Found, traced
+from paperwasp.container.large_requests import read_in_turn
+from paperwasp.content.messages import ApplyRequest, GetResponse
+from paperwasp.document.operations import Outcome, Refusal
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
+from paperwasp.http.messages import Answer, Request, Response
+
+_NO_APPLICATION: Final = "No application is active yet: deploy one"
+_ROOT_METHODS: Final = tuple(method for method in METHODS if method != "PUT")
+
+
+class DocumentApi:
+    """Answers `/document/v1/`. `configure` may be called at any time from any thread."""
+
+    def __init__(
+        self,
+        messenger: Messenger,
+        address_of: Callable[[str], str] = "content/{}".format,
+        environment: Environment = SYSTEM,
+    ) -> None:
+        """`address_of` says where a content cluster of the application is served."""
+        self._messenger = messenger
+        self._queue = DocumentQueue(messenger)
+        self._address_of = address_of
+        self._environment = environment
+        self._one_large = asyncio.Lock()
+        self._routes: Routes | None = None
+        self._many: ManyDocuments | None = None
+
+    def configure(self, model: ApplicationModel | None, container: Container | None = None) -> None:
+        """Serves the documents of `model` from now on, as the container says; None: there is no application."""
+        if model is None:
+            self._routes = self._many = None
+            return
+        routes = Routes(model, self._address_of, container)
+        self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self._environment)
+        self._routes = routes
+
+    async def handle(self, request: Request) -> Answer:
+        """The answer to any request below /document/v1/. Raises only defects."""
+        try:
+            call = await read_in_turn(self._one_large, request, self._call_of, request)
+            if isinstance(call, ManyDocuments):
+                return await call.answer(request)
+        except PaperwaspError as error:
+            return error_response(request, error)
+        if isinstance(call, Response):
+            return call
+        since_ns = monotonic_ns() if call.options.trace_level > 0 else 0
+        try:
+            answer = await self._ask(call)
+        except PaperwaspError as error:
+            return error_response(request, error, call.id, traced(call, error, since_ns))
+        return _response_to(request, call, answer, traced(call, answer, since_ns))
+
+    def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
+        document_id = read_path(request.raw_path)
+        methods = METHODS if request.raw_path != ROOT else _ROOT_METHODS
+        if request.method not in methods:
+            return other_method(request, methods)
+        if document_id is None:
+            return self._many or message_response(503, request, _NO_APPLICATION)
+        options = read_options(request.query, request.method)
+        if options.dry_run and request.method != "GET" and not request.body:
+            return document_response(
+                200, request, document_id
+            )  # the feed clients' handshake, before any deployment too
+        if self._routes is None:
+            return message_response(503, request, _NO_APPLICATION)
+        call = read_call(request, document_id, options, self._routes)
+        return document_response(200, request, document_id) if options.dry_run else call
+
+    async def _ask(self, call: Call) -> Found:
+        """Errors: what a content cluster answers; ConditionNotMet, Timeout, Overload."""
+        targets, message, timeout_ms = call.targets, call.message, call.options.timeout_ms
+        answer: Found
+        if len(targets) == 1:
+            answer = await self._queue.ask(targets[0].address, message, timeout_ms)
+        elif isinstance(message, ApplyRequest):
+            asked = (self._queue.ask(target.address, message, timeout_ms) for target in targets)
+            answer = _worst(await asyncio.gather(*asked))
+        else:
+            answer = await self._ask_in_turn(call)
+        if isinstance(answer, Outcome) and answer.refusal is not None:
+            raise _error_of(answer.refusal)
+        return answer
+
+    async def _ask_in_turn(self, call: Call) -> Any:
+        """The document of the first cluster that has it."""
+        answer = GetResponse(None)
+        for target in call.targets:
+            answer = await self._queue.ask(target.address, call.message, call.options.timeout_ms)
+            if answer.fields is not None:
+                break
+        return answer
+
+
+def _error_of(refusal: Refusal) -> PaperwaspError:
+    if refusal is Refusal.TOO_LARGE:
+        return InvalidInput(refusal.value)
+    return ConditionNotMet(f"TEST_AND_SET_CONDITION_FAILED: {refusal.value}")
+
+
+def _worst(outcomes: Sequence[Outcome]) -> Outcome | None:
+    """A change that one of its clusters refused was not done as it was asked for. None: it went to none."""
+    refused = [outcome for outcome in outcomes if outcome.refusal is not None]
+    return refused[0] if refused else outcomes[0] if outcomes else None
+
+
+def _response_to(request: Request, call: Call, answer: Found, trace: bytes) -> Response:
+    if isinstance(answer, GetResponse):
+        if answer.fields is None:
+            return document_response(404, request, call.id, trace)
+        return document_response(200, request, call.id, trace + b',"fields":' + answer.fields)
+    return document_response(200, request, call.id, trace, _headers(call))
+
+
+def _headers(call: Call) -> Mapping[str, str]:
+    """What a client that looks is told beside a success."""
+    if call.targets and not call.ignored_fields:
+        return NO_HEADERS
+    told = {IGNORED_OPERATION: not call.targets, IGNORED_FIELDS: call.ignored_fields}
+    return {name: "true" for name, is_so in told.items() if is_so}
+
+
+__all__ = ["ROOT", "DocumentApi", "error_response"]

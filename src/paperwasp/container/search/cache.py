@@ -1,0 +1,94 @@
+"""Answers kept for the same request, as long as nothing was written that could change them.
+
+An answer is kept with the stamps of the views that it was made from (`content.messages.StampRequest`). A request that
+finds it asks the clusters for the stamps that are in force now: when they are the same, so is the answer. The least
+recently used make room. Runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.container.search.parameter_table import full_name
+from paperwasp.http.messages import Response
+
+Key = tuple[str, frozenset[tuple[str, str]] | tuple[tuple[str, str], ...]]
+ENTRY_BYTES: Final = 600
+"""About what keeping an answer takes beside its body and the texts of the request."""
+_CACHING: Final = "nocache"
+_NOT_OF_THE_KEY: Final = (_CACHING, "nocachewrite")
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """An answer and what it depends on."""
+
+    response: Response
+    stamps: Mapping[str, int]
+    """Content cluster → the stamp of its view."""
+    size_bytes: int
+
+
+class SearchCache:
+    """The answers of one container, in the order of their last use."""
+
+    def __init__(self, size_bytes: int = limits.SEARCH_CACHE_BYTES) -> None:
+        self._limit_bytes = size_bytes
+        self._answers: OrderedDict[Key, CachedAnswer] = OrderedDict()
+        self._config: object = None
+        self.size_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def get(self, key: Key, config: object) -> CachedAnswer | None:
+        """What is kept for the request; whether it still holds is for the caller to find out."""
+        self._keep_only(config)
+        found = self._answers.get(key)
+        if found is None:
+            return None
+        self._answers.move_to_end(key)
+        return found
+
+    def put(self, key: Key, response: Response, config: object, stamps: Mapping[str, int]) -> None:
+        """Keeps an answer unless it is too large."""
+        if len(response.body) > limits.SEARCH_CACHE_ANSWER_BYTES:
+            return
+        self._keep_only(config)
+        size = len(response.body) + _size_of(key) + ENTRY_BYTES
+        self.drop(key)
+        self._answers[key] = CachedAnswer(response, stamps, size)
+        self.size_bytes += size
+        while self.size_bytes > self._limit_bytes:
+            self.drop(next(iter(self._answers)))
+
+    def _keep_only(self, config: object) -> None:
+        """Forgets what was made under another SearchConfig, which is released then with its schemas and files."""
+        if config is not self._config:
+            self.clear()
+            self._config = config
+
+    def drop(self, key: Key) -> None:
+        gone = self._answers.pop(key, None)
+        self.size_bytes -= gone.size_bytes if gone is not None else 0
+
+    def clear(self) -> None:
+        self._answers.clear()
+        self.size_bytes = 0
+
+
+def key_of(pairs: Sequence[tuple[str, str]], format_: str) -> Key:
+    """What makes requests the same: their parameters, and the format of the answer. The order of the parameters counts
+    only where one is given several times, maybe by its aliases: the last is in force."""
+    if any(name[:7].lower() == _CACHING for name, _ in pairs):
+        pairs = [pair for pair in pairs if pair[0].lower() not in _NOT_OF_THE_KEY]
+    once = len({full_name(name) for name, _ in pairs}) == len(pairs)
+    return format_, frozenset(pairs) if once else tuple(pairs)
+
+
+def _size_of(key: Key) -> int:
+    return sum(len(name) + len(value) for name, value in key[1])

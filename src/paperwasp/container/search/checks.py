@@ -1,0 +1,90 @@
+"""Refuses queries that are wrong whatever the documents: phrases that only repeat a word, text that was encoded twice,
+and match-phase by an attribute that cannot be its own.
+
+Vespa: com.yahoo.search.searchers.InputCheckingSearcher, ValidateMatchPhaseSearcher, ValidateFuzzySearcher
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Final
+
+from paperwasp.container.search.config import Target
+from paperwasp.container.search.settings import SearchParameters
+from paperwasp.document.types import STRING, NumericType
+from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.query.items import FuzzyItem, Item, PhraseItem, WordItem
+from paperwasp.schema.model import Field
+from paperwasp.yql.simple_terms import TOKEN
+
+_IN_A_ROW: Final = 5
+_IN_A_PHRASE: Final = 10
+_SINGLE_CHARACTERS: Final = 4
+"""More words of one character than these make a text worth a look."""
+
+
+def check_query(tree: Item, parameters: SearchParameters, targets: Iterable[Target]) -> None:
+    """Errors: IllegalQuery, InvalidQuery."""
+    for item in tree.walk():
+        if isinstance(item, PhraseItem) and len(item.words) > _IN_A_ROW:
+            _check_phrase(item)
+        elif isinstance(item, FuzzyItem) and not item.word:
+            raise IllegalQuery(f"fuzzy in '{item.index}': fuzzy query must be non-empty")
+    text = parameters.text.query
+    if text and not text.isascii() and _is_encoded_twice(text) and _has_many_single_characters(tree):
+        raise IllegalQuery(
+            "The user input has been determined to be double encoded UTF-8. "
+            "Please investigate whether this is a false positive."
+        )
+    if parameters.match_phase or parameters.diversity:
+        _check_match_phase(parameters, targets)
+
+
+def _check_phrase(phrase: PhraseItem) -> None:
+    words = [word.lower() if isinstance(word, str) else None for word in phrase.words]
+    for word, run in groupby(words):
+        if word is not None and sum(1 for _ in run) > _IN_A_ROW:
+            raise IllegalQuery(f"More than {_IN_A_ROW} occurrences of term '{word}' in a row detected in phrase")
+    for word, count in Counter(words).items():
+        if word is not None and count > _IN_A_PHRASE:
+            raise IllegalQuery(f"Phrase contains more than {_IN_A_PHRASE} occurrences of term '{word}' in phrase")
+
+
+def _is_encoded_twice(text: str) -> bool:
+    """Whether the characters of a text are the bytes of another."""
+    try:
+        text.encode("latin-1").decode()
+    except UnicodeError:
+        return False
+    return True
+
+
+def _has_many_single_characters(tree: Item) -> bool:
+    words = (word for item in tree.walk() if isinstance(item, WordItem) for word in TOKEN.findall(item.word))
+    return sum(len(word) == 1 for word in words) > _SINGLE_CHARACTERS
+
+
+def _check_match_phase(parameters: SearchParameters, targets: Iterable[Target]) -> None:
+    schemas = [schema for target in targets for schema in target.schemas]
+    for settings, is_fit, purpose, wanted in (
+        (parameters.match_phase, _is_fit_for_match_phase, "match-phase", "numeric attribute with fast-search"),
+        (parameters.diversity, _is_fit_for_diversity, "match-phase diversification", "numeric or string attribute"),
+    ):
+        name = settings.get("attribute")
+        if not isinstance(name, str):
+            continue
+        fields = (schema.field_named(name) for schema in schemas)
+        if not any(field is not None and is_fit(field) for field in fields):
+            raise InvalidQuery(
+                f"The attribute '{name}' is not available for {purpose}. It must be a single value {wanted}."
+            )
+
+
+def _is_fit_for_match_phase(field: Field) -> bool:
+    return isinstance(field.type, NumericType) and field.attribute is not None and field.attribute.fast_search
+
+
+def _is_fit_for_diversity(field: Field) -> bool:
+    return (isinstance(field.type, NumericType) or field.type == STRING) and field.attribute is not None

@@ -1,0 +1,178 @@
+"""What can be searched: the content clusters of an application, their schemas, and the names of sources.
+
+Vespa: https://docs.vespa.ai/en/querying/federation.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
+from paperwasp.container.search.readings import indexes_of
+from paperwasp.errors import InvalidQuery
+from paperwasp.features.compile import compile_profile
+from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
+from paperwasp.ranking import Unexecuted
+from paperwasp.ranking.global_phase import GlobalPhase
+from paperwasp.schema.model import Field, RankProfile, Schema
+from paperwasp.semantics import NO_RULES, RuleBases
+from paperwasp.yql.indexes import Indexes
+
+_PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
+_CHANGING: Final = re.compile(r"\b(?:now|freshness|age|random|randomNormal|randomNormalStable)\b")
+"""Rank features whose value is another each time."""
+
+
+@dataclass(frozen=True)
+class ClusterConfig:
+    """A content cluster and the schemas of its document types."""
+
+    id: str
+    schemas: Mapping[str, Schema]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A cluster, and the schemas in it that are searched."""
+
+    cluster: ClusterConfig
+    schemas: tuple[Schema, ...]
+
+    @cached_property
+    def indexes(self) -> Indexes:
+        return indexes_of(self.schemas, _PSEUDO_FIELDS)
+
+    def fields_named(self, name: str) -> Iterator[Field]:
+        """The fields of that name or alias, in those schemas that have one."""
+        found = (schema.field_named(name) for schema in self.schemas)
+        return (field for field in found if field is not None)
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """The application that is searched. Replaced as a whole by a deploy."""
+
+    clusters: tuple[ClusterConfig, ...] = ()
+    query_profiles: QueryProfiles = NO_QUERY_PROFILES
+    rules: RuleBases = NO_RULES
+    significance: SignificanceModels = NO_MODELS
+    _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _compiled: dict[tuple[str, str, str], tuple[str, GlobalPhase | None]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def is_repeatable(self, schema: Schema, rank_profile: str) -> bool:
+        """Whether the profile ranks documents the same each time, as long as they are the same, and changes none."""
+        key = schema.source, schema.name, rank_profile
+        found = self._repeatable.get(key)
+        if found is None:
+            profile = schema.rank_profiles.get(rank_profile)
+            if profile is None:
+                return True
+            found = self._repeatable[key] = not (profile.mutations or any(map(_CHANGING.search, _texts_of(profile))))
+        return found
+
+    def profile_problem(self, schema: Schema, rank_profile: str) -> str:
+        """Why documents of this type cannot be ranked by the profile; empty: they can. Compiled at the first call."""
+        return self._compile(schema, rank_profile)[0]
+
+    def global_phase(self, schema: Schema, rank_profile: str) -> GlobalPhase | None:
+        """What ranks the best hits anew, where the profile says so."""
+        declared = schema.rank_profiles.get(rank_profile)
+        if declared is None or declared.global_phase is None:
+            return None
+        return self._compile(schema, rank_profile)[1]
+
+    def _compile(self, schema: Schema, rank_profile: str) -> tuple[str, GlobalPhase | None]:
+        key = schema.source, schema.name, rank_profile
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._compiled[key] = _compiled(schema, rank_profile)
+        return found
+
+    @cached_property
+    def everything(self) -> tuple[Target, ...]:
+        return tuple(Target(cluster, tuple(cluster.schemas.values())) for cluster in self.clusters if cluster.schemas)
+
+    @cached_property
+    def indexes(self) -> Indexes:
+        """What a query may search: indexed fields, attributes, fieldsets, pseudo-fields."""
+        return indexes_of((schema for target in self.everything for schema in target.schemas), _PSEUDO_FIELDS)
+
+    @cached_property
+    def targets_by_source(self) -> Mapping[str, tuple[Target, ...]]:
+        """A source is a cluster, a document type, or `cluster.type`."""
+        sources: dict[str, tuple[Target, ...]] = {}
+        for target in self.everything:
+            for schema in target.schemas:
+                one = Target(target.cluster, (schema,))
+                sources[schema.name] = (*sources.get(schema.name, ()), one)
+                sources[f"{target.cluster.id}.{schema.name}"] = (one,)
+        return sources | {target.cluster.id: (target,) for target in self.everything}
+
+    def indexes_of(self, targets: tuple[Target, ...]) -> Indexes:
+        """What a query of these may search."""
+        if targets is self.everything:
+            return self.indexes
+        if len(targets) == 1:
+            return targets[0].indexes
+        return indexes_of((schema for target in targets for schema in target.schemas), _PSEUDO_FIELDS)
+
+    def targets(self, sources: tuple[str, ...], restrict: tuple[str, ...]) -> tuple[Target, ...]:
+        """The clusters and schemas that `sources` and `restrict` leave; where they are empty, all.
+
+        Errors: InvalidQuery.
+        """
+        targets = self._resolved(sources) if sources else self.everything
+        if restrict:
+            targets = _restricted(targets, restrict)
+        if not targets:
+            raise InvalidQuery("There is nothing to search: no content cluster has a document type")
+        return targets
+
+    def _resolved(self, sources: tuple[str, ...]) -> tuple[Target, ...]:
+        by_source = self.targets_by_source
+        found: dict[str, dict[str, Schema]] = {}
+        for source in sources:
+            if source not in by_source:
+                valid = ", ".join(sorted(by_source))
+                raise InvalidQuery(f"Could not resolve source ref '{source}'. Valid source refs are {valid}.")
+            if len(sources) == 1:
+                return by_source[source]
+            for target in by_source[source]:
+                found.setdefault(target.cluster.id, {}).update({schema.name: schema for schema in target.schemas})
+        clusters = {target.cluster.id: target.cluster for target in self.everything}
+        return tuple(Target(clusters[id_], tuple(schemas.values())) for id_, schemas in found.items())
+
+
+def _compiled(schema: Schema, rank_profile: str) -> tuple[str, GlobalPhase | None]:
+    """Why documents of this type cannot be ranked by the profile, or its global phase."""
+    declared = schema.rank_profiles.get(rank_profile)
+    if declared is None:
+        return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'", None
+    compiled = compile_profile(schema, declared)
+    if isinstance(compiled, Unexecuted):
+        return f"rank profile '{rank_profile}' of schema '{schema.name}': {compiled}", None
+    return "", compiled.global_phase
+
+
+def _texts_of(profile: RankProfile) -> Iterator[str]:
+    """All expressions and features of a rank profile that hits depend on."""
+    yield from (text for text in (profile.first_phase, profile.second_phase) if text)
+    yield from (function.expression for function in profile.functions.values())
+    yield from (*profile.match_features, *profile.summary_features)
+    if profile.global_phase is not None:
+        yield profile.global_phase.expression
+
+
+def _restricted(targets: tuple[Target, ...], restrict: tuple[str, ...]) -> tuple[Target, ...]:
+    known = {schema.name for target in targets for schema in target.schemas}
+    for name in restrict:
+        if name not in known:
+            raise InvalidQuery(f"Could not restrict to '{name}'. Valid document types are {', '.join(sorted(known))}.")
+    left = (Target(t.cluster, tuple(s for s in t.schemas if s.name in restrict)) for t in targets)
+    return tuple(target for target in left if target.schemas)

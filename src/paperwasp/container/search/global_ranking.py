@@ -1,0 +1,82 @@
+"""The global phase in the container: the best hits of one document type, merged from all nodes, are ranked anew.
+
+Content nodes send beside each of these hits what the expression needs (`Hit.global_inputs`). Hits below them are moved
+where they would otherwise be above; what the drop limit leaves out is no hit.
+Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html#using-a-global-phase-expression
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp import limits
+from paperwasp.container.search.global_explaining import with_global_phase
+from paperwasp.container.search.settings import GlobalParameters
+from paperwasp.container.search.sorting import RELEVANCE
+from paperwasp.errors import IllegalQuery
+from paperwasp.ranking.global_phase import GlobalPhase
+from paperwasp.search.query import Hit, SortKey
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalRanking:
+    """The global phase of a rank profile, as one query wants it."""
+
+    phase: GlobalPhase
+    rerank_count: int
+    rank_score_drop_limit: float | None
+
+    @classmethod
+    def of(cls, phase: GlobalPhase | None, said: GlobalParameters) -> GlobalRanking | None:
+        """None: no hits are ranked anew. Errors: IllegalQuery."""
+        if phase is None:
+            return None
+        count = phase.rerank_count if said.rerank_count is None else said.rerank_count
+        if count > limits.GLOBAL_RERANK_COUNT:
+            raise IllegalQuery(
+                f"The global phase is to rerank {count} hits; it can rerank {limits.GLOBAL_RERANK_COUNT} at most"
+            )
+        limit = phase.rank_score_drop_limit if said.rank_score_drop_limit is None else said.rank_score_drop_limit
+        return cls(phase, count, limit) if count > 0 else None
+
+    def ranked(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits with their new relevances, best first. `hits`: by falling relevance."""
+        chosen = [hit for hit in hits[: self.rerank_count] if hit.global_inputs is not None]
+        if not chosen:
+            return list(hits)
+        rows = np.array([hit.global_inputs for hit in chosen], np.float64).reshape(len(chosen), -1)
+        scores = self.phase.scores(rows)
+        scores = np.where(np.isnan(scores), -np.inf, scores)
+        before = np.array([hit.relevance for hit in chosen])
+        rest = hits[len(chosen) :]
+        moved = _moved(before, scores, np.array([hit.relevance for hit in rest]))
+        pairs = zip((*chosen, *rest), (*scores.tolist(), *moved.tolist()), strict=True)
+        found = [hit._replace(relevance=relevance) for hit, relevance in pairs]
+        if any(hit.explanation for hit in found):
+            found = with_global_phase(self.phase, found, rows)
+        if self.rank_score_drop_limit is not None:
+            found = [hit for hit in found if hit.relevance > self.rank_score_drop_limit]
+        return sorted(found, key=lambda hit: -hit.relevance)
+
+
+_Scores = NDArray[np.float64]
+
+
+def _moved(before: _Scores, after: _Scores, rest: _Scores) -> _Scores:
+    """Relevances of the hits that are not ranked anew: in the range of those that are, where these have fallen."""
+    before, after = before[np.isfinite(before)], after[np.isfinite(after)]
+    if not len(before) or not len(after) or before.min() <= after.min():
+        return rest
+    low, least = float(before.min()), float(after.min())
+    scale = max(float(after.max()) - least, 1.0) / max(float(before.max()) - low, 1.0)
+    return rest * scale + (least - low * scale)
+
+
+def check_order(order_by: Sequence[SortKey]) -> None:
+    """Hits that are ranked in the global phase are in the order of their relevance. Errors: IllegalQuery."""
+    if any(key.field != RELEVANCE or key.descending is False for key in order_by):
+        raise IllegalQuery("Sorting is not supported with global phase")

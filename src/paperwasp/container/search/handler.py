@@ -1,0 +1,286 @@
+"""The search handler: one request in, one answer out, whatever goes wrong.
+
+    request → parameters → plan (a SearchRequest for each content cluster) → messenger → merge → JSON, CBOR or XML
+
+Runs on the event loop and never blocks it. The configuration is one reference, read once for each request.
+Vespa: https://docs.vespa.ai/en/reference/api/query.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final, ParamSpec, Protocol, TypeVar
+
+from paperwasp import limits
+from paperwasp.container.search.benchmark_headers import benchmark_headers, is_benchmark
+from paperwasp.container.search.cache import Key, SearchCache, key_of
+from paperwasp.container.search.collapse import Entry, batches, collapsed
+from paperwasp.container.search.config import ClusterConfig, SearchConfig
+from paperwasp.container.search.merge import TIMED_OUT, Answer, merged
+from paperwasp.container.search.parameters import read_parameters
+from paperwasp.container.search.plan import SearchPlan, plan_search
+from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
+from paperwasp.container.search.request import parameter_pairs, plain_format
+from paperwasp.container.search.rules import rule_base_of
+from paperwasp.container.search.settings import SearchParameters
+from paperwasp.container.search.trace import rule_steps, trace_of
+from paperwasp.container.search.values import XML_FORMATS
+from paperwasp.container.search.xml import respond_xml, types_of
+from paperwasp.content.messages import StampRequest
+from paperwasp.core.clock import OutOfTime, end_work_at
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import PaperwaspError, Timeout
+from paperwasp.http.messages import Request, Response
+from paperwasp.search.query import SearchRequest, SearchResponse
+
+__all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
+
+_LOG: Final = logging.getLogger("paperwasp.search")
+_UNSPECIFIED: Final = 5
+_YQL_TIMEOUT: Final = re.compile(r"\btimeout\s+([0-9]{1,10})\b", re.IGNORECASE)
+_YQL_END: Final = 1000
+"""Characters: its last clauses, without a grouping."""
+_STAMP: Final = StampRequest()
+GRACE_SECONDS: Final = 0.05
+"""How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
+
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
+class Messenger(Protocol):
+    """What of `cluster.messenger.Messenger` a search needs."""
+
+    def request(self, address: str, message: object) -> Awaitable[object]: ...
+
+
+class SearchHandler:
+    """Answers `/search/`. `configure` may be called at any time; requests under way keep what they started with."""
+
+    def __init__(
+        self,
+        messenger: Messenger,
+        config: SearchConfig | None = None,
+        environment: Environment = SYSTEM,
+        address_of: Callable[[str], str] = "content/{}".format,
+    ) -> None:
+        """`address_of` says where a content cluster of the application is served."""
+        self._messenger = messenger
+        self._address_of = address_of
+        self._config = config or SearchConfig()
+        self._environment = environment
+        self.cache = SearchCache()
+        self._one_large = asyncio.Lock()
+
+    def configure(self, config: SearchConfig) -> None:
+        self._config = config
+
+    async def handle(self, request: Request) -> Response:
+        """The answer to a GET or POST. Never raises but for cancellation."""
+        started_ns = self._environment.monotonic_ns()
+        accepted = accepted_format(request)
+        format_, callback = "", ""  # until the parameters are read
+        try:
+            config = self._config
+            large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
+            pairs = await self._done(large, parameter_pairs, request)
+            key = key_of(pairs, accepted)
+            kept = await self._kept(key, pairs, config)
+            if kept is not None and not is_benchmark(request):
+                return kept
+            parameters = await self._done(large, read_parameters, pairs, config.query_profiles)
+            parameters.presentation.format = format_ = parameters.presentation.format or accepted
+            callback = parameters.presentation.callback
+            now_seconds = self._environment.now_seconds()
+            asked = (config, parameters, started_ns, now_seconds)
+            end_ns = started_ns + int(_longest_ms(parameters) * 1e6)
+            in_time = self._in_time(plan_search, end_ns)
+            if large:
+                await self._until_turn(end_ns)
+                plan = await self._done(large, in_time, *asked)
+            elif rule_base_of(config, parameters) is not None:  # a few words may keep rules busy for a second
+                plan = await asyncio.to_thread(in_time, *asked)
+            else:
+                plan = plan_search(*asked)
+            result, answers = await self._search(plan, parameters, started_ns)
+        except PaperwaspError as error:
+            failed = SearchResult(errors=[SearchError.of(error)])
+            return _response(failed, format_ or plain_format(request) or accepted, callback)
+        except Exception as error:
+            _LOG.exception("a search request failed")
+            failed = SearchResult(errors=[SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}")])
+            return _response(failed, format_ or plain_format(request) or accepted, callback)
+        response = _response(result, format_, callback, config)
+        if _may_be_kept(plan, parameters, result):
+            self._keep(key, response, config, answers)
+        if is_benchmark(request):
+            elapsed_ns = self._environment.monotonic_ns() - started_ns
+            return replace(response, headers=benchmark_headers(request, plan, result, elapsed_ns))
+        return response
+
+    async def _done(
+        self, large: bool, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs
+    ) -> _Made:
+        """What `work` makes of a request; of a large one on a thread, while the event loop serves others."""
+        if not large:
+            return work(*given, **named)
+        async with self._one_large:
+            return await asyncio.to_thread(work, *given, **named)
+
+    async def _until_turn(self, end_ns: int) -> None:
+        """Waits until no other large request is being read. Errors: Timeout, at the end."""
+        try:
+            async with asyncio.timeout((end_ns - self._environment.monotonic_ns()) / 1e9), self._one_large:
+                pass
+        except TimeoutError:
+            raise _not_read_in_time() from None
+
+    def _in_time(self, work: Callable[_Given, _Made], end_ns: int) -> Callable[_Given, _Made]:
+        """The work; Timeout where it is not done by the end, or its turn comes later: large requests wait for each
+        other."""
+
+        def begin(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+            if self._environment.monotonic_ns() > end_ns:
+                raise _not_read_in_time()
+            if self._environment.monotonic_ns is time.monotonic_ns:  # kernels read no other clock
+                end_work_at(end_ns)
+            try:
+                return work(*given, **named)
+            except OutOfTime:
+                raise Timeout("the time was over before the query was read to its end") from None
+            finally:
+                end_work_at(0)
+
+        return begin
+
+    async def _kept(self, key: Key, pairs: Sequence[tuple[str, str]], config: SearchConfig) -> Response | None:
+        """The answer that is kept for such a request, if it still holds."""
+        found = self.cache.get(key, config)
+        if found is None or any(name.lower() == "nocache" and value.lower() != "false" for name, value in pairs):
+            return None
+        try:
+            for cluster, stamp in found.stamps.items():
+                if await self._messenger.request(self._address_of(cluster), _STAMP) != stamp:
+                    self.cache.drop(key)
+                    return None
+        except Exception:
+            return None  # the query itself will tell what is wrong
+        return found.response
+
+    def _keep(self, key: Key, response: Response, config: SearchConfig, answers: Sequence[Answer]) -> None:
+        seen = {(cluster, answer.stamp) for cluster, answer in answers if isinstance(answer, SearchResponse)}
+        stamps = dict(seen)
+        if stamps and 0 not in stamps.values() and len(stamps) == len(seen):
+            self.cache.put(key, response, config, stamps)
+
+    async def _search(
+        self, plan: SearchPlan, parameters: SearchParameters, started_ns: int
+    ) -> tuple[SearchResult, Sequence[Answer]]:
+        if plan.timeout_ms <= 0:
+            return SearchResult(errors=[SearchError(TIMED_OUT, "No time left for searching")]), ()
+        if parameters.collapse.fields:
+            result, answers = await self._collapsed(plan, parameters)
+        else:
+            answers = await self._ask_all(plan)
+            result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
+        result.tensor_form = parameters.presentation.tensor_form
+        if plan.rules is not None and plan.rules.trace:
+            result.trace = rule_steps(plan, parameters)
+        if parameters.presentation.timing or parameters.trace.level:
+            elapsed_ns = self._environment.monotonic_ns() - started_ns
+            if parameters.presentation.timing:
+                result.timing = _timing(elapsed_ns, result.summary_ns)
+            if parameters.trace.level:
+                result.trace = trace_of(plan, parameters, answers, result, elapsed_ns // 1_000_000)
+        return result, answers
+
+    async def _collapsed(self, plan: SearchPlan, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
+        """The page that is left when hits are collapsed. Totals are of all hits."""
+        collapse, shown = parameters.collapse, parameters.presentation
+        hidden = any(query.request and set(collapse.fields) - set(query.request.prefetch) for query in plan.queries)
+        by_other = hidden and bool(plan.summary_fields or collapse.summary not in ("", shown.summary))
+        entries: list[Entry] = []
+        end = plan.offset + plan.hits
+        summary_ns = 0
+        for start, count in batches(plan.offset, plan.hits):
+            batch = plan.window(start, count)
+            asked = batch.showing(collapse.summary or shown.summary) if by_other else batch
+            answers = await self._ask_all(asked)
+            result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
+            entries.extend(result.hits)
+            summary_ns += result.summary_ns
+            left = collapsed(entries, collapse)
+            if result.errors or len(left) >= end or result.total_count < start + count or not count:
+                break
+        left = left[plan.offset : end]
+        if by_other:
+            again = merged(plan, await self._ask_all(plan.window(0, start + count)))
+            summary_ns += again.summary_ns
+            by_gid = {hit.gid: (cluster, hit) for cluster, hit in again.hits}
+            left = [by_gid[hit.gid] for _, hit in left if hit.gid in by_gid]
+        result.hits = left
+        result.summary_ns = summary_ns
+        result.summary_fields = plan.summary_fields
+        return result, answers
+
+    async def _ask_all(self, plan: SearchPlan) -> list[Answer]:
+        asked = [(query.cluster, query.request) for query in plan.queries if query.request is not None]
+        if len(asked) == 1:
+            return [await self._ask(*asked[0], plan.timeout_ms)]
+        return await asyncio.gather(*(self._ask(*query, plan.timeout_ms) for query in asked))
+
+    async def _ask(self, cluster: str, request: SearchRequest, timeout_ms: float) -> Answer:
+        try:
+            async with asyncio.timeout(timeout_ms / 1000 + GRACE_SECONDS):
+                answer = await self._messenger.request(self._address_of(cluster), request)
+        except TimeoutError:
+            return cluster, SearchError(TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
+        except PaperwaspError as error:
+            return cluster, SearchError.of(error, cluster)
+        except Exception as error:
+            _LOG.exception("cluster %s failed", cluster)
+            return cluster, SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}", cluster)
+        assert isinstance(answer, SearchResponse)
+        return cluster, answer
+
+
+def _not_read_in_time() -> Timeout:
+    return Timeout("the time was over before the query was read: large ones are read one at a time")
+
+
+def _longest_ms(parameters: SearchParameters) -> float:
+    """The time that a query has, as far as it is known before it is read: YQL may say another at its end."""
+    said = _YQL_TIMEOUT.search((parameters.yql or "")[-_YQL_END:])
+    return max(parameters.timeout_ms, int(said[1]) if said else 0)
+
+
+def _timing(elapsed_ns: int, summary_ns: int) -> dict[str, float]:
+    """`timing` of an answer in seconds: all of it, the part in which clusters wrote hits, and the rest."""
+    found = {"querytime": elapsed_ns - summary_ns, "summaryfetchtime": summary_ns, "searchtime": elapsed_ns}
+    return {name: round(time_ns / 1e9, 6) for name, time_ns in found.items()}
+
+
+def _response(result: SearchResult, format_: str, callback: str, config: SearchConfig | None = None) -> Response:
+    """The answer in its format. `config`: what says of which types the fields of hits are; None: there are no hits."""
+    if format_ not in XML_FORMATS:
+        return respond(result, format_, callback)
+    schemas = (schema for cluster in config.clusters for schema in cluster.schemas.values()) if config else ()
+    return respond_xml(result, format_, types_of(schemas))
+
+
+def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:
+    """Whether the same request has the same answer for as long as nothing is written."""
+    return (
+        plan.is_repeatable
+        and not (parameters.no_cache or parameters.no_cache_write)
+        and not (parameters.trace.level or parameters.presentation.timing or parameters.list_features)
+        and not parameters.streaming
+        and not result.errors
+        and (result.coverage is None or not result.coverage.degraded)
+    )

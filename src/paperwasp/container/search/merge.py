@@ -1,0 +1,108 @@
+"""The answers of the content clusters as one result.
+
+Vespa: https://docs.vespa.ai/en/querying/federation.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from heapq import merge
+from itertools import islice
+from typing import Any, Final
+
+from paperwasp.container.search.after import token_of
+from paperwasp.container.search.global_ranking import GlobalRanking
+from paperwasp.container.search.plan import ClusterQuery, SearchPlan
+from paperwasp.container.search.rendering import Coverage, SearchError, SearchResult
+from paperwasp.errors import InvalidQuery
+from paperwasp.search.query import Hit, SearchResponse, SortKey
+
+TIMED_OUT: Final = 12
+
+Answer = tuple[str, SearchResponse | SearchError]
+"""A cluster, and what it said or the error to show for it."""
+Entry = tuple[str, Hit]
+
+
+def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = True) -> SearchResult:
+    """The page of the plan's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
+    errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
+    found: list[tuple[str, SearchResponse]] = []
+    asked = [query for query in plan.queries if query.request is not None]
+    for query, (cluster, answer) in zip(asked, answers, strict=True):
+        if isinstance(answer, SearchError):
+            errors.append(answer)
+        elif answer.timed_out and not soft_timeout:
+            errors.append(SearchError(TIMED_OUT, f"Timed out after {plan.timeout_ms:g} ms", cluster))
+        else:
+            found.append((cluster, answer if query.ranking is None else _reranked(query.ranking, answer)))
+    hits = _merged_hits(plan, found)
+    bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.without_summary}
+    errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.request is not None]
+    return SearchResult(
+        hits=hits,
+        total_count=sum(answer.total_count for _, answer in found),
+        coverage=_coverage(found) if found else None,
+        errors=errors,
+        summary_fields=plan.summary_fields,
+        bare_types=plan.without_summary,
+        summary_ns=max((answer.summary_ns for _, answer in found), default=0),
+        continuation=token_of(*hits[-1]) if plan.after is not None and hits and len(hits) == plan.hits else None,
+    )
+
+
+def _no_summary(query: ClusterQuery) -> SearchError:
+    """The error of a cluster with hits of a document type that does not have the summary class."""
+    assert query.request is not None
+    return SearchError(InvalidQuery.search_code, f"Summary '{query.request.summary}' does not exist", query.cluster)
+
+
+def _reranked(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:
+    """With the hits that the global phase leaves; what it drops is not counted."""
+    hits = tuple(ranking.ranked(answer.hits))
+    return replace(answer, hits=hits, total_count=answer.total_count - (len(answer.hits) - len(hits)))
+
+
+def _merged_hits(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[Entry]:
+    lists = [[(cluster, hit) for hit in answer.hits] for cluster, answer in found]
+    if not plan.is_merged:
+        return lists[0] if lists else []
+    key: Callable[[Entry], Any] = _by_relevance
+    if plan.order_by and not any(query.ranking for query in plan.queries):
+        key = _key_of(plan.order_by, [query.cluster for query in plan.queries])
+    return list(islice(merge(*lists, key=key), plan.offset, plan.offset + plan.hits))
+
+
+def _by_relevance(entry: Entry) -> float:
+    return -entry[1].relevance
+
+
+def _key_of(order_by: Sequence[SortKey], clusters: Sequence[str]) -> Callable[[Entry], tuple[Any, ...]]:
+    """What hits of all clusters are ordered by. Only here is it known of which cluster a hit is."""
+    numbers = {cluster: number for number, cluster in enumerate(sorted(clusters))}
+    signs = {place: -1 if key.descending else 1 for place, key in enumerate(order_by) if key.field == "[source]"}
+
+    def key(entry: Entry) -> tuple[Any, ...]:
+        keys = entry[1].sort_keys or ()
+        if not signs:
+            return keys
+        number = numbers[entry[0]]
+        return tuple(signs[place] * number if place in signs else own for place, own in enumerate(keys))
+
+    return key
+
+
+def _coverage(found: Sequence[tuple[str, SearchResponse]]) -> Coverage:
+    if len(found) == 1 and not found[0][1].degraded:
+        return Coverage(found[0][1].documents, 100, 1, 1)
+    answers = [answer for _, answer in found]
+    documents = sum(answer.documents for answer in answers)
+    searched = sum(answer.covered_documents for answer in answers)
+    return Coverage(
+        documents=searched,
+        percent=100 * searched // documents if documents else 100,
+        clusters=len(answers),
+        full_clusters=sum(not answer.degraded for answer in answers),
+        degraded=frozenset[str]().union(*(answer.degraded for answer in answers)),
+    )

@@ -1,0 +1,250 @@
+"""The result of a search as JSON or CBOR, with its keys in Vespa's order, written in one pass.
+
+A hit's fields come as JSON from the content node and are spliced in without being read.
+Vespa: https://docs.vespa.ai/en/reference/querying/default-result-format.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import isfinite
+from typing import Any, Final
+
+import orjson
+
+from paperwasp.errors import PaperwaspError
+from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
+from paperwasp.http.messages import Request, Response
+from paperwasp.search.query import Hit, HitExplanation
+from paperwasp.tensor.json_output import result_json
+from paperwasp.tensor.value import Tensor
+
+JSON_TYPE: Final = "application/json;charset=utf-8"
+
+_ERRORS: Final[Mapping[int, tuple[str, int]]] = {
+    0: ("No backends in service. Try later", 503),
+    1: ("Null query", 500),
+    2: ("Request too large", 500),
+    3: ("Illegal query", 400),
+    4: ("Invalid query parameter", 400),
+    5: ("Unspecified error", 500),
+    6: ("Error in plugin Searcher", 500),
+    7: ("Invalid query transformation", 500),
+    8: ("Error in search reply.", 500),
+    9: ("Service is misconfigured", 500),
+    10: ("Backend communication error", 503),
+    11: ("No answer when pinging node", 500),
+    12: ("Timed out", 504),
+    13: ("Empty document summaries", 500),
+    14: ("Client not authenticated.", 401),
+    15: ("Forbidden.", 403),
+    16: ("Resource not found.", 404),
+    17: ("Bad request.", 400),
+    18: ("Internal server error.", 500),
+    19: ("Insufficient storage.", 507),
+    429: ("Too many requests", 429),
+}
+"""Code → (summary, HTTP status when there are no hits)."""
+
+_FATAL_CODES: Final = frozenset((14, 15, 16, 17, 18, 19))
+"""Codes that decide the HTTP status even where there are hits; so does every code that is an HTTP status itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchError:
+    """One entry of `root.errors`."""
+
+    code: int
+    message: str
+    source: str | None = None
+
+    @classmethod
+    def of(cls, error: PaperwaspError, source: str | None = None) -> SearchError:
+        return cls(error.search_code, error.message, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the documents was searched, summed over the clusters."""
+
+    documents: int
+    """Those that were searched."""
+    percent: int
+    clusters: int
+    full_clusters: int
+    degraded: frozenset[str] = frozenset()
+    """Why not all was searched: of `_DEGRADATIONS`."""
+
+
+_DEGRADATIONS: Final = ("match-phase", "timeout", "adaptive-timeout", "anntimeout", "non-ideal-state")
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """What is shown: hits beside the cluster each came from, best first."""
+
+    hits: Sequence[tuple[str, Hit]] = ()
+    total_count: int = 0
+    coverage: Coverage | None = None
+    errors: list[SearchError] = field(default_factory=list)
+    summary_fields: tuple[str, ...] = ()
+    bare_types: frozenset[tuple[str, str]] = frozenset()
+    """(content cluster, document type) whose hits show no fields."""
+    timing: Mapping[str, float] | None = None
+    summary_ns: int = 0
+    """What the clusters, side by side, took to write the hits."""
+    trace: Sequence[Mapping[str, Any]] | None = None
+    continuation: str | None = None
+    """What `searchAfter` is for the page that follows; None: not asked for, or there is none."""
+    tensor_form: str = "short"
+    """Of tensors among the features: one of `tensor.json_output.FORMS`."""
+
+
+def accepted_format(request: Request) -> str:
+    """`cbor` where the Accept header names it and ranks it at least as high as JSON."""
+    return "cbor" if prefers_cbor(request.header("accept"), at_a_tie=True) else "json"
+
+
+def respond(result: SearchResult, format_: str = "json", callback: str = "") -> Response:
+    """The whole answer in `json` or `cbor`; with `callback` as a call of that JavaScript function, which is JSON."""
+    body = render_json(result, exact_tensors=format_ == "cbor")
+    if callback:
+        return Response(status_of(result), b"%b(%b);" % (callback.encode(), body), JSON_TYPE)
+    if format_ == "cbor":
+        return Response(status_of(result), to_cbor(body), CBOR)
+    return Response(status_of(result), body, JSON_TYPE)
+
+
+def status_of(result: SearchResult) -> int:
+    """200 where there are hits or no errors; otherwise what the first error says."""
+    if not result.errors:
+        return 200
+    if result.hits:
+        decisive = [e for e in result.errors if e.code in _FATAL_CODES or e.code >= 400]
+        return _ERRORS[decisive[0].code][1] if decisive else 200
+    return _ERRORS.get(result.errors[0].code, ("", 500))[1]
+
+
+def render_json(result: SearchResult, *, exact_tensors: bool = False) -> bytes:
+    """The answer as compact JSON. `exact_tensors`: floats in tensors have the digits of a double."""
+    parts = [b"{"]
+    if result.trace:
+        parts += (b'"trace":', orjson.dumps({"children": result.trace}), b",")
+    if result.timing is not None:
+        parts += (b'"timing":', orjson.dumps(result.timing), b",")
+    parts.append(b'"root":{"id":"toplevel","relevance":1.0,"fields":{"totalCount":%d}' % result.total_count)
+    if result.coverage is not None:
+        parts += (b',"coverage":', _coverage(result.coverage))
+    if result.continuation is not None:
+        parts += (b',"continuation":', orjson.dumps({"next": result.continuation}))
+    if result.errors:
+        parts += (b',"errors":', orjson.dumps([_error(error) for error in result.errors]))
+    if result.hits:
+        parts += (b',"children":[', b",".join(_hits(result, exact_tensors)), b"]")
+    parts.append(b"}}")
+    return b"".join(parts)
+
+
+def _coverage(coverage: Coverage) -> bytes:
+    shown: dict[str, Any] = {
+        "coverage": coverage.percent,
+        "documents": coverage.documents,
+        "full": not coverage.degraded,
+        "nodes": coverage.clusters,
+        "results": coverage.clusters,
+        "resultsFull": coverage.full_clusters,
+    }
+    if coverage.degraded:
+        shown["degraded"] = {reason: reason in coverage.degraded for reason in _DEGRADATIONS}
+    return orjson.dumps(shown)
+
+
+def summary_of(error: SearchError) -> str:
+    """The name of the kind of error."""
+    return _ERRORS.get(error.code, ("Unspecified error", 500))[0]
+
+
+def _error(error: SearchError) -> dict[str, Any]:
+    shown: dict[str, Any] = {"code": error.code, "summary": summary_of(error)}
+    if error.source is not None:
+        shown["source"] = error.source
+    return shown | {"message": error.message}
+
+
+def _hits(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
+    """Each hit as a JSON object. With `summary_fields`, only those are shown."""
+    hits, summary_fields = result.hits, result.summary_fields
+    show = partial(result_json, form=result.tensor_form, exact=exact_tensors)
+    all_fields = not summary_fields
+    type_shown = all_fields or "sddocname" in summary_fields
+    id_wanted = all_fields or "documentid" in summary_fields
+    dumps = orjson.dumps
+    heads = {cluster: b',"source":%b' % dumps(cluster) for cluster in {cluster for cluster, _ in hits}}
+    types = {t: b'"sddocname":' + dumps(t) for t in {hit.document_type for _, hit in hits}} if type_shown else {}
+    shown = [id_wanted and (hit.show_document_id or not all_fields) for _, hit in hits]
+    ids = _each_json(
+        [
+            hit.document_id if id_shown else f"index:{cluster}/0/{hit.gid.hex()}"
+            for (cluster, hit), id_shown in zip(hits, shown, strict=True)
+        ]
+    )
+    for (cluster, hit), id_shown, id_json, relevance in zip(hits, shown, ids, _relevances(hits), strict=True):
+        members = [types[hit.document_type]] if type_shown else []
+        if id_shown:
+            members.append(b'"documentid":' + id_json)
+        if len(hit.fields) > 2:
+            members.append(hit.fields[1:-1])
+        if hit.match_features is not None:
+            members.append(b'"matchfeatures":' + _features(hit.match_features, show))
+        if hit.summary_features is not None:
+            members.append(b'"summaryfeatures":' + _features(hit.summary_features, show))
+        if hit.rank_features is not None:
+            members.append(b'"rankfeatures":' + _features(hit.rank_features, show))
+        if (cluster, hit.document_type) in result.bare_types:
+            members = []
+        fields = b',"fields":{%b}' % b",".join(members) if members else b""
+        why = b"" if hit.explanation is None else b',"explanation":' + dumps(_explained(hit.explanation))
+        yield b'{"id":%b,"relevance":%b%b%b%b}' % (id_json, relevance, heads[cluster], fields, why)
+
+
+def _explained(explanation: HitExplanation) -> dict[str, object]:
+    return {"note": explanation.note} if explanation.note else {"phases": explanation.phases}
+
+
+def _each_json(texts: Sequence[str]) -> Iterable[bytes]:
+    """The JSON of each text, written in one go: nowhere within a text, two quotes stand around a comma."""
+    return [b'"%b"' % text for text in orjson.dumps(texts)[2:-2].split(b'","')]
+
+
+def _relevances(hits: Sequence[tuple[str, Hit]]) -> Iterable[bytes]:
+    values = [float(hit.relevance) for _, hit in hits]
+    written = orjson.dumps(values)
+    if b"null" in written:
+        return [_number(value) for value in values]
+    return written[1:-1].split(b",")
+
+
+def _number(value: float) -> bytes:
+    return orjson.dumps(value) if isfinite(value) else orjson.dumps(_not_finite(value))
+
+
+def _not_finite(value: float) -> str:
+    """As Vespa writes what JSON has no number for."""
+    if value != value:
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+_TENSORS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
+def features_json(features: Mapping[str, Any], tensor_form: str) -> bytes:
+    """The features of a hit as JSON."""
+    return _features(features, partial(result_json, form=tensor_form))
+
+
+def _features(features: Mapping[str, Any], show: Callable[[Tensor], Any]) -> bytes:
+    """Features as JSON. Numbers that are not finite are null, as in Vespa's NonFiniteToNullDataSink.java."""
+    return orjson.dumps(features, show, _TENSORS)

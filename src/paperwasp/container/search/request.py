@@ -1,0 +1,133 @@
+"""From an HTTP request to the names and values of its parameters: query string, JSON body or form body.
+
+A JSON object within the body is a group of parameters: {"ranking": {"profile": "x"}} is `ranking.profile=x`. The query
+string goes before the body.
+Vespa: https://docs.vespa.ai/en/querying/query-api.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, Final
+
+import orjson
+
+from paperwasp import limits
+from paperwasp.container.lenient_json import lenient_json
+from paperwasp.container.search.values import renderer
+from paperwasp.errors import IllegalQuery, InvalidInput
+from paperwasp.http.messages import Request, decode, decode_form
+from paperwasp.large_json import load_json
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_REMEMBERED_CHARACTERS: Final = 4096
+_RAW_GROUPS: Final = ("select.where", "select.grouping")
+MAX_BODY_DEPTH: Final = 32
+_WORDS: Final = {True: "true", False: "false", None: "null"}
+
+
+def parameter_pairs(request: Request) -> list[tuple[str, str]]:
+    """Names and values in the order in which they take effect: the last one wins.
+
+    Errors: IllegalQuery where the body is not what its type says, the query string is broken, or there are too many.
+    """
+    body = _body_pairs(request) if request.body and request.method == "POST" else ()
+    query = _query_pairs(request.query) if request.query else ()
+    pairs = list(islice(chain(body, query), limits.QUERY_PARAMETERS + 1))
+    if len(pairs) > limits.QUERY_PARAMETERS:
+        raise _too_many()
+    return pairs
+
+
+def plain_format(request: Request) -> str:
+    """What `format` says, in the query string or a form, for the answer to a request whose parameters are broken; ""
+    where it says nothing. Vespa: errorResponse of SearchHandler.java."""
+    body = request.body if request.content_type == _FORM else b""
+    values = [
+        part.removeprefix("format=")
+        for part in (*body.decode(errors="replace").split("&"), *request.query.split("&"))
+        if part.startswith("format=")
+    ]
+    try:
+        return renderer(_decode(values[-1])) if values else ""
+    except (InvalidInput, ValueError):
+        return ""
+
+
+def _too_many() -> IllegalQuery:
+    return IllegalQuery(f"More than {limits.QUERY_PARAMETERS} parameters (QUERY_PARAMETERS in paperwasp.limits)")
+
+
+def _query_pairs(query: str) -> Iterator[tuple[str, str]]:
+    if query.count("&") > limits.QUERY_PARAMETERS:
+        raise _too_many()
+    try:
+        for part in query.split("&"):
+            if part:
+                name, _, value = part.partition("=")
+                yield _decode(name), _decode(value)
+    except InvalidInput as error:
+        raise IllegalQuery(error.message) from None
+
+
+def _decode(text: str) -> str:
+    return _decode_short(text) if "%" in text and len(text) <= _REMEMBERED_CHARACTERS else decode(text)
+
+
+_decode_short = lru_cache(maxsize=1024)(decode)
+
+
+def _body_pairs(request: Request) -> Iterable[tuple[str, str]]:
+    if len(request.body) > limits.HTTP_QUERY_BODY_BYTES:
+        raise IllegalQuery(f"The body has {len(request.body)} bytes; at most {limits.HTTP_QUERY_BODY_BYTES}")
+    if request.content_type == _FORM:
+        if request.body.count(b"&") > limits.QUERY_PARAMETERS:
+            raise _too_many()
+        try:
+            return decode_form(request.body.decode()).items()
+        except (UnicodeDecodeError, InvalidInput) as error:
+            raise IllegalQuery(f"The form in the body is broken: {error}") from None
+    if request.content_type not in ("application/json", ""):
+        return ()
+    return flatten(_json_object(request.body))
+
+
+def _json_object(body: bytes) -> Mapping[str, Any]:
+    try:
+        content = load_json(body)
+    except orjson.JSONDecodeError as error:
+        try:
+            if len(body) > limits.LENIENT_JSON_BYTES:
+                raise ValueError("too large to be read leniently")
+            content = lenient_json(body)
+        except ValueError:
+            raise IllegalQuery(f"The JSON of the body is broken: {error}") from None
+    if not isinstance(content, dict):
+        raise IllegalQuery("The body must be a JSON object")
+    return content
+
+
+def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The members of a JSON object as parameters. Arrays, and objects that are values, stay JSON."""
+    if depth > MAX_BODY_DEPTH:
+        raise IllegalQuery(f"The JSON of the body is nested deeper than {MAX_BODY_DEPTH} levels")
+    for name, value in content.items():
+        full = group + name
+        if type(value) is str:
+            yield full, value
+        elif isinstance(value, dict) and not (full.startswith("input.") or full in _RAW_GROUPS):
+            yield from flatten(value, full + ".", depth + 1)
+        else:
+            try:
+                yield full, _text(value)
+            except TypeError as error:  # orjson writes neither all that it reads, nor all that is read leniently
+                raise IllegalQuery(f"The JSON of '{full}' cannot be read: {error}") from None
+
+
+def _text(value: Any) -> str:
+    """What is no text as text: as JSON has it."""
+    if isinstance(value, dict | list):
+        return orjson.dumps(value).decode()
+    return _WORDS[value] if value is None or isinstance(value, bool) else repr(value)

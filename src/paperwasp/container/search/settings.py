@@ -1,0 +1,208 @@
+"""What a search request says, by groups of parameters. Filled by `search_parameters.read_parameters`; after that only
+semantic rules may change it (`search_rules`).
+
+Vespa: https://docs.vespa.ai/en/reference/api/query.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.application.query_profiles import ResolvedProfile
+from paperwasp.container.search.values import PRESENT, Now
+from paperwasp.search.query import (
+    NO_PROFILING,
+    DiversityOverride,
+    MatchPhaseOverride,
+    Profiling,
+    RankingOverride,
+    Streaming,
+)
+from paperwasp.tensor.types import TensorType
+
+
+@dataclass(slots=True)
+class TextParameters:
+    """`model.*`: the user's text, how it is read, and what is joined with it."""
+
+    query: str | None = None
+    type: str = "weakAnd"
+    parts: dict[str, str] = field(default_factory=dict)
+    """`model.type.composite` and its like: part → value."""
+    profile: str = ""
+    is_yql_default: bool = False
+    default_index: str | None = None
+    language: str = ""
+    locale: str = ""
+    encoding: str = ""
+    filter: str = ""
+    recall: str | None = None
+    location: str = ""
+    weak_and_replaces_or: bool = False
+    gram_match: str = "all"
+    wand_hits: int = 100
+
+
+@dataclass(slots=True)
+class PositionParameters:
+    """`pos.*`. None: not given."""
+
+    ll: str | None = None
+    xy: str | None = None
+    bb: str | None = None
+    radius: str | None = None
+    attribute: str = ""
+
+    @property
+    def is_given(self) -> bool:
+        return self.ll is not None or self.xy is not None or self.bb is not None
+
+
+@dataclass(slots=True)
+class WandParameters:
+    """`wand.*` but for `wand.hits`. None: not given."""
+
+    field: str | None = None
+    tokens: str | None = None
+    type: str = "vespa"
+    heap_size: int = 100
+    score_threshold: float = 0.0
+    threshold_boost_factor: float = 1.0
+
+
+@dataclass(slots=True)
+class PredicateParameters:
+    """`boolean.*`. None: not given."""
+
+    field: str | None = None
+    attributes: str | None = None
+    range_attributes: str | None = None
+
+
+@dataclass(slots=True)
+class Collapse:
+    """`collapsefield` and what belongs to it."""
+
+    fields: tuple[str, ...] = ()
+    size: int = 1
+    sizes: dict[str, int] = field(default_factory=dict)
+    summary: str = ""
+
+
+@dataclass(slots=True)
+class Tracing:
+    """`trace.*`."""
+
+    level: int = 0
+    explain_level: int = 0
+    profile_depth: int = 0
+    """Of the profiles whose own depth is not given."""
+    profiling: dict[str, int] = field(default_factory=dict)
+    """Set fields of Profiling."""
+    timestamps: bool = False
+    query: bool = True
+
+    def profiled(self) -> Profiling:
+        if not self.profiling and not self.profile_depth:
+            return NO_PROFILING
+        return Profiling(**{each.name: self.profile_depth for each in fields(Profiling)} | self.profiling)
+
+
+@dataclass(slots=True)
+class RuleParameters:
+    """`rules.*` and `tracelevel.rules`."""
+
+    off: bool = False
+    base: str = ""
+    trace_level: int | None = None
+
+
+@dataclass(slots=True)
+class GlobalParameters:
+    """`ranking.globalPhase.*`. None: as the rank profile says."""
+
+    rerank_count: int | None = None
+    rank_score_drop_limit: float | None = None
+
+
+@dataclass(slots=True)
+class Presentation:
+    """`presentation.*`."""
+
+    summary: str = "default"
+    summary_fields: tuple[str, ...] = ()
+    bolding: bool = True
+    timing: bool = False
+    format: str | None = None
+    tensor_form: str = "short"
+    callback: str = ""
+
+
+@dataclass(slots=True)
+class SearchParameters:
+    """One request's parameters, typed. `given` has all of them, as they came and by full names, for `@name` in YQL."""
+
+    yql: str | None = None
+    text: TextParameters = field(default_factory=TextParameters)
+    position: PositionParameters = field(default_factory=PositionParameters)
+    wand: WandParameters = field(default_factory=WandParameters)
+    predicate: PredicateParameters = field(default_factory=PredicateParameters)
+    select_where: str = ""
+    hits: int = limits.DEFAULT_HITS
+    offset: int = 0
+    is_estimate: bool = False
+    search_after: str | None = None
+    timeout_ms: float = limits.QUERY_TIMEOUT_MS
+    soft_timeout: bool = True
+    soft_timeout_factor: float | None = None
+    sources: tuple[str, ...] = ()
+    restrict: tuple[str, ...] = ()
+    rank_profile: str = "default"
+    sorting: str = ""
+    list_features: bool = False
+    now: Now = PRESENT
+    inputs: dict[str, str] = field(default_factory=dict)
+    """query(name) → its text."""
+    input_types: dict[str, TensorType] = field(default_factory=dict)
+    """What the type of the query profile says of them."""
+    features: dict[str, float] = field(default_factory=dict)
+    """Rank feature → what it is for every hit, whatever it would be."""
+    rank_properties: dict[str, str] = field(default_factory=dict)
+    match_phase: dict[str, object] = field(default_factory=dict)
+    """Set fields of MatchPhaseOverride."""
+    diversity: dict[str, object] = field(default_factory=dict)
+    ranking: dict[str, object] = field(default_factory=dict)
+    """Set fields of RankingOverride."""
+    use_significance_model: bool | None = None
+    """None: as the rank profile says."""
+    global_phase: GlobalParameters = field(default_factory=GlobalParameters)
+    streaming: dict[str, object] = field(default_factory=dict)
+    collapse: Collapse = field(default_factory=Collapse)
+    presentation: Presentation = field(default_factory=Presentation)
+    trace: Tracing = field(default_factory=Tracing)
+    rules: RuleParameters = field(default_factory=RuleParameters)
+    no_cache: bool = False
+    no_cache_write: bool = False
+    max_hits: int = limits.MAX_HITS
+    max_offset: int = limits.MAX_OFFSET
+    profile: ResolvedProfile | None = None
+    """The query profile that is used."""
+    given: dict[str, str] = field(default_factory=dict)
+
+    def ranking_override(self) -> RankingOverride:
+        return RankingOverride(**self.ranking) if self.ranking else _NO_RANKING  # type: ignore[arg-type]
+
+    def match_phase_override(self) -> MatchPhaseOverride:
+        if not self.match_phase and not self.diversity:
+            return _NO_MATCH_PHASE
+        diversity = DiversityOverride(**self.diversity)  # type: ignore[arg-type]
+        return MatchPhaseOverride(**self.match_phase, diversity=diversity)  # type: ignore[arg-type]
+
+    def streamed(self) -> Streaming | None:
+        return Streaming(**self.streaming) if self.streaming else None  # type: ignore[arg-type]
+
+
+_NO_RANKING: Final = RankingOverride()
+_NO_MATCH_PHASE: Final = MatchPhaseOverride()

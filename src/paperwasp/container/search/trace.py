@@ -1,0 +1,76 @@
+"""The trace of a query: what the container did with it, and what the content clusters tell, as a tree of messages.
+
+Vespa: https://docs.vespa.ai/en/querying/query-api.html#query-tracing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from paperwasp.container.search.merge import Answer
+from paperwasp.container.search.plan import SearchPlan
+from paperwasp.container.search.rendering import SearchResult
+from paperwasp.container.search.settings import SearchParameters
+from paperwasp.search.query import SearchRequest, SearchResponse
+from paperwasp.yql import to_yql
+
+Step = dict[str, Any]
+
+
+def trace_of(
+    plan: SearchPlan,
+    parameters: SearchParameters,
+    answers: Sequence[Answer],
+    result: SearchResult,
+    elapsed_ms: int,
+) -> list[Step]:
+    """The steps of the query; more of them at higher levels."""
+    used = f"Using {parameters.profile}" if parameters.profile else "No query profile is used"
+    steps = [_step(parameters, 0, used)]
+    steps += rule_steps(plan, parameters)
+    if parameters.yql and parameters.trace.level >= 2 and parameters.trace.query:
+        steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
+    asked = list(_of_clusters(plan, parameters, answers, elapsed_ms))
+    if parameters.trace.level >= 2:
+        shown = f"{len(result.hits)} hits of {result.total_count} merged, {len(result.errors)} errors"
+        asked.append(_step(parameters, elapsed_ms, shown))
+    return [*steps, {"children": asked}]
+
+
+def rule_steps(plan: SearchPlan, parameters: SearchParameters) -> list[Step]:
+    """What semantic rules did, as far as `tracelevel.rules` asks, and the query that they made."""
+    if plan.rules is None:
+        return []
+    steps = [_step(parameters, 0, message) for message in plan.rules.trace]
+    if plan.rules.fired and parameters.trace.level:
+        query = f": [{to_yql(plan.tree)}]" if parameters.trace.query else ""
+        steps.append(_step(parameters, 0, f"SemanticSearcher: Rewrote query{query}"))
+    return steps
+
+
+def _of_clusters(
+    plan: SearchPlan, parameters: SearchParameters, answers: Sequence[Answer], elapsed_ms: int
+) -> Iterator[Step]:
+    """What each cluster was asked, and its own trace."""
+    given = iter(answers)
+    for query in plan.queries:
+        if query.request is None:
+            continue
+        yield _step(parameters, 0, _asked(query.cluster, query.request, plan, parameters))
+        _, answer = next(given, ("", None))
+        if isinstance(answer, SearchResponse) and answer.trace:
+            yield _step(parameters, elapsed_ms, answer.trace)
+
+
+def _step(parameters: SearchParameters, timestamp_ms: int, message: object) -> Step:
+    return {"timestamp": timestamp_ms, "message": message} if parameters.trace.timestamps else {"message": message}
+
+
+def _asked(cluster: str, request: SearchRequest, plan: SearchPlan, parameters: SearchParameters) -> str:
+    query = f"query=[{to_yql(plan.tree)}] " if parameters.trace.query else ""
+    types = f" restrict=[{','.join(request.document_types)}]" if request.document_types else ""
+    return (
+        f"{cluster}: {query}timeout={plan.timeout_ms:g}ms "
+        f"offset={request.offset} hits={request.hits} rankprofile[{request.rank_profile}]{types}"
+    )

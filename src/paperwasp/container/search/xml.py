@@ -1,0 +1,247 @@
+"""The result of a search as XML: `format=xml`, and `format=page`, which has a tag for each field.
+
+The content nodes give the fields of a hit as JSON; the schema says what is a map, a weighted set, a struct or a tensor.
+
+Vespa: XmlRenderer.java in com.yahoo.search.rendering and in com.yahoo.prelude.hitfield, PageTemplatesXmlRenderer.java
+Differs: without page templates, a page has no sections. Numbers have the fewest digits, where Vespa may have more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import orjson
+
+from paperwasp.container.search.rendering import (
+    Coverage,
+    SearchError,
+    SearchResult,
+    features_json,
+    status_of,
+    summary_of,
+)
+from paperwasp.document.float_text import double_text
+from paperwasp.document.parts import part_of
+from paperwasp.document.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    TensorFieldType,
+    WeightedSetType,
+)
+from paperwasp.errors import LanguageError
+from paperwasp.http.messages import Response
+from paperwasp.schema.model import Schema
+from paperwasp.search.query import Hit
+from paperwasp.tensor.json_format import tensor_of
+from paperwasp.tensor.types import TensorType
+
+XML_TYPE: Final = "text/xml;charset=utf-8"
+
+TypeOf = Callable[[str, str], DataType | None]
+"""Document type, field of a summary → its type; None: not known."""
+
+_HEAD: Final = '<?xml version="1.0" encoding="utf-8" ?>\n'
+_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_MARKS: Final = (("&lt;hi&gt;", "<hi>"), ("&lt;/hi&gt;", "</hi>"), ("&lt;sep /&gt;", "<sep />"))
+"""The tags of teasers and bolded texts, which are markup in XML, too."""
+
+
+def types_of(schemas: Iterable[Schema]) -> TypeOf:
+    """The types of what summaries show."""
+    by_name = {schema.name: schema for schema in schemas}
+
+    @cache
+    def type_of(document_type: str, name: str) -> DataType | None:
+        schema = by_name.get(document_type)
+        return None if schema is None else _type_in(schema, name)
+
+    return type_of
+
+
+def _type_in(schema: Schema, name: str) -> DataType | None:
+    shown = (summary.fields[name] for summary in schema.summaries.values() if name in summary.fields)
+    paths = next((field.sources for field in shown), (name,))
+    field_name, _, below = paths[0].partition(".")
+    field = schema.fields.get(field_name)
+    if field is None:
+        return None
+    return part_of(field.type, below) if below else field.type
+
+
+def respond_xml(result: SearchResult, format_: str, type_of: TypeOf) -> Response:
+    """The whole answer, `xml` or `page`."""
+    body = (render_page if format_ == "page" else render_xml)(result, type_of)
+    return Response(status_of(result), body, XML_TYPE)
+
+
+def render_xml(result: SearchResult, type_of: TypeOf) -> bytes:
+    """The answer as XML."""
+    attributes = _attributes({"total-hit-count": result.total_count} | _coverage(result.coverage) | _timing(result))
+    hits = (_hit(cluster, hit, result, type_of) for cluster, hit in result.hits)
+    return _document("result", attributes, [*_before_hits(result), *hits])
+
+
+def render_page(result: SearchResult, type_of: TypeOf) -> bytes:
+    """The answer as a page."""
+    hits = [_page_hit(cluster, hit, result, type_of) for cluster, hit in result.hits]
+    content = [_element("content", "", hits, 1)] if hits else []
+    attributes = _attributes({"version": "1.0"} | _coverage(result.coverage))
+    return _document("page", attributes, [*_before_hits(result), *content])
+
+
+def _document(tag: str, attributes: str, children: Sequence[str]) -> bytes:
+    return (_HEAD + _element(tag, attributes, children, 0).lstrip("\n") + "\n").encode()
+
+
+def _element(tag: str, attributes: str, children: Sequence[str], level: int) -> str:
+    """An element on lines of its own; the children have theirs."""
+    start, end = "\n" + "  " * level, "\n" + "  " * level if children else ""
+    return f"{start}<{tag}{attributes}>{''.join(children)}{end}</{tag}>"
+
+
+def _leaf(tag: str, attributes: str, content: str, level: int) -> str:
+    """`content` is XML already."""
+    return f"\n{'  ' * level}<{tag}{attributes}>{content}</{tag}>"
+
+
+def _attributes(values: Mapping[str, object]) -> str:
+    texts = {name: _scalar(value) for name, value in values.items() if value is not None}
+    return "".join(f' {name}="{escaped(text, in_attribute=True)}"' for name, text in texts.items() if text)
+
+
+def escaped(text: str, *, in_attribute: bool = False) -> str:
+    """Text as XML has it; characters that XML cannot have are left out."""
+    text = _NO_XML.sub("", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;") if in_attribute else text
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return double_text(value) if isinstance(value, float) else str(value)
+
+
+def _coverage(coverage: Coverage | None) -> dict[str, object]:
+    if coverage is None:
+        return {}
+    return {
+        "coverage-docs": coverage.documents,
+        "coverage-nodes": coverage.clusters,
+        "coverage-full": not coverage.degraded,
+        "coverage": coverage.percent,
+        "results-full": coverage.full_clusters,
+        "results": coverage.clusters,
+    }
+
+
+def _timing(result: SearchResult) -> dict[str, object]:
+    return {name: f"{seconds:.3f}" for name, seconds in (result.timing or {}).items()}
+
+
+def _before_hits(result: SearchResult) -> Iterator[str]:
+    """The first error, the trace, and all errors."""
+    if result.errors:
+        first = result.errors[0]
+        yield _leaf("error", _attributes({"code": first.code}), escaped(summary_of(first)), 1)
+    if result.trace:
+        yield _element("meta", _attributes({"type": "context"}), list(_steps(result.trace, 2)), 1)
+    if result.errors:
+        yield _element("errordetails", "", [_error(error) for error in result.errors], 1)
+
+
+def _steps(trace: Iterable[Mapping[str, Any]], level: int) -> Iterator[str]:
+    for step in trace:
+        if (message := step.get("message")) is not None:
+            text = message if isinstance(message, str) else orjson.dumps(message).decode()
+            yield _leaf("p", "", escaped(text), level)
+        if children := step.get("children"):
+            yield _element("p", "", list(_steps(children, level + 1)), level)
+
+
+def _error(error: SearchError) -> str:
+    attributes = {"source": error.source, "error": summary_of(error), "code": error.code}
+    return _leaf("error", _attributes(attributes), escaped(error.message), 2)
+
+
+def _hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> str:
+    relevance = _scalar(float(hit.relevance))
+    attributes = _attributes({"type": "summary", "relevancy": relevance, "source": cluster})
+    fields = [("relevancy", relevance), *_fields(cluster, hit, result, type_of)]
+    shown = [_leaf("field", _attributes({"name": name}), content, 2) for name, content in fields]
+    return _element("hit", attributes, shown, 1)
+
+
+def _page_hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> str:
+    attributes = _attributes({"type": "summary", "relevance": float(hit.relevance), "source": cluster})
+    fields = [("id", f"index:{cluster}/0/{hit.gid.hex()}"), *_fields(cluster, hit, result, type_of)]
+    return _element("hit", attributes, [_leaf(name, "", content, 3) for name, content in fields], 2)
+
+
+def _fields(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> Iterator[tuple[str, str]]:
+    """The fields of a hit with their content as XML, in the order of JSON."""
+    if (cluster, hit.document_type) in result.bare_types:
+        return
+    wanted = result.summary_fields
+    if not wanted or "sddocname" in wanted:
+        yield "sddocname", escaped(hit.document_type)
+    if (hit.show_document_id or wanted) and (not wanted or "documentid" in wanted):
+        yield "documentid", escaped(hit.document_id)
+    for name, value in orjson.loads(hit.fields).items():
+        yield name, content_of(value, type_of(hit.document_type, name))
+    features = (("match", hit.match_features), ("summary", hit.summary_features), ("rank", hit.rank_features))
+    for kind, values in features:
+        if values is not None:
+            yield f"{kind}features", escaped(features_json(values, result.tensor_form).decode())
+
+
+def content_of(value: Any, data_type: DataType | None, level: int = 2) -> str:
+    """The JSON of a value as XML; `level`: of the element that it is in."""
+    match data_type:
+        case TensorFieldType():
+            return escaped(_tensor(value, data_type.tensor))
+        case MapType() if isinstance(value, dict):
+            pairs = ((key, content_of(item, data_type.value, level + 1)) for key, item in value.items())
+            items = [f"<item><key>{escaped(key)}</key><value>{item}</value></item>" for key, item in pairs]
+        case WeightedSetType() if isinstance(value, dict):
+            items = [f'<item weight="{weight}">{escaped(key)}</item>' for key, weight in value.items()]
+        case _ if isinstance(value, dict):
+            types = dict(data_type.fields) if isinstance(data_type, StructType) else {}
+            items = [_member(name, content_of(item, types.get(name), level + 1)) for name, item in value.items()]
+        case _ if isinstance(value, list):
+            element = data_type.element if isinstance(data_type, ArrayType) else None
+            items = [f"<item>{content_of(item, element, level + 1)}</item>" for item in value]
+        case _:
+            return _single(value)
+    if not items:
+        return ""
+    start, end = "\n" + "  " * (level + 1), "\n" + "  " * level
+    return start + start.join(items) + end
+
+
+def _member(name: str, content: str) -> str:
+    return f'<struct-field name="{escaped(name, in_attribute=True)}">{content}</struct-field>'
+
+
+def _single(value: Any) -> str:
+    if value is None:
+        return "(null)"
+    text = escaped(_scalar(value))
+    if isinstance(value, str):
+        for mark, markup in _MARKS:
+            text = text.replace(mark, markup)
+    return text
+
+
+def _tensor(value: Any, type_: TensorType) -> str:
+    """The literal of a tensor, in whatever form its JSON is."""
+    try:
+        tensor = tensor_of(value, type_, is_lenient=True)
+    except LanguageError:
+        return orjson.dumps(value).decode()
+    type_text, _, cells = str(tensor).partition(":")
+    return f"{type_text}:{cells if type_.mapped else cells.replace(',', ', ')}"

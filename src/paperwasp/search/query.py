@@ -1,0 +1,247 @@
+"""What a query asks of a content cluster, and what the cluster answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from paperwasp.content.records import Mutate
+from paperwasp.query.items import Item
+from paperwasp.ranking.explanation import NodeValue
+from paperwasp.tensor.value import Tensor
+
+ELEMENT_GAP: Final = "vespa.matching.element_gap."
+"""What a query says of how far apart the elements of a field are: a rank property, with the field's name behind it."""
+FILTER_THRESHOLD: Final = "vespa.matching.filter_threshold"
+STOPWORD_LIMIT: Final = "vespa.matching.weakand.stop_word_drop_limit"
+ADJUST_TARGET: Final = "vespa.matching.weakand.stop_word_adjust_limit"
+ALLOW_DROP_ALL: Final = "vespa.matching.weakand.allow_drop_all"
+"""What a query says of words that are in many documents, as rank properties: see `operators.tuning`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of `order by`. `field` is an attribute, `[relevance]`, `[docid]` or `[source]`; with the function
+    `feature`, one of the rank profile's sort-features.
+
+    What is empty, or None, is as the attribute's `sorting` in the schema says, else Vespa's default.
+    Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html
+    """
+
+    field: str
+    descending: bool | None = None
+    function: str = ""
+    """`raw`, `lowercase`, `uca`, `feature`."""
+    locale: str = ""
+    """Of `uca`: en_US."""
+    strength: str = ""
+    """Of `uca`: primary, secondary, tertiary, quaternary, identical; in any case of letters."""
+    missing: str = ""
+    """Where documents without a value stand: `first`, `last`, `as`."""
+    missing_value: str = ""
+    """The text of the value that they stand for, with `as`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Whose documents a query of types with mode streaming is about: those of one group, of one number, or those that
+    a document selection says. One of the three.
+
+    Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
+    """
+
+    group: str = ""
+    userid: int | None = None
+    selection: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DiversityOverride:
+    """`ranking.matchPhase.diversity.*` of a query. None: as the rank profile says."""
+
+    attribute: str | None = None
+    min_groups: int | None = None
+    cutoff_factor: float | None = None
+    cutoff_strategy: str | None = None
+    """loose or strict."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPhaseOverride:
+    """`ranking.matchPhase.*` of a query. None: as the rank profile says. With an attribute, it needs no match-phase in
+    the profile."""
+
+    attribute: str | None = None
+    ascending: bool | None = None
+    max_hits: int | None = None
+    max_filter_coverage: float | None = None
+    diversity: DiversityOverride = DiversityOverride()
+
+
+@dataclass(frozen=True, slots=True)
+class RankingOverride:
+    """What a query says instead of its rank profile. None: as the profile says."""
+
+    keep_rank_count: int | None = None
+    rank_score_drop_limit: float | None = None
+    rerank_count: int | None = None
+    """`ranking.rerankCount`, `ranking.secondPhase.rerankCount`."""
+    second_phase_rank_score_drop_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profiling:
+    """How deep profiles are, or (below 0) how long: see `search.profiling`. 0: there is none."""
+
+    matching: int = 0
+    first_phase: int = 0
+    second_phase: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.matching or self.first_phase or self.second_phase)
+
+
+NO_PROFILING: Final = Profiling()
+BEFORE_ALL: Final = -1
+AFTER_ALL: Final = 1 << 128
+"""Below and above what decides between hits that are equal in all else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAfter:
+    """Where the page before ended: only hits behind it are wanted, and `offset` is 0.
+
+    A hit is behind it when its sort keys (without keys: its relevance) come later, or are equal and its lid is above.
+    """
+
+    relevance: float
+    sort_keys: tuple[Any, ...]
+    """As in `Hit.sort_keys`; empty: the hits are in the order of their relevance."""
+    lid: int
+    """Of a lid or `paging.streamed_lid`; or `BEFORE_ALL` of them, or `AFTER_ALL`."""
+
+
+@dataclass(slots=True)
+class SearchRequest:
+    """One query, parsed, for the documents of some types. Nobody changes it; frozen, it would take three times as long
+    to make for every query."""
+
+    tree: Item
+    document_types: tuple[str, ...] = ()
+    """Empty: all of the cluster."""
+    rank_profile: str = "default"
+    hits: int = 10
+    offset: int = 0
+    order_by: tuple[SortKey, ...] = ()
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    """query(name) → number, text or TensorValue."""
+    rank_properties: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, float] = field(default_factory=dict)
+    """Rank feature → what it is for every hit, whatever it would be."""
+    summary: str = "default"
+    summary_fields: tuple[str, ...] = ()
+    """Empty: all of the summary class, with sddocname and documentid."""
+    bolding: bool = True
+    list_features: bool = False
+    deadline_ns: int = 0
+    """On the monotonic clock; 0: none."""
+    language: str = ""
+    """Of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
+    trace_level: int = 0
+    """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
+    explain_level: int = 0
+    """From 1 the plan is told at every trace level above 0, and why hits score what they do; from 2 with the time that
+    each operator took."""
+    profiling: Profiling = NO_PROFILING
+    gram_match: str = "all"
+    """How the grams of a text belong together: a composite of `operators.grams`."""
+    soft_timeout: bool = True
+    """Whether hits that were found in time are an answer when there is no time for all."""
+    soft_timeout_factor: float = 0.7
+    """The share of the time until the deadline that matching and ranking may take, with a soft timeout."""
+    match_phase: MatchPhaseOverride = MatchPhaseOverride()
+    ranking: RankingOverride = RankingOverride()
+    tensor_form: str = "short"
+    """Of tensors in summaries: one of `tensor.json_output.FORMS`."""
+    exact_tensors: bool = False
+    """Whether their floats have the digits of a double, not the fewest that say which float it is."""
+    streaming: Streaming | None = None
+    prefetch: tuple[str, ...] = ()
+    """Attributes whose values each hit carries: for collapsing and merging."""
+    now_seconds: float | None = None
+    """What the time is for rank features, in seconds since 1970; None: what it is."""
+    search_after: SearchAfter | None = None
+    global_hits: int = 0
+    """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
+
+    @property
+    def explains_hits(self) -> bool:
+        return self.explain_level > 0 and self.trace_level > 0
+
+
+class HitExplanation(NamedTuple):
+    """Why a hit scores what it does."""
+
+    phases: tuple[Mapping[str, Any], ...] = ()
+    """Of each phase that the node knows of, what JSON can say: its score, and the tree of its expression."""
+    note: str = ""
+    """Why there are none."""
+    global_values: tuple[NodeValue, ...] | None = None
+    """What the nodes of the global phase's expression are, as far as that hangs on the hit alone."""
+
+
+class Hit(NamedTuple):
+    """One hit. A tuple, since many are made for every query."""
+
+    gid: bytes
+    document_type: str
+    document_id: str
+    relevance: float
+    fields: bytes
+    """The JSON object of the summary's fields (without sddocname, documentid, features)."""
+    match_features: Mapping[str, float | Tensor] | None = None
+    summary_features: Mapping[str, float | Tensor] | None = None
+    rank_features: Mapping[str, float | Tensor] | None = None
+    show_document_id: bool = True
+    sort_keys: tuple[Any, ...] | None = None
+    """Where the query sorts: smaller is earlier, and the keys of hits of all clusters can be compared."""
+    attributes: Mapping[str, object] | None = None
+    """attribute → its value, None where unset: those that the request prefetches."""
+    lid: int = 0
+    """Decides between hits that are equal in all else; of no meaning but in `SearchAfter`."""
+    global_inputs: tuple[float, ...] | None = None
+    """What the global phase needs, in the order of `GlobalPhase.inputs`."""
+    explanation: HitExplanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    """Hits `offset`..`offset + hits` by falling relevance (or by the sort keys)."""
+
+    total_count: int
+    """How many documents match; where matching was degraded, about how many would have."""
+    documents: int
+    """Documents of the types that were asked for."""
+    hits: tuple[Hit, ...]
+    coverage: float = 1.0
+    """The share of them that was searched: below 1, the deadline passed, or matching was degraded."""
+    trace: list[object] | None = None
+    """A tree that JSON can say: what Vespa's content nodes put into a trace."""
+    degraded: frozenset[str] = frozenset()
+    """Why not all was searched: "timeout", "match-phase"."""
+    stamp: int = 0
+    """Of the view that was searched: see StampRequest; 0: not known."""
+    summary_ns: int = 0
+    """What writing the hits took."""
+    mutations: tuple[Mutate, ...] = ()
+    """What the node has to apply before it answers, by the rank profile's `mutate`. Never in an answer."""
+
+    @property
+    def covered_documents(self) -> int:
+        """How many of `documents` were searched."""
+        return round(self.documents * self.coverage)
+
+    @property
+    def timed_out(self) -> bool:
+        return "timeout" in self.degraded

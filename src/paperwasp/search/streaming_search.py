@@ -1,0 +1,228 @@
+"""Searching document types of mode streaming: the documents of one group are read and searched, without an index.
+
+Documents are read from the store in the order of their global ids, and those of one group, or number, stand together
+there. A batch of them becomes a small index and columns in memory, and so a view of its own, which is searched as any
+other; so whatever works for types of mode index works here. Batches bound the memory: of each only the hits stay.
+
+As in Vespa words may be matched by a part of them, there is no stemming, and there are no statistics of terms.
+
+Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from paperwasp import limits
+from paperwasp.content.gid_map import GID_BYTES
+from paperwasp.content.layout import EMPTY, INDEX_MODE, Layout, TypeLayout
+from paperwasp.content.messages import VisitRequest
+from paperwasp.content.parts import streamed_part_reader
+from paperwasp.content.view import View
+from paperwasp.content.visiting import filter_of, span
+from paperwasp.errors import IllegalQuery
+from paperwasp.index.text_index import TextIndex
+from paperwasp.ranking import CompiledProfile
+from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.streaming import is_streamed_part
+from paperwasp.search.query import Streaming
+from paperwasp.search.query_clock import QueryClock
+from paperwasp.store.document_store import DocumentStore, StoredDocument
+
+STREAMING_MODE: Final = "streaming"
+_NO_INDEX_DIRECTORY: Final = Path("/nonexistent")
+"""The index of a batch is never written."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedType:
+    """A document type as its batches are searched: all fields indexed and with columns, and no stemming."""
+
+    schema: Schema
+    kind: TypeLayout
+    parts: tuple[tuple[str, str, Callable[[Any], Any]], ...]
+    """The name of each part, the field that it is a part of, and what reads its values in one of the field."""
+
+    @classmethod
+    def of(cls, schema: Schema) -> StreamedType:
+        schema = replace(schema, fields={name: _without_linguistics(field) for name, field in schema.fields.items()})
+        name = schema.document.name
+        parts = tuple(
+            (part.name, part.outer, streamed_part_reader(schema.fields[part.outer].type, part.name))
+            for part in schema.fields.values()
+            if is_streamed_part(part)
+        )
+        return cls(schema, EMPTY.changed(0, [schema], {name: INDEX_MODE}).types[name], parts)
+
+    def with_parts(self, document: dict[str, Any]) -> dict[str, Any]:
+        """A document with the values of its parts."""
+        for name, outer, read in self.parts:
+            value = document.get(outer)
+            if value:
+                document[name] = read(value)
+        return document
+
+
+def ranked_in_one_phase(profile: CompiledProfile) -> CompiledProfile:
+    """The profile as streaming search runs it: a second phase ranks all matches, and the first phase none.
+
+    Vespa: streamingvisitors' rankprocessor.cpp (`init`). The first phase's drop limit is kept, for these scores.
+    """
+    if profile.second_phase is None:
+        return profile
+    return replace(profile, first_phase=profile.second_phase, second_phase=None, bm25_sum=None)
+
+
+def _without_linguistics(field: Field) -> Field:
+    """A field as streaming search sees it: nothing that linguistics does when documents are fed is done to it."""
+    if field.index is None:
+        return field
+    unbounded = limits.FIELD_MATCH_CHARACTERS
+    settings = replace(field.match_settings, max_occurrences=unbounded, max_token_length=unbounded)
+    return replace(field, index=replace(field.index, stemming="none"), match_settings=settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Documents to search. `progress`: the share of the documents that are read once these are, by their global ids."""
+
+    view: View
+    progress: float
+    gids: Sequence[bytes]
+    """Of its documents, rising."""
+
+
+def batches_of(view: View, streamed: StreamedType, wanted: Streaming | None, clock: QueryClock) -> Iterator[Batch]:
+    """All documents of a type that a query is about; ends early where the time is over.
+
+    Errors: IllegalQuery where the query does not say whose documents, InvalidInput for a selection that is none.
+    """
+    name = streamed.schema.document.name
+    request = VisitRequest((name,), selection=_selection(wanted), now_us=int(clock.now_seconds * 1e6))
+    start, end = span(request)
+    gathered = _Gathered(view, streamed)
+    if end is not None and start >= end:
+        yield gathered.batch(1.0)
+        return
+    accepts = filter_of(view, request)
+    for scanned, (gid, document) in enumerate(view.store.scan(start, end), 1):
+        if scanned % limits.STREAMED_BETWEEN_CLOCKS == 0 and clock.is_over():
+            yield gathered.batch(_progress(gid, start, end))
+            return
+        if accepts(gid, document):
+            gathered.add(gid, document)
+            if gathered.is_full:
+                yield gathered.batch(_progress(gid, start, end))
+                gathered = _Gathered(view, streamed)
+    yield gathered.batch(1.0)
+
+
+def _selection(wanted: Streaming | None) -> str:
+    """What is asked for, as a document selection."""
+    said = wanted or Streaming()
+    ways = [bool(said.group), said.userid is not None, bool(said.selection)]
+    if sum(ways) != 1:
+        raise IllegalQuery(
+            "Streaming search requires either streaming.groupname or streaming.selection"
+            + (
+                ": there may be only one of streaming.groupname, streaming.userid, streaming.selection"
+                if any(ways)
+                else ""
+            )
+        )
+    if said.group:
+        escaped = said.group.replace("\\", "\\\\").replace('"', '\\"')
+        return f'id.group == "{escaped}"'
+    return said.selection if said.userid is None else f"id.user == {said.userid}"
+
+
+def _progress(gid: bytes, start: bytes, end: bytes | None) -> float:
+    first = int.from_bytes(start, "big")
+    last = 1 << 8 * GID_BYTES if end is None else int.from_bytes(end, "big")
+    return (int.from_bytes(gid, "big") - first) / max(1, last - first)
+
+
+class _Gathered:
+    """The documents of a batch while it grows."""
+
+    def __init__(self, view: View, streamed: StreamedType) -> None:
+        self._view = view
+        self._streamed = streamed
+        self._gids: list[bytes] = []
+        self._documents: list[StoredDocument] = []
+        self._lids: list[int] = []
+        self._size_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._documents) >= limits.STREAMED_DOCUMENTS or self._size_bytes >= limits.STREAMED_BYTES
+
+    def add(self, gid: bytes, document: StoredDocument) -> None:
+        fields = self._view.fields_of(document)
+        self._gids.append(gid)
+        self._lids.append(document.lid)
+        self._documents.append(document._replace(lid=len(self._documents), fields=fields))
+        self._size_bytes += len(fields)
+
+    def batch(self, progress: float) -> Batch:
+        view, kind, count = self._view, self._streamed.kind, len(self._documents)
+        name = kind.name
+        codec = view.codecs[name]
+        values = [self._streamed.with_parts(codec.decode(document.fields)) for document in self._documents]
+        live = np.zeros((count + 63) // 64 * 64, np.bool_)
+        live[:count] = True
+        batch_view = replace(
+            view,
+            limit=count,
+            live=np.packbits(live, bitorder="little").view(np.uint64),
+            live_count=count,
+            live_counts={name: count},
+            index=_index_of(kind, values),
+            columns=_columns_of(kind, values),
+            document_types=np.full(count, kind.number, np.uint16),
+            gids=np.frombuffer(b"".join(self._gids), np.uint8).reshape(-1, GID_BYTES),
+            changed=np.zeros(count, np.uint8),
+            timestamps=np.array([document.timestamp_us for document in self._documents], np.uint64),
+            store=cast(DocumentStore, _BatchStore(self._gids, self._documents)),
+            layout=Layout(view.layout.generation, {name: kind}),
+            schemas={name: self._streamed.schema},
+            conform_below={},
+            modes={},
+            own_lids=np.array(self._lids, np.uint32),
+        )
+        return Batch(batch_view, progress, self._gids)
+
+
+def _index_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> Any:
+    index = TextIndex(_NO_INDEX_DIRECTORY)
+    index.configure(found for field in kind.indexed for found in field.indexed_fields(kind.name))
+    if values:
+        index.add_batch(0, kind.name, values, kind.languages_of(values))
+    return index.snapshot()
+
+
+def _columns_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> dict[tuple[str, str], Any]:
+    columns = {}
+    for source in kind.columns:
+        column = source.field.create_column()
+        column.append(source.values(values))
+        columns[kind.name, source.name] = column.snapshot()
+    return columns
+
+
+class _BatchStore:
+    """The documents of a batch as summaries read them."""
+
+    def __init__(self, gids: Iterable[bytes], documents: Iterable[StoredDocument]) -> None:
+        self._documents = dict(zip(gids, documents, strict=True))
+
+    def multi_get(self, gids: Sequence[bytes]) -> list[StoredDocument | None]:
+        return [self._documents.get(gid) for gid in gids]
+
+    def get(self, gid: bytes) -> StoredDocument | None:
+        return self._documents.get(gid)

@@ -1,0 +1,437 @@
+"""What a hit shows: the fields of a summary class, each read from where it is and shown as the class says.
+
+A class that shows attributes alone is read from columns, and the document store is not asked at all.
+
+Vespa: https://docs.vespa.ai/en/querying/document-summaries.html
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from paperwasp import limits
+from paperwasp.attribute import ColumnView
+from paperwasp.content.languages import DocumentLanguages
+from paperwasp.core import _core
+from paperwasp.document.output import Render, render_of
+from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
+from paperwasp.document.types import BOOL, PREDICATE, RAW, MapType, StructType, TensorFieldType
+from paperwasp.operators import SearchSpace
+from paperwasp.schema.languages import language_statements
+from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.pending import is_filled_now
+from paperwasp.schema.streaming import is_streamed_part
+from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
+from paperwasp.schema.summary_model import DocumentSummary, SummaryField
+from paperwasp.schema.text_profiles import text_profile
+from paperwasp.search.highlighting import Highlighter, query_parts
+from paperwasp.search.matched_elements import ElementsOfHits
+from paperwasp.search.query import SearchRequest
+from paperwasp.search.summary_tokens import shown_tokens, tokens_of
+from paperwasp.search.summary_values import has_float_tensors, predicate_text, raw_text, widening_of
+from paperwasp.search.teaser import HI_TAGS, NO_TAGS
+from paperwasp.tensor.json_output import result_json
+
+_NEXT_SOURCE: Final = "\x1e"
+"""Between the texts of several sources that are one."""
+_MOST_MEMBERS: Final = 64
+"""The kernel cuts out no more."""
+_Step = Callable[[Any, int, Mapping[str, Any]], Any]
+"""The JSON of a value, the lid of its document and what of the document is read → the JSON that is shown; None: nothing
+is."""
+
+_Language = Callable[[Mapping[str, Any]], str]
+"""From the fields of the document that are read to the tag of a language; empty: none is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One field of the result: where its value is, and what is done to it."""
+
+    path: tuple[str, ...]
+    """A field, and the members of structs below it."""
+    column: ColumnView | None
+    """Where the value can be read without the document."""
+    render: Render | None
+    steps: tuple[_Step, ...] = ()
+    missing: object = None
+    """What is shown where there is no value."""
+    otherwise: _Shown | None = None
+    """What is shown where that is empty: the next source."""
+    needs_document: bool = False
+    """Whether the value, or what is done to it, needs what only the store has."""
+
+    def value(self, fields: Mapping[str, Any], lid: int) -> Any:
+        value = self._read(fields, lid)
+        for step in self.steps:
+            if value is None:
+                break
+            value = step(value, lid, fields)
+        value = self.missing if value is None else value
+        return self.otherwise.value(fields, lid) if self.otherwise is not None and _is_empty(value) else value
+
+    def _read(self, fields: Mapping[str, Any], lid: int) -> Any:
+        if self.path[0] not in fields and self.column is not None:
+            value = self.column.get(lid)
+            return value if value is None or self.render is None else self.render(value)
+        value = fields.get(self.path[0])
+        for name in self.path[1:]:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+
+class Members(NamedTuple):
+    """The members of a stored document that are shown as they are."""
+
+    keys: list[bytes]
+    """As JSON, with the colon."""
+    required: int
+    """A bit for each one that may have a value where the document has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryForm:
+    """What is the same of a summary class of one document type, whatever is searched."""
+
+    as_stored: bool
+    """Whether it shows just what the store has."""
+    shows_id: bool
+    """Whether it shows the document's id, which only the store has."""
+    needs_document: bool
+    omits_features: bool
+    """Whether summary-features are left out."""
+    members: Members | None
+    """How to cut the summary out of a stored document; None: its values have to be read."""
+    shows_empty: frozenset[str]
+    """Fields that are shown where they are empty too: structs, tensors and teasers. As in Vespa, empty texts, arrays,
+    maps and weighted sets are not."""
+
+
+class SummaryWriter:
+    """Writes the JSON object of fields for the hits of one query of one document type."""
+
+    def __init__(self, form: SummaryForm, fields: Callable[[], Mapping[str, _Shown]]) -> None:
+        self.form = form
+        self._fields = fields
+
+    @cached_property
+    def _shown(self) -> Mapping[str, _Shown]:
+        """By name in the result. Most summaries are written without."""
+        return self._fields()
+
+    def write_all(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
+        """The summaries of documents whose fields are the JSON objects `stored`."""
+        return list(map(self._without_empty, self._written(stored, ids, lids)))
+
+    def write_attributes(self, lids: Sequence[int]) -> list[bytes]:
+        """The summaries of documents that are not needed for them."""
+        return [self._without_empty(self._write(b"{}", "", lid)) for lid in lids]
+
+    def _without_empty(self, fields: bytes) -> bytes:
+        if not (b':""' in fields or b":[]" in fields or b":{}" in fields):  # spelled out: it is asked of every hit
+            return fields
+        shown = orjson.loads(fields)
+        kept = {name: value for name, value in shown.items() if name in self.form.shows_empty or not _is_empty(value)}
+        return fields if len(kept) == len(shown) else orjson.dumps(kept)
+
+    def _written(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
+        if self.form.as_stored:
+            return stored
+        members = self.form.members
+        if members is None:
+            return list(map(self._write, stored, ids, lids))
+        cut = _core.pick_members(stored, members.keys, members.required)
+        return [
+            self._write(fields, id_, lid) if shown is None else shown
+            for shown, fields, id_, lid in zip(cut, stored, ids, lids, strict=True)
+        ]
+
+    def _write(self, stored: bytes, document_id: str, lid: int) -> bytes:
+        fields: dict[str, Any] = orjson.loads(stored)
+        fields[DOCUMENT_ID] = document_id
+        values = ((name, shown.value(fields, lid)) for name, shown in self._shown.items())
+        return orjson.dumps(
+            {name: value for name, value in values if value is not None}, option=orjson.OPT_SERIALIZE_NUMPY
+        )
+
+
+class SummaryForms:
+    """The forms of summary classes that show documents as they are, whatever is searched: worked out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[Schema, SummaryForm]] = {}
+
+    def writer(self, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
+        """The writer for a request's summary class and fields. A type without that class shows nothing."""
+        schema = space.schema
+        tensors = (request.tensor_form, request.exact_tensors)
+        key = (id(schema), request.summary, request.summary_fields, tensors, space.streamed)
+        known = self._known.get(key)
+        fields = partial(_shown_fields, request, space, elements)
+        if known is not None:
+            return SummaryWriter(known[1], fields)
+        shown = fields()
+        form = _form(request, schema, shown)
+        if form.members is not None and not any(
+            _reads_query(field, schema) for field in _asked(request, schema).values()
+        ):
+            if len(self._known) >= limits.SUMMARY_FORMS:
+                self._known = {}
+            self._known[key] = schema, form
+        return SummaryWriter(form, lambda: shown)
+
+
+def _asked(request: SearchRequest, schema: Schema) -> Mapping[str, SummaryField]:
+    """The fields of the request's summary class. Where only some fields are asked for and one of them is not of the
+    class, all are as the class `default` has them (PartialSummaryHandler.java in Vespa's container-search)."""
+    summary = schema.summaries.get(request.summary)
+    fields = summary.fields if summary is not None else {}
+    if not request.summary_fields:
+        return fields
+    if summary is not None and not all(name in fields for name in _without_id(request.summary_fields)):
+        fields = {**fields, **schema.summaries[DEFAULT].fields}
+    return {name: fields[name] for name in request.summary_fields if name in fields}
+
+
+def _without_id(names: Iterable[str]) -> Iterator[str]:
+    return (name for name in names if name not in (DOCUMENT_ID, "sddocname"))
+
+
+def _shown_fields(request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> Mapping[str, _Shown]:
+    return {name: _shown(field, request, space, elements) for name, field in _asked(request, space.schema).items()}
+
+
+def _form(request: SearchRequest, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryForm:
+    summary = schema.summaries.get(request.summary)
+    asked = _asked(request, schema)
+    shows_id = summary is not None and shows_document_id(summary, schema)
+    if request.summary_fields:
+        shows_id = summary is not None and DOCUMENT_ID in request.summary_fields
+    return SummaryForm(
+        as_stored=_is_as_stored(shown, schema),
+        members=_members(shown, schema),
+        shows_empty=frozenset(
+            name for name, field in shown.items() if asked[name].dynamic or _may_be_empty(field, schema)
+        ),
+        shows_id=shows_id,
+        needs_document=shows_id or any(field.needs_document for field in shown.values()),
+        omits_features=summary is not None and summary.omit_summary_features,
+    )
+
+
+def _reads_query(field: SummaryField, schema: Schema) -> bool:
+    """Whether what is shown may hang on what is searched."""
+    sources = (schema.fields.get(path.partition(".")[0]) for path in field.sources)
+    return field.dynamic or field.bolding or any(source is not None and source.bolding for source in sources)
+
+
+def shows_document_id(summary: DocumentSummary, schema: Schema) -> bool:
+    """Whether a class shows `documentid`: `default` does, what inherits it, and who says so."""
+    if summary.name == DEFAULT or DOCUMENT_ID in summary.fields:
+        return True
+    parents = (schema.summaries[name] for name in summary.inherits if name in schema.summaries)
+    return any(shows_document_id(parent, schema) for parent in parents)
+
+
+def _is_as_stored(shown: Mapping[str, _Shown], schema: Schema) -> bool:
+    stored = {field.name for field in schema.fields.values() if is_filled_now(field) and not is_streamed_part(field)}
+    return stored == set(shown) and all(_is_cut(*item) and item[1].missing is None for item in shown.items())
+
+
+def _is_cut(name: str, field: _Shown) -> bool:
+    """Whether a document's member is shown as it is."""
+    return field.path == (name,) and not field.steps and field.otherwise is None
+
+
+def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
+    if len(shown) > _MOST_MEMBERS or not all(_is_cut(*item) for item in shown.items()):
+        return None
+    of_documents = schema.document.fields
+    required = [name not in of_documents or field.missing is not None for name, field in shown.items()]
+    keys = [orjson.dumps(name) + b":" for name in shown]
+    return Members(keys, sum(1 << place for place, is_required in enumerate(required) if is_required))
+
+
+def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> _Shown:
+    """The field, of its first source, or where that is empty of the next."""
+    joined = _joined(field, request, space) if space.streamed else None
+    if joined is not None:
+        return joined
+    shown: _Shown | None = None
+    for source in reversed(field.sources):
+        shown = _of_source(source, field, request, space, elements, shown)
+    assert shown is not None
+    return shown
+
+
+def _joined(field: SummaryField, request: SearchRequest, space: SearchSpace) -> _Shown | None:
+    """In streaming search, a dynamic or bolded field of several sources is one text of all of them; None: it is not
+    such a field. Vespa: docsumfilter.cpp, FLATTENJUNIPER"""
+    paths = [path.split(".") for path in field.sources]
+    sources = [source for path in paths if (source := space.schema.fields.get(path[0])) is not None]
+    if len(paths) < 2 or not any(field.dynamic or field.bolding or source.bolding for source in sources):
+        return None
+    changes = [change for source in sources if (change := _highlight(field, source, request, space, sources))][:1]
+    separator = (HI_TAGS if request.bolding else NO_TAGS).separator if field.dynamic else ""
+
+    def join(_: Any, __: int, fields: Mapping[str, Any]) -> str | None:
+        text = _NEXT_SOURCE.join(chain.from_iterable(_texts(fields, path) for path in paths))
+        if text and changes:
+            text = changes[0](text, "") or ""
+        return text.replace(_NEXT_SOURCE, separator) or None
+
+    return _Shown((DOCUMENT_ID,), None, None, (join,), needs_document=True)
+
+
+def _texts(value: Any, path: Sequence[str]) -> Iterator[str]:
+    """The texts at a path below a value, those of arrays and of what is in structs one by one."""
+    if isinstance(value, dict) and path:
+        yield from _texts(value.get(path[0]), path[1:])
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each, path)
+    elif value is not None:
+        yield str(value)
+
+
+def _of_source(
+    path: str,
+    field: SummaryField,
+    request: SearchRequest,
+    space: SearchSpace,
+    elements: ElementsOfHits,
+    rest: _Shown | None,
+) -> _Shown:
+    name, *below = path.split(".")
+    source = space.schema.fields.get(name)
+    if source is None:
+        return _Shown((name, *below), None, None, otherwise=rest, needs_document=True)
+    column = space.columns.get(name) if not below and source.attribute is not None else None
+    language = _language(field, source, space)
+    return _Shown(
+        (name, *below),
+        column,
+        None if isinstance(source.type, TensorFieldType) and has_float_tensors(source.type) else render_of(source.type),
+        tuple(_steps(field, source, language, request, space, elements)),
+        # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
+        missing=False if column is not None and source.type == BOOL and not space.streamed else None,
+        otherwise=rest,
+        needs_document=column is None or language is not None or (rest is not None and rest.needs_document),
+    )
+
+
+def _language(field: SummaryField, source: Field, space: SearchSpace) -> _Language | None:
+    """The function that reads in a document the language of a field's texts, where they are made tokens or looked
+    through; None: it is detected in them."""
+    if source.index is None or not (field.tokens or field.dynamic or field.bolding or source.bolding):
+        return None
+    found = language_statements(space.schema)
+    before = (found.before or {}).get(source.name, 0)
+    if not before:
+        return None
+    types = {name: each.type for name, each in space.schema.fields.items()}
+    languages = DocumentLanguages(found.statements[:before], types)
+    return lambda fields: languages.of(fields, before)
+
+
+def _may_be_empty(shown: _Shown, schema: Schema) -> bool:
+    source = schema.fields.get(shown.path[0])
+    return len(shown.path) == 1 and source is not None and isinstance(source.type, StructType | TensorFieldType)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | list | dict) and not value)
+
+
+def _steps(
+    field: SummaryField,
+    source: Field,
+    language: _Language | None,
+    request: SearchRequest,
+    space: SearchSpace,
+    elements: ElementsOfHits,
+) -> Iterator[_Step]:
+    said = language or (lambda _: "")
+    if field.matched_elements_only:
+        yield lambda value, lid, _: _picked(value, elements.matched(source.name, lid))
+    if field.select_elements_by:
+        yield lambda value, lid, _: _picked(value, elements.named_by(field.select_elements_by, lid))
+    if field.struct_fields:
+        paths = [tuple(name.split(".")) for name in field.struct_fields]
+        is_map = isinstance(source.type, MapType)
+        yield lambda value, _, __: _with_members(value, paths, is_map)
+    if field.tokens:
+        tokens = tokens_of(source)
+        yield lambda value, _, fields: shown_tokens(value, said(fields), tokens)
+    elif field.dynamic or field.bolding or source.bolding:
+        change = _highlight(field, source, request, space)
+        if change is not None:
+            yield lambda value, _, fields: _each(change, value, said(fields))
+    if source.type == PREDICATE:
+        yield lambda value, _, __: predicate_text(value)
+    if source.type == RAW and not space.schema.raw_as_base64:
+        yield lambda value, _, __: raw_text(base64.b64decode(value))
+    if (widen := widening_of(source.type)) is not None:
+        yield lambda value, _, __: widen(value)
+    if request.tensor_form != DEFAULT_FORM or has_float_tensors(source.type):
+        convert = converter_of(source.type)
+        show = partial(result_json, form=request.tensor_form, exact=request.exact_tensors)
+        if convert is not None:
+            yield lambda value, _, __: convert(value, show)
+
+
+def _highlight(
+    field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace, together: Sequence[Field] = ()
+) -> Callable[[str, str], str | None] | None:
+    """The function that makes a text its teaser, or marks the words of the query; None: it is shown as it is.
+
+    `together`: fields whose texts are in it as well.
+    """
+    if source.index is None or not (request.bolding or field.dynamic):
+        return None
+    searched = [each for each in together if each.index is not None] or [source]
+    parts = tuple(dict.fromkeys(chain.from_iterable(query_parts(request.tree, each, space) for each in searched)))
+    if not (parts or field.dynamic):
+        return None
+    tags = HI_TAGS if request.bolding else NO_TAGS
+    if not field.dynamic:
+        return Highlighter(parts, text_profile(source), tags).bold
+    settings = space.schema.teasers.of(field.name)
+    shorten = Highlighter(parts, text_profile(source), tags, settings, annotated=not space.streamed).teaser
+    return lambda text, language: shorten(text, language) if text else None
+
+
+def _each(change: Callable[[str, str], str | None], value: Any, language: str) -> Any:
+    """Changes a text in a language, or the texts of an array; other values stay as they are."""
+    if isinstance(value, str):
+        return change(value, language)
+    if isinstance(value, list):
+        return [change(element, language) if isinstance(element, str) else element for element in value]
+    return value
+
+
+def _picked(value: Any, numbers: Sequence[int]) -> Any:
+    """Only these elements of an array, or entries of a map or weighted set; None where there are none."""
+    if isinstance(value, dict):
+        entries = list(value.items())
+        return dict(entries[n] for n in numbers if n < len(entries)) or None
+    if isinstance(value, list):
+        return [value[n] for n in numbers if n < len(value)] or None
+    return value
+
+
+def _with_members(value: Any, paths: Sequence[tuple[str, ...]], is_map: bool) -> Any:
+    """Structs with these members alone; of a map's entries, `key` and `value` (or `value.member`)."""
+    if not is_map:
+        return [{path[0]: item[path[0]] for path in paths if path[0] in item} for item in value]
+    members = [path[1] for path in paths if len(path) > 1]
+    if not members:
+        return value
+    return {key: {name: item[name] for name in members if name in item} for key, item in value.items()}

@@ -1,0 +1,109 @@
+"""A content node at its address: which message goes where.
+
+Operations go past the gate of feeding to the node's queue and are answered by its writer; everything else runs on the
+worker pool, visits on a share of it. Reindexing begins on the pool, which finds the documents, and is answered by the
+writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from paperwasp import limits
+from paperwasp.cluster.messenger import Messenger, Reply
+from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
+from paperwasp.content.messages import (
+    ApplyRequest,
+    GetRequest,
+    GetResponse,
+    HealthRequest,
+    HealthResponse,
+    ReindexRequest,
+    Request,
+    Response,
+    StampRequest,
+    StatusRequest,
+    StatusResponse,
+    VisitRequest,
+    VisitResponse,
+    address_of,
+)
+from paperwasp.content.node import ContentNode
+from paperwasp.content.reindexing import reindex
+from paperwasp.content.resources import FeedGate
+from paperwasp.content.view import View
+from paperwasp.content.visiting import visit
+from paperwasp.errors import InternalError
+from paperwasp.search.mutations import mutate
+from paperwasp.search.query import SearchRequest, SearchResponse
+
+Search = Callable[[View, SearchRequest], SearchResponse]
+
+
+class ContentService:
+    """Serves the requests of `content.messages`, and searches, for one node."""
+
+    def __init__(self, node: ContentNode, pool: WorkerPool, search: Search, gate: FeedGate | None = None) -> None:
+        self._node = node
+        self._pool = pool
+        self._visits = PoolShare(pool, limits.VISITS_AT_ONCE, limits.VISITS_WAITING)
+        self._search = search
+        self._gate = gate or FeedGate("content")
+
+    def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
+        messenger.serve(address_of(application_name, cluster_id), self.handle)
+
+    def handle(self, message: Request | SearchRequest, reply: Reply) -> None:
+        """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
+        if type(message) is ApplyRequest:
+            self._gate.check(message.operation)
+            self._node.submit(message.operation, reply, message.size_bytes)
+        elif type(message) is ReindexRequest:
+            self._gate.check_any()
+            self._pool.submit(lambda request: reindex(self._node, request, reply), message, _if_error(reply))
+        elif type(message) is HealthRequest:
+            reply(HealthResponse(self._node.fault))
+        elif type(message) is StampRequest:
+            reply(self._node.view().stamp)
+        elif type(message) is VisitRequest:
+            self._visits.submit(self._visit, message, reply)
+        elif type(message) is SearchRequest:
+            self._pool.submit(self._found, message, lambda answer: self._reply(answer, reply), message.deadline_ns)
+        else:
+            self._pool.submit(self._answer, message, reply)
+
+    def _found(self, request: SearchRequest) -> SearchResponse:
+        return self._search(self._node.view(), request)
+
+    def _reply(self, answer: object, reply: Reply) -> None:
+        """Answers a search, once what it changes is applied. What there is no room for is not changed."""
+        if not isinstance(answer, SearchResponse) or not answer.mutations:
+            reply(answer)
+        elif self._gate.reason is not None:
+            reply(replace(answer, mutations=()))
+        else:
+            mutate(self._node, answer, reply)
+
+    def _visit(self, request: VisitRequest) -> VisitResponse:
+        return visit(self._node.view().store, self._node.view, request)
+
+    def _answer(self, message: Request) -> Response:
+        if isinstance(message, GetRequest):
+            return GetResponse(self._node.get(message.id, message.fields, message.tensor_form))
+        if isinstance(message, StatusRequest):
+            view = self._node.view()
+            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), self._metrics())
+        raise InternalError(f"a content node does not serve {type(message).__name__}")
+
+    def _metrics(self) -> dict[str, float]:
+        metrics = self._gate.metrics()
+        is_down = float(self._node.fault is not None)
+        blocked = "content.proton.resource_usage.feeding_blocked"
+        metrics[blocked] = max(metrics[blocked], is_down)
+        return {**metrics, "cluster-controller.up.count": 1.0 - is_down, "cluster-controller.down.count": is_down}
+
+
+def _if_error(reply: Reply) -> Reply:
+    """The reply to work that answers by itself unless it fails."""
+    return lambda answer: reply(answer) if isinstance(answer, BaseException) else None

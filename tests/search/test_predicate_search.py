@@ -1,0 +1,264 @@
+"""Predicates: what predicate() matches, beside evaluating each predicate by itself, through updates and restarts.
+
+Authority: https://docs.vespa.ai/en/schemas/predicate-fields.html; what is refused, and how:
+com.yahoo.prelude.searcher.ValidatePredicateSearcher.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paperwasp.attribute.predicate import PredicateColumn
+from paperwasp.document.operations import Put
+from paperwasp.document.predicate import (
+    Conjunction,
+    Disjunction,
+    FeatureRange,
+    FeatureSet,
+    Negation,
+    Predicate,
+    Truth,
+    parse_predicate,
+)
+from paperwasp.errors import IllegalQuery
+from paperwasp.query import Item, PredicateItem, WordItem
+from paperwasp.schema import parse_schemas
+from paperwasp.schema.model import Schema
+from paperwasp.search.query import SearchRequest
+from paperwasp.search.search import Profiles, search
+from tests.content.nodes import TestNode, doc_id, remove, start, update
+
+ALL = 2**64 - 1
+PROFILES = Profiles()
+RANKING = """rank-profile bits { match-features: subqueries(target) subqueries(target).lsb subqueries(target).msb
+        first-phase { expression: subqueries(target).msb } }"""
+Attributes = tuple[tuple[str, str, int], ...]
+Ranges = tuple[tuple[str, int, int], ...]
+
+
+def schemas(column: bool = True) -> dict[str, Schema]:
+    text = f"""schema ad {{ document ad {{
+      field target type predicate {{ indexing: {"attribute | summary" if column else "summary"}
+        {"index { arity: 8 lower-bound: -100 upper-bound: 200 }" if column else ""} }}
+      field title type string {{ indexing: attribute | summary }} }}
+      {RANKING if column else ""} }}"""
+    return dict(parse_schemas({"schemas/ad.sd": text}).schemas)
+
+
+SCHEMAS = schemas()
+
+
+def holds(predicate: Predicate, features: set[tuple[str, str]], ranges: set[tuple[str, int]]) -> bool:
+    match predicate:
+        case Truth():
+            return predicate.value
+        case Negation():
+            return not holds(predicate.operand, features, ranges)
+        case Conjunction():
+            return all(holds(operand, features, ranges) for operand in predicate.operands)
+        case Disjunction():
+            return any(holds(operand, features, ranges) for operand in predicate.operands)
+        case FeatureSet():
+            return any((predicate.key, value) in features for value in predicate.values)
+        case FeatureRange(key, low, high):
+            values = [value for name, value in ranges if name == key]
+            return any((low is None or low <= value) and (high is None or value <= high) for value in values)
+    raise AssertionError(predicate)
+
+
+def matching(predicate: Predicate, attributes: Attributes, ranges: Ranges) -> int:
+    """The subqueries in which the predicate holds."""
+    found = 0
+    for bit in range(64):
+        features = {(name, value) for name, value, subqueries in attributes if subqueries >> bit & 1}
+        numbers = {(name, value) for name, value, subqueries in ranges if subqueries >> bit & 1}
+        found |= holds(predicate, features, numbers) << bit
+    return found
+
+
+def random_predicate(chance: random.Random, depth: int = 0) -> Predicate:
+    kind = chance.random()
+    if depth == 3 or kind < 0.4:
+        key = chance.choice("abc")
+        if kind < 0.05:
+            return Truth(chance.random() < 0.5)
+        if kind < 0.2:
+            return FeatureSet(key, tuple(sorted(set(chance.choices("xyz", k=2)))))
+        low, high = sorted((chance.randrange(-6, 7), chance.randrange(-6, 7)))
+        return FeatureRange(key, chance.choice((None, low)), chance.choice((None, high)))
+    if kind < 0.5:
+        return Negation(random_predicate(chance, depth + 1))
+    operands = tuple(random_predicate(chance, depth + 1) for _ in range(chance.randrange(2, 4)))
+    return chance.choice((Conjunction, Disjunction))(operands)
+
+
+def random_query(chance: random.Random) -> PredicateItem:
+    def subqueries() -> int:
+        return chance.choice((ALL, chance.getrandbits(64), 1 << chance.randrange(64)))
+
+    attributes = [(chance.choice("abc"), chance.choice("xyz"), subqueries()) for _ in range(chance.randrange(4))]
+    ranges = [(chance.choice("abc"), chance.randrange(-8, 9), subqueries()) for _ in range(chance.randrange(4))]
+    return PredicateItem("target", tuple(attributes), tuple(ranges))
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[TestNode]:
+    started = start(tmp_path, SCHEMAS)
+    yield started
+    started.close()
+
+
+def ad(name: object, target: str) -> Put:
+    return Put(doc_id(name, "ad"), {"target": target} if target else {})
+
+
+def found(node: TestNode, item: Item) -> set[str]:
+    request = SearchRequest(item, rank_profile="unranked", document_types=("ad",), hits=400)
+    hits = search(node.node.view(), request, PROFILES).hits
+    return {hit.document_id.rsplit(":", 1)[1] for hit in hits}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_predicates_through_updates_and_restarts(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    targets: dict[str, str] = {}
+    node = start(tmp_path, SCHEMAS)
+    for step in range(4):
+        for name in chance.sample(range(60), 30):
+            targets[str(name)] = str(random_predicate(chance)) if chance.random() < 0.9 else ""
+            is_update = str(name) in targets and chance.random() < 0.3
+            node.apply(
+                update(name, "ad", create=True, target=targets[str(name)] or None)
+                if is_update
+                else ad(name, targets[str(name)])
+            )
+        gone = chance.choice(tuple(targets))
+        del targets[gone]
+        node.apply(remove(gone, "ad"))
+        if chance.random() < 0.3:
+            node.node.configure(10 + 2 * step, schemas(column=False))
+            node.node.configure(11 + 2 * step, SCHEMAS)
+        for _ in range(25):
+            item = random_query(chance)
+            wanted = {
+                name
+                for name, text in targets.items()
+                if text and matching(parse_predicate(text), item.attributes, item.ranges)
+            }
+            assert found(node, item) == wanted, f"seed {seed}, step {step}: {item}"
+        assert {name: (node.get(name, "ad") or {}).get("target", "") for name in targets} == targets
+        node.crash() if chance.random() < 0.5 else node.close()
+        node = start(tmp_path, SCHEMAS)
+    node.close()
+
+
+ADS = {
+    "1": "age in [20..30] and gender in [Female, Male] and pos in [1]",
+    "2": "gender in [Male] and pos in [1, 2]",
+    "3": "age in [20..] and gender in [Female, Male] and pos in [2]",
+}
+"""The example of the page on predicate fields."""
+
+
+def test_subqueries_of_the_documentation() -> None:
+    column = PredicateColumn()
+    column.append(list(ADS.values()))
+    view = column.snapshot()
+    features = [("gender", "Male", 0b11), ("pos", "1", 0b01), ("pos", "2", 0b10)]
+    results = view.evaluate(features, [("age", 25, 0b11)])
+    assert results[view.codes].tolist() == [0b01, 0b11, 0b10]
+
+
+@pytest.mark.parametrize(
+    ("target", "attributes", "ranges", "is_found"),
+    [
+        ("gender in ['male'] and age in [30..40]", (("gender", "male"),), (("age", 30),), True),
+        ("gender in ['male'] and age in [30..40]", (("gender", "male"),), (("age", 41),), False),
+        ("gender in ['male']", (("gender", "Male"),), (), False),
+        ("age in [10..]", (), (("age", 200),), True),
+        ("age in [..10]", (), (("age", -100),), True),
+        ("age in ['20']", (), (("age", 20),), False),
+        ("age not in [20..29]", (), (("age", 25),), False),
+        ("age not in [20..29]", (), (), True),
+        ("hobby not in [Music]", (("hobby", "Music"), ("hobby", "Hiking")), (), False),
+        ("hobby in [Music]", (("hobby", "Music"), ("hobby", "Hiking")), (), True),
+        ("not (age in [20..29] or hobby in [Music])", (("hobby", "x"),), (("age", 30),), True),
+        ("true", (), (), True),
+        ("false", (("a", "b"),), (), False),
+        ("", (), (), False),
+    ],
+    ids=str,
+)
+def test_what_matches(
+    node: TestNode,
+    target: str,
+    attributes: tuple[tuple[str, str], ...],
+    ranges: tuple[tuple[str, int], ...],
+    is_found: bool,
+) -> None:
+    node.apply(ad("1", str(parse_predicate(target)) if target else ""))
+    item = PredicateItem("target", tuple((*each, ALL) for each in attributes), tuple((*each, ALL) for each in ranges))
+    assert found(node, item) == ({"1"} if is_found else set())
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (PredicateItem("target", (), (("age", 201, ALL),)), "age=201 outside configured predicate bounds."),
+        (PredicateItem("target", (), (("age", -101, 1),)), "age=-101 outside configured predicate bounds."),
+        (PredicateItem("title"), "Index 'title' is not a predicate attribute."),
+        (
+            WordItem("target", "true"),
+            "Index 'target' is predicate attribute and can only be used in conjunction with a predicate query"
+            " operator.",
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_refused(node: TestNode, item: Item, said: str) -> None:
+    node.apply(ad("1", "true"))
+    with pytest.raises(IllegalQuery) as caught:
+        found(node, item)
+    assert str(caught.value) == said
+
+
+def test_subqueries_are_rank_features(node: TestNode) -> None:
+    node.apply(ad("1", "a in [x]"), ad("2", "true"))
+    item = PredicateItem("target", (("a", "x", 1 << 63 | 6),))
+    request = SearchRequest(item, rank_profile="bits", document_types=("ad",))
+    hits = search(node.node.view(), request, PROFILES).hits
+    low, full = 2**31, 2**32 - 1
+    expected = {"1": (6, 6, low), "2": (full, full, full)}
+    for hit in hits:
+        assert hit.match_features is not None
+        assert tuple(hit.match_features.values()) == expected[hit.document_id[-1]]
+    assert [hit.relevance for hit in hits] == [full, low]
+
+
+def test_a_saved_column_keeps_only_what_is_used() -> None:
+    column = PredicateColumn()
+    column.append(["a in [x]", "b in [1..2] or a in [x]", None])
+    column.set(0, "not (b in [1..2])")
+    saved = column.freeze()()
+    assert len(saved["kinds"]) == 4, "false, true, and two conditions"
+    again = PredicateColumn()
+    again.load(saved)
+    again.append(["a in [x]"])
+    for features, ranges in (([("a", "x", 1)], []), ([], [("b", 2, 1)])):
+        for one, rows in ((column, 3), (again, 4)):
+            view = one.snapshot()
+            results = view.evaluate(features, ranges)[view.codes].tolist()
+            assert results[:3] == ([ALL, 1, 0] if features else [ALL - 1, 1, 0]), rows
+    assert again.snapshot().gather([3]) == ["a in [x]"]  # type: ignore[arg-type]
+
+
+def test_a_reader_of_an_earlier_view_passes_over_newer_predicates() -> None:
+    column = PredicateColumn()
+    column.append(["a in [x]"])
+    view = column.snapshot()
+    column.append(["a in [x, y]", "a in [y]"])
+    assert view.evaluate([("a", "y", ALL), ("a", "x", 1)], []).tolist() == [0, 1]
