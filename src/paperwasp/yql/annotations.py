@@ -124,7 +124,9 @@ class Scope:
 
     def text(self, text: str) -> str:
         """A text as `nfkc` wants it; without that, its field normalizes it when it makes tokens."""
-        return normalize("NFKC", text) if self.values and self.get("nfkc", bool) else text
+        if not (self.values and self.get("nfkc", bool)):
+            return text
+        return normalize("NFKC", str(text))  # of a slot (see lifting) the text: another may not be normal as it is
 
     def hit_limit(self) -> int:
         """`hitLimit`, below zero when the highest values are wanted first; 0: none."""

@@ -8,10 +8,9 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#where
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, cast
 
 from paperwasp.errors import Position
 from paperwasp.parsing.tokens import Token, TokenStream
@@ -34,18 +33,19 @@ from paperwasp.query.items import (
 )
 from paperwasp.yql.annotations import NO_SCOPE, Scope, Value, accept_annotations, read_value
 from paperwasp.yql.lexicon import (
-    MAX_DIGITS,
     NUMBERS,
+    Number,
     accept_keyword,
     dotted_name,
     number_value,
+    parse_number,
     string_value,
 )
+from paperwasp.yql.lifting import NO_SLOTS, Slot
 from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.operators.elements import element_number
 from paperwasp.yql.parameter_lists import string_values
 
-Number = int | float
 Bounds = tuple[Number | None, Number | None, bool, bool]
 
 _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
@@ -55,8 +55,6 @@ _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
     ">": lambda n: (n, None, False, True),
     ">=": lambda n: (n, None, True, True),
 }
-_INTEGER: Final = re.compile(r"[+-]?\d+")
-_FRACTION: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")
 _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _AFTER_QUOTED: Final = ("contains", "in", "matches")
 """The operators before which the name of a field may be in quotes; in a comparison it may not."""
@@ -70,13 +68,20 @@ _PART_OF_WORD: Final[Mapping[str, Callable[..., TermItem]]] = {
 class ConditionParser:
     """Reads conditions from a stream of YQL tokens; notes which fields and parameters they name."""
 
-    def __init__(self, tokens: TokenStream, parameters: Mapping[str, str]) -> None:
+    def __init__(
+        self, tokens: TokenStream, parameters: Mapping[str, str], slots: Mapping[int | str, Slot] = NO_SLOTS
+    ) -> None:
+        """`slots`: the values of literals by their offset, and of parameters by name, that are read as slots where they
+        are only copied into an item."""
         self.tokens = tokens
+        self._slots = slots
         self.fields: dict[str, Position] = {}
         self.quoted: dict[str, Position] = {}
         """The fields whose names are in quotes, which may be of any case."""
         self.parameter_names: list[str] = []
-        """The parameters whose values are in what was read."""
+        """The parameters whose values are in what was read, and may have decided how."""
+        self.copied_names: list[str] = []
+        """The parameters whose values were read as slots."""
         self.element = ""
         """The field whose elements what is read is about, with a dot; empty: no field's."""
         self._parameters = parameters
@@ -142,6 +147,19 @@ class ConditionParser:
         if token.text == "@":
             return self.parameter()
         self.tokens.fail(f"expected a string as {what}, found {self.tokens.found()}")
+
+    def copied_text(self, what: str) -> str:
+        """As `text`, of a text that decides nothing: it is copied into an item, where another may take its place."""
+        token = self.tokens.current
+        if token.kind == "string" and (slot := self._slots.get(token.start)) is not None:
+            self.tokens.next()
+            return cast(str, slot)
+        is_parameter = token.text == "@" and self.tokens.peek(2).text != "."
+        if is_parameter and (slot := self._slots.get(self.tokens.peek().text)) is not None:
+            self.tokens.next()
+            self.copied_names.append(self.tokens.next().text)
+            return cast(str, slot)
+        return self.text(what)
 
     def word(self, field: str, text: str, scope: Scope) -> TermItem:
         """What a text asks of a field: a word, or with an annotation the start, the end or a part of one."""
@@ -259,7 +277,7 @@ class ConditionParser:
         if token.kind in NUMBERS and tokens.peek().text not in _COMPARISONS:
             return self.word("", tokens.next().text, scope)
         if token.kind == "string" or token.text == "@":
-            return self.word("", self.text("what the element is"), scope)
+            return self.word("", self.copied_text("what the element is"), scope)
         return None
 
     def _truth(self, scope: Scope) -> Item:
@@ -301,8 +319,7 @@ class ConditionParser:
         tokens = self.tokens
         token = tokens.current
         if token.kind == "string":
-            tokens.next()
-            return self.word(field, string_value(tokens, token), scope)
+            return self.word(field, self.copied_text("what the field contains"), scope)
         if token.text in ("(", "{", "["):
             tokens.enter()
             scope = self._annotated(scope)
@@ -317,7 +334,7 @@ class ConditionParser:
         if leaf is not None:
             return leaf
         self.refuse_call()
-        return self.word(field, self.text("what the field contains"), scope)
+        return self.word(field, self.copied_text("what the field contains"), scope)
 
     def _matches(self, field: str, scope: Scope) -> Item:
         """`field matches "expression"`, which may be annotated."""
@@ -328,7 +345,7 @@ class ConditionParser:
                 item = self._matches(field, scope)
                 tokens.expect(")")
                 return item
-        return RegexItem(field, self.text("a regular expression"), annotations=scope.of_term())
+        return RegexItem(field, self.copied_text("a regular expression"), annotations=scope.of_term())
 
     def _element_at(self, field: str, scope: Scope) -> Item:
         """`field[2] = 42`: the element with that number, from 0."""
@@ -399,7 +416,9 @@ class ConditionParser:
         tokens = self.tokens
         token = tokens.current
         if token.kind in NUMBERS:
-            return number_value(tokens, tokens.next()), scope
+            slot = self._slots.get(token.start)
+            value = number_value(tokens, tokens.next())
+            return value if slot is None else cast(Number, slot), scope
         if tokens.accept("("):
             with tokens.nested():
                 value, scope = self._number(self._annotated(scope))
@@ -469,14 +488,3 @@ def _conjoined(positives: list[Item], negatives: list[Item]) -> Item:
     else:
         wanted = AndItem(tuple(positives))
     return NotItem((wanted, *negatives)) if negatives else wanted
-
-
-def parse_number(text: str) -> Number | None:
-    """The number a text holds, in the forms that Vespa reads (asNumber of IntItem.java): a fraction has a point, so
-    that `1e5`, `1_000` and `infinity` are none."""
-    text = text.strip()
-    if len(text) > MAX_DIGITS:
-        return None
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return float(text.rstrip("fFdD")) if _FRACTION.fullmatch(text) else None

@@ -26,10 +26,13 @@ YQL: Final = Lexicon(
 )
 """What follows a `|` is in the grouping language, and one token here."""
 
+Number = int | float
 NUMBERS: Final = ("int", "long", "float")
 MAX_DIGITS: Final = 400
 """A longer number is refused: no field can hold it, and Python takes quadratic time to read it."""
 
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_FRACTION: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 
@@ -85,3 +88,14 @@ def number_value(tokens: TokenStream, token: Token) -> int | float:
     if token.kind == "float":
         return float(token.text)
     return int(token.text.rstrip("lL"))
+
+
+def parse_number(text: str) -> Number | None:
+    """The number a text holds, in the forms that Vespa reads (asNumber of IntItem.java): a fraction has a point, so
+    that `1e5`, `1_000` and `infinity` are none."""
+    text = text.strip()
+    if len(text) > MAX_DIGITS:
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text.rstrip("fFdD")) if _FRACTION.fullmatch(text) else None

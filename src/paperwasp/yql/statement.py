@@ -6,6 +6,8 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -17,8 +19,17 @@ from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import TokenStream, position_of
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, Item, TermItem
 from paperwasp.yql.annotations import NO_SCOPE
-from paperwasp.yql.conditions import ConditionParser, parse_number
-from paperwasp.yql.lexicon import YQL, accept_keyword, at_keyword, dotted_name, expect_keyword, string_value
+from paperwasp.yql.conditions import ConditionParser
+from paperwasp.yql.lexicon import (
+    YQL,
+    accept_keyword,
+    at_keyword,
+    dotted_name,
+    expect_keyword,
+    parse_number,
+    string_value,
+)
+from paperwasp.yql.lifting import NO_SLOTS, Fill, Slot, slot_of, slots_of, template_of
 
 DEFAULT_HITS: Final = 10
 SORT_FUNCTIONS: Final = ("lowercase", "raw", "uca", "feature")
@@ -26,6 +37,7 @@ REMEMBERED_CHARACTERS: Final = 16_384
 """Longer statements are parsed anew each time."""
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 
+_PARAMETER: Final = re.compile(r"@\s*([A-Za-z_][A-Za-z0-9_-]*)")
 _NO_INDEXES: Final[Mapping[str, Position]] = MappingProxyType({})
 
 
@@ -97,21 +109,62 @@ def parse_yql(text: str, parameters: Mapping[str, str] = _NO_PARAMETERS) -> YqlQ
     known = _MEMORY.get(text, parameters)
     if known is not None:
         return known
-    if len(text) > limits.QUERY_TEXT_BYTES:
-        raise LanguageError(f"the statement has {len(text)} characters; at most {limits.QUERY_TEXT_BYTES}")
-    try:
-        parser = _StatementParser(text, parameters)
-        query = parser.statement()
-    except RecursionError:
-        raise LanguageError(f"nested deeper than {limits.EXPRESSION_DEPTH} levels", position_of(text, 0, "")) from None
-    _MEMORY.add(text, tuple(parser.conditions.parameter_names), parameters, query)
+    query, conditions = _read(text, parameters)
+    _MEMORY.add(text, tuple(conditions.parameter_names), parameters, query)
     return query
 
 
+@dataclass(frozen=True, slots=True)
+class StatementTemplate:
+    """A statement, and how it reads with other literals and other values of parameters: see `lifting`."""
+
+    statement: YqlQuery
+    fixed_literals: tuple[int, ...]
+    """The numbers of the literals that may decide how it reads."""
+    fixed_names: tuple[str, ...]
+    """The parameters whose values may decide how it reads."""
+    names: tuple[str, ...]
+    """The parameters whose values are in slots, behind those of the literals."""
+    fill: Fill | None
+    """Makes the tree of the values of all literals, then of `names`; None: it is the same for all."""
+
+
+def parse_template(text: str, parameters: Mapping[str, str]) -> StatementTemplate:
+    """The statement in `text`, to be filled with other values. Errors: as `parse_yql`."""
+    slots = slots_of(text)
+    count = len(slots)
+    names = tuple(dict.fromkeys(name for name in _PARAMETER.findall(text) if name in parameters))
+    slots |= {name: slot_of(parameters[name], count + number) for number, name in enumerate(names)}
+    statement, conditions = _read(text, parameters, slots)
+    template = template_of(statement.tree)
+    found = Counter(template.slots)
+    read = Counter(conditions.copied_names)
+    changed = {name for number, name in enumerate(names, count) if read[name] != found[number]}
+    return StatementTemplate(
+        statement,
+        tuple(number for number in range(count) if number not in found),
+        tuple(sorted(changed.union(conditions.parameter_names))),
+        names,
+        template.fill,
+    )
+
+
+def _read(
+    text: str, parameters: Mapping[str, str], slots: Mapping[int | str, Slot] = NO_SLOTS
+) -> tuple[YqlQuery, ConditionParser]:
+    if len(text) > limits.QUERY_TEXT_BYTES:
+        raise LanguageError(f"the statement has {len(text)} characters; at most {limits.QUERY_TEXT_BYTES}")
+    try:
+        parser = _StatementParser(text, parameters, slots)
+        return parser.statement(), parser.conditions
+    except RecursionError:
+        raise LanguageError(f"nested deeper than {limits.EXPRESSION_DEPTH} levels", position_of(text, 0, "")) from None
+
+
 class _StatementParser:
-    def __init__(self, text: str, parameters: Mapping[str, str]) -> None:
+    def __init__(self, text: str, parameters: Mapping[str, str], slots: Mapping[int | str, Slot]) -> None:
         self.tokens: TokenStream = YQL.tokenize(text)
-        self.conditions = ConditionParser(self.tokens, parameters)
+        self.conditions = ConditionParser(self.tokens, parameters, slots)
 
     def statement(self) -> YqlQuery:
         expect_keyword(self.tokens, "select")

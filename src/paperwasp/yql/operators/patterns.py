@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @leaf("fuzzy")
 def fuzzy(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
     """`fuzzy("word")`: values at most `maxEditDistance` edits away."""
-    word = parser.text("what is to be like the value")
+    word = parser.copied_text("what is to be like the value")
     edits = scope.count("maxEditDistance")
     return FuzzyItem(
         field,
@@ -30,7 +30,7 @@ def fuzzy(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> It
 @leaf("uri")
 def uri(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
     """`uri("vespa.ai/foo")`: its tokens next to each other. The end of a host name is tied to the end of the field."""
-    text = parser.text("a URL")
+    text = parser.copied_text("a URL")
     end = scope.get("endAnchor", bool)
     return UriItem(
         field,

@@ -122,4 +122,4 @@ def _part(
         if item is not None:
             return item
     parser.refuse_call()
-    return parser.word(field, parser.text("a word"), scope)
+    return parser.word(field, parser.copied_text("a word"), scope)

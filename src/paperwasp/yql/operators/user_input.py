@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from paperwasp.errors import IllegalQuery
 from paperwasp.query.items import Item
 from paperwasp.yql.annotations import Scope
-from paperwasp.yql.lexicon import string_value
 from paperwasp.yql.operators.registry import condition, leaf
 from paperwasp.yql.query_type import QUERY_TYPES, query_type
 from paperwasp.yql.user_items import NO_GRAMMAR, Grammar, UserQueryItem, UserTextItem
@@ -66,8 +65,9 @@ def _value(parser: ConditionParser) -> tuple[str | None, str | None]:
     tokens = parser.tokens
     if tokens.accept("@"):
         return None, parser.parameter_name()
-    token = tokens.expect_kind("string")
-    return string_value(tokens, token), None
+    if not tokens.at_kind("string"):
+        tokens.fail(f"expected string, found {tokens.found()}")
+    return parser.copied_text("the text of a user"), None
 
 
 def _grammar(scope: Scope) -> Grammar:

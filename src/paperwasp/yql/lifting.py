@@ -1,0 +1,211 @@
+"""Statements that differ only in their literals share one reading: the literals are lifted out, and filled in again.
+
+    title contains "blue" and year > 1959   →   outline: title contains □ and year > □     literals: blue, 1959
+
+A literal is lifted where the statement is the same tree whatever it says: its value is copied into an item and decides
+nothing. Which literals these are shows when a statement is read: each is read as a value that knows its number (a
+slot), and those that arrive in the tree as they were can be replaced there. All others are fixed: statements that
+differ in them are read separately. The same holds for the values of parameters (`@name`).
+
+What makes strings hard to find without tokens (escapes, comments, grouping) leaves the whole statement as its outline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from paperwasp.query.items import (
+    FuzzyItem,
+    Item,
+    NearItem,
+    PhraseItem,
+    PrefixItem,
+    RangeItem,
+    RegexItem,
+    SubstringItem,
+    SuffixItem,
+    UriItem,
+    WordItem,
+)
+from paperwasp.yql.user_items import UserTextItem
+
+_LITERAL: Final = re.compile(
+    r"""("[^"\\]*"|'[^'\\]*'|(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.]))""", re.ASCII
+)
+"""A string without escapes, or a number after a sign of comparison."""
+_UNCLEAR: Final = re.compile(r"""["'\\|]|//|/\*""")
+"""What between the literals says that strings may be elsewhere: in a comment, in a grouping, with escapes."""
+_GAP: Final = "\0"
+
+
+class SlotText(str):
+    """A text that knows which literal, or which parameter, it is the value of."""
+
+    slot: int
+
+
+class SlotInteger(int):
+    """As SlotText, an integer."""
+
+    slot: int
+
+
+class SlotFraction(float):
+    """As SlotText, a number with a fraction."""
+
+    slot: int
+
+
+Slot = SlotText | SlotInteger | SlotFraction
+NO_SLOTS: Final[Mapping[int | str, Slot]] = MappingProxyType({})
+Values = Sequence[str | int | float]
+"""The values of a statement's slots: of its literals, then of its parameters."""
+Fill = Callable[[Values], Item]
+
+
+class Outline(NamedTuple):
+    """A statement without its literals, whose kinds it keeps: `"` for a string, `i` and `f` for numbers."""
+
+    text: str
+    kinds: str = ""
+
+
+def outline_of(statement: str) -> tuple[Outline, Sequence[str]]:
+    """The outline of a statement, and its literals as they are written."""
+    parts = _LITERAL.split(statement)
+    if len(parts) == 1:
+        return Outline(statement), ()
+    text, literals = _GAP.join(parts[::2]), parts[1::2]
+    if _UNCLEAR.search(text):
+        return Outline(statement), ()
+    return Outline(text, "".join([_kind(each) for each in literals])), literals
+
+
+def _kind(literal: str) -> str:
+    return '"' if literal[0] in "\"'" else "f" if "." in literal else "i"
+
+
+def value_of(literal: str) -> str | int | float:
+    """The value of a literal that was lifted."""
+    if literal[0] in "\"'":
+        return literal[1:-1]
+    return float(literal) if "." in literal else int(literal)
+
+
+def slots_of(statement: str) -> dict[int | str, Slot]:
+    """The values of the literals of an outline, as slots, by their offset in the statement."""
+    if not outline_of(statement)[1]:
+        return {}
+    found = enumerate(_LITERAL.finditer(statement))
+    return {match.start(): slot_of(value_of(match[0]), number) for number, match in found}
+
+
+def slot_of(value: str | int | float, number: int) -> Slot:
+    """The value as one that knows its number."""
+    made: Slot
+    if isinstance(value, str):
+        made = SlotText(value)
+    else:
+        made = SlotInteger(value) if isinstance(value, int) else SlotFraction(value)
+    made.slot = number
+    return made
+
+
+_FILLED: Final[Mapping[type[Item], tuple[str, ...]]] = {
+    WordItem: ("word",),
+    PrefixItem: ("word",),
+    SuffixItem: ("word",),
+    SubstringItem: ("word",),
+    FuzzyItem: ("word",),
+    RegexItem: ("expression",),
+    UriItem: ("text",),
+    UserTextItem: ("text",),
+    RangeItem: ("low", "high"),
+}
+"""Where slots may be filled, beside the words of phrases: the fields of items that the parser only copies to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A tree with slots. `fill` gives the tree for other values; None: there are no slots in it."""
+
+    tree: Item
+    slots: tuple[int, ...]
+    """The numbers of the slots in it, as often as they are."""
+    fill: Fill | None
+
+
+def template_of(tree: Item) -> Template:
+    """The template of a tree that was read with slots."""
+    return Template(tree, tuple(_slots(tree)), _fill_of(tree))
+
+
+def _slots(item: Item) -> Iterator[int]:
+    values = (getattr(item, name) for name in _FILLED.get(type(item), ()))
+    yield from (value.slot for value in (*values, *_parts(item)) if isinstance(value, Slot))
+    for part in _parts(item):
+        if isinstance(part, Item):
+            yield from _slots(part)
+
+
+def _parts(item: Item) -> tuple[str | Item, ...]:
+    return item.words if isinstance(item, PhraseItem) else item.children_of()
+
+
+def _fill_of(item: Item) -> Fill | None:
+    """What makes the item of the values; None: no slot is in it."""
+    if isinstance(item, PhraseItem):
+        return _fill_phrase(item)
+    children = item.children_of()
+    if children:
+        return _fill_children(item, [_fill_of(child) for child in children], children)
+    own = {name: value.slot for name in _FILLED.get(type(item), ()) if isinstance(value := getattr(item, name), Slot)}
+    if not own:
+        return None
+    if type(item) is WordItem:
+        return _fill_word(item, own["word"])
+    changes = tuple(own.items())
+    return lambda values: replace(item, **{name: values[slot] for name, slot in changes})
+
+
+def _fill_word(item: WordItem, slot: int) -> Fill:
+    index, annotations = item.index, item.annotations
+    return lambda values: WordItem(index, values[slot], annotations=annotations)  # type: ignore[arg-type]
+
+
+def _fill_phrase(item: PhraseItem) -> Fill | None:
+    fills = [_fill_part(word) for word in item.words]
+    if not any(fills):
+        return None
+    parts = tuple(zip(item.words, fills, strict=True))
+
+    def fill(values: Values) -> Item:
+        return replace(item, words=tuple(part if make is None else make(values) for part, make in parts))
+
+    return fill
+
+
+def _fill_part(word: str | Item) -> Callable[[Values], Any] | None:
+    """What makes a part of a phrase."""
+    if isinstance(word, Item):
+        return _fill_of(word)
+    return itemgetter(word.slot) if isinstance(word, SlotText) else None
+
+
+def _fill_children(item: Item, fills: Sequence[Fill | None], children: tuple[Item, ...]) -> Fill | None:
+    if not any(fills):
+        return None
+    parts = tuple(zip(children, fills, strict=True))
+
+    def make_children(values: Values) -> tuple[Item, ...]:
+        return tuple([child if make is None else make(values) for child, make in parts])
+
+    kind: Any = type(item)
+    if not isinstance(item, NearItem) and [each.name for each in fields(item)] == ["children"]:
+        return lambda values: kind(make_children(values))
+    return lambda values: item.with_children(make_children(values))
