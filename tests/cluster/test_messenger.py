@@ -8,7 +8,7 @@ from threading import Barrier, Event, Thread
 
 import pytest
 
-from paperwasp.cluster.messenger import EmbeddedMessenger, Reply
+from paperwasp.cluster.messenger import Answered, EmbeddedMessenger, Reply
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload, Timeout
 
@@ -54,6 +54,52 @@ def test_errors_come_back_however_they_are_given() -> None:
         for message, text in ((True, "raised"), (False, "replied")):
             with pytest.raises(InvalidInput, match=text):
                 await messenger.request("a", message)
+
+    asyncio.run(run())
+
+
+def test_an_answer_that_came_at_once_is_there() -> None:
+    async def run() -> None:
+        messenger = EmbeddedMessenger()
+        messenger.serve("a", lambda message, reply: reply(message + 1))
+        messenger.serve("error", lambda message, reply: reply(InvalidInput("replied")))
+        for address in ("a", "error", "nobody"):
+            found = messenger.ask(address, 1)
+            assert isinstance(found, Answered)
+            if address == "a":
+                assert found.answer() == await found == 2
+            else:
+                with pytest.raises(InvalidInput if address == "error" else NotFound):
+                    found.answer()
+
+    asyncio.run(run())
+
+
+def test_an_answer_that_comes_while_its_future_is_made_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the thread that replies has seen the future or not."""
+
+    async def run() -> None:
+        messenger = EmbeddedMessenger()
+        replies: list[Reply] = []
+        messenger.serve("a", lambda message, reply: replies.append(reply))
+        loop = asyncio.get_running_loop()
+        make = loop.create_future
+
+        def answered_meanwhile() -> asyncio.Future[object]:
+            future = make()
+            futures.append(future)
+            replies[-1]("early")
+            return future
+
+        futures: list[asyncio.Future[object]] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(loop, "create_future", answered_meanwhile)
+            found = messenger.ask("a", 1)
+        assert isinstance(found, Answered) and found.answer() == "early"
+        assert futures[0].cancelled()
+        later = messenger.ask("a", 2)
+        replies[-1]("late")
+        assert await later == "late"
 
     asyncio.run(run())
 

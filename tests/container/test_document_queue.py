@@ -57,6 +57,8 @@ class FakeCluster:
         self.sent.append((address, document.user_specified))
         return answer
 
+    ask = request
+
     def answer(self, address: str = "a", answer: object = DONE) -> None:
         """Answers what was taken first."""
         future = self._in_flight[address].popleft()

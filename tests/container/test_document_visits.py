@@ -118,6 +118,8 @@ class FakeCluster:
             asyncio.get_running_loop().call_soon(self._apply, future, message)
         return future
 
+    ask = request
+
     def _apply(self, future: asyncio.Future[Any], message: ApplyRequest) -> None:
         self.in_flight -= 1
         self._answer(future, self.apply(message))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol
@@ -39,6 +39,9 @@ class Messenger(Protocol):
 
     def request(self, address: str, message: object) -> Awaitable[Any]:
         """The answer, to be awaited. Errors: what the handler answers with; NotFound when nobody serves the address."""
+
+    def ask(self, address: str, message: object) -> Awaitable[Any]:
+        """As `request`; where the answer came at once, it is `Answered`, and no future was made for it."""
 
     def call(self, address: str, message: object, timeout_seconds: float) -> Any:
         """The answer, for which the calling thread waits: never an event loop's. Errors: as `request`; Timeout."""
@@ -82,6 +85,30 @@ class EmbeddedMessenger:
             future.set_exception(error)
         return future
 
+    def ask(self, address: str, message: object) -> Answered | asyncio.Future[Any]:
+        handler = self._handlers.get(address)
+        if handler is None:
+            return Answered(NotFound(f"nobody serves '{address}'"))
+        reply = _Reply()
+        try:
+            handler(message, reply)
+        except Exception as error:
+            return Answered(error)
+        return Answered(reply.answers[0]) if reply.answers else self._later(reply)
+
+    def _later(self, reply: _Reply) -> Answered | asyncio.Future[Any]:
+        """The future of an answer that has not come yet."""
+        loop = asyncio.get_running_loop()
+        if self._replies is None or self._replies.loop is not loop:
+            self._replies = _Replies(loop)
+        future: asyncio.Future[Any] = loop.create_future()
+        reply.waiting = self._replies.reply_to(future)
+        if not reply.answers:
+            return future
+        # It came just now, from another thread, which may have seen who waits or not: now nobody does.
+        future.cancel()
+        return Answered(reply.answers[0])
+
     def call(self, address: str, message: object, timeout_seconds: float) -> Any:
         handler = self._handlers.get(address)
         if handler is None:
@@ -99,6 +126,41 @@ class EmbeddedMessenger:
     def notify(self, address: str, message: object) -> None:
         if handler := self._handlers.get(address):
             handler(message, _ignore)
+
+
+class Answered:
+    """An answer that is there already. Awaiting it takes no turn of the event loop."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+
+    def answer(self) -> Any:
+        """The answer. Errors: the one that was given instead."""
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        yield from ()
+        return self.answer()
+
+
+class _Reply:
+    """The reply to one question, for any thread to call. Either it finds who waits for the answer, or who has asked
+    finds the answer here: each leaves its own mark before looking for the other's."""
+
+    __slots__ = ("answers", "waiting")
+
+    def __init__(self) -> None:
+        self.answers: list[object] = []
+        self.waiting: Reply | None = None
+
+    def __call__(self, answer: object) -> None:
+        self.answers.append(answer)
+        if self.waiting is not None:
+            self.waiting(answer)
 
 
 class _Replies:
