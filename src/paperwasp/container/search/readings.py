@@ -26,12 +26,18 @@ def indexes_of(schemas: Iterable[Schema], more: Iterable[str]) -> Indexes:
 
 def _reading(schema: Schema, name: str) -> Reading:
     fieldset = schema.fieldset_named(name)
-    if fieldset is not None:
+    if fieldset is not None and not _is_of_parts(fieldset):
         return _of_fieldset(fieldset, schema.fields_named(fieldset.name))
     field = schema.field_named(name)
     if field is None:
         return TEXT
     return replace(_of_field(field), literal=f"{field.name}{LITERAL_SUFFIX}" if has_literal(field) else "")
+
+
+def _is_of_parts(fieldset: FieldSet) -> bool:
+    """Whether it stands for the parts of a struct or map, whose name says nothing of how words are read: the commands
+    of a part are its own (IndexInfo.derive)."""
+    return bool(fieldset.fields) and all(field.startswith(f"{fieldset.name}.") for field in fieldset.fields)
 
 
 def _of_fieldset(fieldset: FieldSet, fields: Iterable[Field]) -> Reading:
