@@ -25,6 +25,7 @@ from tests.yql.yql_scripts import SCRIPTS, dump, run
 PARAMETERS = {
     "text": "free text",
     "number": "7",
+    "range": "<1.5;7]",
     "values": "10, 20,'a b'",
     "empty": "",
     "word": "it's",

@@ -45,6 +45,7 @@ from paperwasp.yql.lifting import NO_SLOTS, Slot
 from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.operators.elements import element_number
 from paperwasp.yql.parameter_lists import string_values
+from paperwasp.yql.range_texts import NumberRange, parse_range
 
 Bounds = tuple[Number | None, Number | None, bool, bool]
 
@@ -390,8 +391,13 @@ class ConditionParser:
             tokens.fail("expected a string, a number, true or false", start)
         return _literal_text(value), scope
 
-    def _compared(self, field: str, operator: str, value: Number, scope: Scope, start: Token) -> TermItem:
-        """A comparison with a number; `= true` is with that word, as in Vespa (BoolItem), and there is no `< true`."""
+    def _compared(self, field: str, operator: str, value: Number | NumberRange, scope: Scope, start: Token) -> TermItem:
+        """A comparison with a number; `= true` is with that word, as in Vespa (BoolItem), and there is no `< true`.
+        A text may also hold the whole range."""
+        if isinstance(value, NumberRange):
+            if operator != "=":
+                self.tokens.fail("a range of numbers can only be compared by '='", start)
+            return RangeItem(field, *value[:4], value.hit_limit or scope.hit_limit(), annotations=scope.of_term())
         if isinstance(value, bool):
             if operator != "=":
                 self.tokens.fail(f"'{_literal_text(value)}' is not a number", start)
@@ -411,7 +417,7 @@ class ConditionParser:
         operator = tokens.expect(*_COMPARISONS)
         return self._compared(self.field(), _TURNED[operator.text], value, scope, start)
 
-    def _number(self, scope: Scope) -> tuple[Number, Scope]:
+    def _number(self, scope: Scope) -> tuple[Number | NumberRange, Scope]:
         """A number, true or false, or a string or parameter that holds one; and its scope."""
         tokens = self.tokens
         token = tokens.current
@@ -439,8 +445,9 @@ class ConditionParser:
             return text == "true", scope
         return self._number_of_text(text, token), scope
 
-    def _number_of_text(self, text: str, token: Token) -> Number:
-        value = parse_number(text)
+    def _number_of_text(self, text: str, token: Token) -> Number | NumberRange:
+        number = parse_number(text)
+        value = parse_range(text) if number is None else number
         if value is None:
             self.tokens.fail(f"'{text}' is not a number", token)
         return value
