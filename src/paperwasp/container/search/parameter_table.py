@@ -277,7 +277,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
     (("select",), _NO_VALUE),
     (("select.where",), _to("select_where", str)),
     (("select.grouping",), _NO_VALUE),
-    (("select.fields",), _NO_VALUE),
+    (("select.fields",), _to("select_fields", values.names_of_json)),
     (("grouping.defaultMaxGroups",), _INTEGER),
     (("grouping.defaultMaxHits",), _INTEGER),
     (("grouping.globalMaxGroups",), _INTEGER),

@@ -264,8 +264,8 @@ def _timeout_ms(parameters: SearchParameters, statement: YqlQuery | None) -> flo
 
 
 def _summary_fields(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:
-    own = parameters.presentation.summary_fields
-    return own if statement is None or not statement.fields else (*own, *statement.fields)
+    listed = parameters.select_fields if statement is None else (*parameters.select_fields, *statement.fields)
+    return (*parameters.presentation.summary_fields, *listed)
 
 
 def _window(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[int, int]:

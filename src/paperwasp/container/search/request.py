@@ -23,7 +23,7 @@ from paperwasp.large_json import load_json
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _REMEMBERED_CHARACTERS: Final = 4096
-_RAW_GROUPS: Final = ("select.where", "select.grouping")
+_RAW_GROUPS: Final = ("select.where", "select.grouping", "select.fields")
 MAX_BODY_DEPTH: Final = 32
 _WORDS: Final = {True: "true", False: "false", None: "null"}
 

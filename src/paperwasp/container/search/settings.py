@@ -150,6 +150,7 @@ class SearchParameters:
     wand: WandParameters = field(default_factory=WandParameters)
     predicate: PredicateParameters = field(default_factory=PredicateParameters)
     select_where: str = ""
+    select_fields: tuple[str, ...] = ()
     hits: int = limits.DEFAULT_HITS
     offset: int = 0
     is_estimate: bool = False

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
+import orjson
+
 from paperwasp.tensor.json_output import FORMS
 
 MAX_TIMEOUT_MS: Final = 1e9
@@ -103,6 +105,17 @@ def boolean(text: str) -> bool:
 def names(text: str) -> tuple[str, ...]:
     """Names between commas; empty ones do not count."""
     return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def names_of_json(text: str) -> tuple[str, ...]:
+    """The strings of a JSON array; none in the empty text."""
+    try:
+        listed = orjson.loads(text) if text else []
+    except orjson.JSONDecodeError:
+        listed = None
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise ValueError("must be a JSON array of names")
+    return tuple(listed)
 
 
 def level(text: str) -> int:
