@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
+import numpy as np
+
+from paperwasp.attribute.position import z_curve
 from paperwasp.core import _core
 from paperwasp.document.arithmetic import single
 from paperwasp.document.types import (
@@ -208,21 +211,4 @@ def _hash(expression: Expression, type_: DataType | None, scope: Scope) -> Compi
 def _zcurve(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     if type_ != POSITION:
         scope.expected(expression, "position", type_)
-    return Compiled(lambda place, run: wrapped(_spread(place[0]) | _spread(place[1]) << 1, 64), LONG)
-
-
-_SPREADS: Final = (
-    (16, 0x0000FFFF0000FFFF),
-    (8, 0x00FF00FF00FF00FF),
-    (4, 0x0F0F0F0F0F0F0F0F),
-    (2, 0x3333333333333333),
-    (1, 0x5555555555555555),
-)
-
-
-def _spread(number: int) -> int:
-    """The 32 bits of a number at the even bits of one of 64."""
-    bits = number & 0xFFFFFFFF
-    for shift, mask in _SPREADS:
-        bits = (bits | bits << shift) & mask
-    return bits
+    return Compiled(lambda place, run: int(z_curve(np.array([place], np.int64).astype(np.int32))[0]), LONG)
