@@ -15,7 +15,7 @@ from paperwasp.errors import IllegalQuery, InvalidQuery
 PAGE = Path(__file__).parents[2] / "docs" / "search-parameters.md"
 VALUES = (
     *("", "true", "false", "1", "2", "0.5", "-1", "x", "now-5", "and", "internal", "simple", "any", "weakAnd", "de"),
-    *("json", "cbor", "long", "loose", "default", "no:such(value"),
+    *("json", "cbor", "long", "loose", "default", "no:such(value", '["x"]'),
 )
 """Values, some of which say something to each of the parameters."""
 READ_BEFORE_OTHERS = frozenset({"queryProfile"})
