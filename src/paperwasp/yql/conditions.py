@@ -418,13 +418,13 @@ class ConditionParser:
         return self._compared(self.field(), _TURNED[operator.text], value, scope, start)
 
     def _number(self, scope: Scope) -> tuple[Number | NumberRange, Scope]:
-        """A number, true or false, or a string or parameter that holds one; and its scope."""
+        """A number, true or false, or a string or parameter that holds one or a range; and its scope."""
         tokens = self.tokens
         token = tokens.current
         if token.kind in NUMBERS:
             slot = self._slots.get(token.start)
-            value = number_value(tokens, tokens.next())
-            return value if slot is None else cast(Number, slot), scope
+            number = number_value(tokens, tokens.next())
+            return number if slot is None else cast(Number, slot), scope
         if tokens.accept("("):
             with tokens.nested():
                 value, scope = self._number(self._annotated(scope))
@@ -434,8 +434,8 @@ class ConditionParser:
         sign = "-" if tokens.accept("-") else ""
         token = tokens.current
         if tokens.accept_kind(*NUMBERS):
-            value = number_value(tokens, token)
-            return -value if sign else value, scope
+            number = number_value(tokens, token)
+            return -number if sign else number, scope
         if not sign and accept_keyword(tokens, "true", "false"):
             return token.text.lower() == "true", scope
         if token.kind != "string" and token.text != "@":
