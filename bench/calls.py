@@ -1,0 +1,185 @@
+"""How many functions are called, and how many types of records are made, while one warm query is answered.
+
+The service's parts stand in this process without sockets: a container, a messenger, and a content node with a few
+documents that are flushed. Each count is of everything between a request value and its response value, on all threads.
+Counts hardly differ between machines, as times do, so a test can hold them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import orjson
+
+from bench.service import APPLICATION
+from paperwasp.application import build_model, load_package
+from paperwasp.application.model import ApplicationModel
+from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.container.app import ContainerApp
+from paperwasp.container.state import Running
+from paperwasp.features import check_profiles
+from paperwasp.http.messages import Request, Response
+from paperwasp.service.content_clusters import ContentClusters
+
+NAME: Final = "default.default.default"
+_GENERATED: Final = "<string>"
+"""The file of functions that the standard library writes, such as the `__new__` of a named tuple."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The counts of one query. `python` includes each time that a generator or coroutine goes on; `c` is calls of
+    functions that are not written in Python."""
+
+    python: int
+    c: int
+    functions: int
+    files: int
+    records: tuple[str, ...]
+    """Names of the dataclasses and named tuples of which at least one was made, in order."""
+
+    def __str__(self) -> str:
+        where = f"{self.functions} functions of {self.files} files"
+        return f"{self.python} Python calls in {where}, {self.c} C calls, {len(self.records)} record types"
+
+
+class CallCounter:
+    """Counts calls on every thread that begins while it is installed, and on the installing one."""
+
+    def __init__(self) -> None:
+        self.is_counting = False
+        self._codes: list[CodeType] = []  # appending is one step for all threads, as adding to a number is not
+        self._builtins: list[None] = []
+        self._records: list[type] = []
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Sees the calls of this thread, and of those that begin meanwhile: of these also afterwards."""
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+    def take(self) -> Calls:
+        """The counts since the last time."""
+        names = sorted({f"{record.__module__}.{record.__qualname__}" for record in self._records})
+        codes = Counter(self._codes)
+        files = {code.co_filename for code in codes}
+        calls = Calls(codes.total(), len(self._builtins), len(codes), len(files), tuple(names))
+        for noted in (self._codes, self._builtins, self._records):
+            noted.clear()
+        return calls
+
+    def _note(self, frame: FrameType, event: str, argument: object) -> None:
+        if not self.is_counting:
+            return
+        if event == "c_call":
+            self._builtins.append(None)
+        elif event == "call":
+            self._codes.append(frame.f_code)
+            record = _record_of(frame)
+            if record is not None:
+                self._records.append(record)
+
+
+def _record_of(frame: FrameType) -> type | None:
+    """The dataclass or named tuple that this call makes."""
+    code = frame.f_code
+    if code.co_name == "__init__" and code.co_argcount:
+        made: type = type(frame.f_locals[code.co_varnames[0]])
+        return made if dataclasses.is_dataclass(made) else None
+    if code.co_filename == _GENERATED and code.co_varnames[:1] == ("_cls",):
+        named: type = frame.f_locals["_cls"]
+        return named
+    return None
+
+
+class InProcess:
+    """A container and its content clusters in this process. Requests run one after the other in one event loop."""
+
+    def __init__(self, app: ContainerApp, loop: asyncio.AbstractEventLoop, counter: CallCounter) -> None:
+        self._app = app
+        self._loop = loop
+        self._counter = counter
+
+    def answer(self, request: Request) -> bytes:
+        """The body of the answer. Errors: AssertionError unless it is a success."""
+        response = self._loop.run_until_complete(self._app.handle(request))
+        assert isinstance(response, Response)
+        if response.status != 200:
+            raise AssertionError(f"{request.method} {request.raw_path}: {response.status} {response.body[:500]!r}")
+        return response.body
+
+    def calls(self, request: Request) -> Calls:
+        """The counts of answering a request."""
+
+        async def counted() -> None:
+            self._counter.is_counting = True
+            await self._app.handle(request)
+            self._counter.is_counting = False
+
+        self._loop.run_until_complete(counted())
+        return self._counter.take()
+
+
+def get(path: str) -> Request:
+    """A GET request of a path with its query string."""
+    raw_path, _, query = path.partition("?")
+    return Request("GET", raw_path, query)
+
+
+def put(document: dict[str, Any]) -> Request:
+    """The request that feeds one line of a feed file."""
+    _, namespace, kind, _, name = document["put"].split(":", 4)
+    body = orjson.dumps({"fields": document["fields"]})
+    return Request("POST", f"/document/v1/{namespace}/{kind}/docid/{name}", body=body)
+
+
+@contextmanager
+def in_process(directory: Path, application: Path, documents: Iterable[dict[str, Any]]) -> Iterator[InProcess]:
+    """An application with documents, which are flushed: the content node is opened a second time after feeding."""
+    model = build_model(load_package(application), check_profiles)
+    with _opened(directory, model) as feeding:
+        for document in documents:
+            feeding.answer(put(document))
+    with _opened(directory, model) as asking:
+        yield asking
+
+
+@contextmanager
+def _opened(directory: Path, model: ApplicationModel) -> Iterator[InProcess]:
+    counter = CallCounter()
+    with ExitStack() as closing:
+        loop = asyncio.new_event_loop()
+        closing.callback(loop.close)
+        closing.enter_context(counter.installed())
+        messenger = EmbeddedMessenger()
+        clusters = ContentClusters(directory, messenger)
+        closing.callback(clusters.stop)
+        clusters.extend(NAME, 1, model.content_clusters)
+        app = ContainerApp(messenger, NAME)
+        app.configure(Running(1, model, model.containers[0], NAME))
+        yield InProcess(app, loop, counter)
+
+
+def warm_calls(
+    documents: Iterable[dict[str, Any]], warming: Sequence[str], counted: Sequence[str], directory: Path
+) -> list[Calls]:
+    """The counts of each of the queries `counted` (paths), after all of `warming` were asked twice."""
+    with in_process(directory, APPLICATION, documents) as service:
+        for path in (*warming, *warming):
+            service.answer(get(path))
+        return [service.calls(get(path)) for path in counted]

@@ -1,0 +1,169 @@
+"""How many calls a warm query makes, and how many types of records. The ceilings only ever go down."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import orjson
+import pytest
+
+from bench import http_load
+from bench.calls import CallCounter, Calls, InProcess, get, in_process
+from bench.service import APPLICATION
+
+MOST_PYTHON_CALLS: Final = 850
+MOST_C_CALLS: Final = 600
+MOST_RECORD_TYPES: Final = 37
+"""To be lowered with every step that makes a query cheaper; the aim is 400 Python calls and 12 record types.
+
+The event loop takes a step or two more where the answer of another thread comes late."""
+
+SEED: Final = 3
+WORDS: Final = tuple(map("".join, itertools.product(("ba", "do", "fu"), ("ki", "lo", "mu"), ("n", "r", "t"))))
+DOCUMENTS: Final = 200
+QUERY_WORDS: Final = 3
+"""As many as half of what users type has at most."""
+WARMING, COUNTED = 30, 9
+"""Queries."""
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+
+
+@dataclass(init=False)
+class Line:
+    """Has an `__init__` of its own."""
+
+    y: int
+
+    def __init__(self) -> None:
+        self.y = 2
+
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+
+class Plain:
+    """Is not a record."""
+
+    def __init__(self) -> None:
+        self.z = 1
+
+
+def one() -> int:
+    return 1
+
+
+def two() -> Iterator[int]:
+    yield one()
+    yield one()
+
+
+@pytest.fixture
+def counter() -> Iterator[CallCounter]:
+    counter = CallCounter()
+    with counter.installed():
+        yield counter
+
+
+def test_calls_of_python_functions_and_of_others_are_counted_apart(counter: CallCounter) -> None:
+    names = ["b", "a"]
+    one()
+    counter.is_counting = True
+    one()
+    one()
+    names.sort()
+    len(names)
+    counter.is_counting = False
+    one()
+    assert counter.take() == Calls(python=2, c=2, functions=1, files=1, records=())
+    assert counter.take() == Calls(0, 0, 0, 0, ())
+
+
+def test_a_generator_counts_each_time_it_goes_on(counter: CallCounter) -> None:
+    counter.is_counting = True
+    for _ in two():
+        pass
+    counter.is_counting = False
+    assert counter.take() == Calls(python=3 + 2, c=0, functions=2, files=1, records=())
+
+
+def test_each_type_of_record_counts_once(counter: CallCounter) -> None:
+    counter.is_counting = True
+    Point(1)
+    Point(2)
+    Line()
+    Pair(1, 2)
+    Plain()
+    counter.is_counting = False
+    taken = counter.take()
+    assert taken.records == tuple(f"{__name__}.{kind.__name__}" for kind in (Line, Pair, Point))
+    assert taken.python == 5
+
+
+def test_a_replaced_record_is_a_new_one(counter: CallCounter) -> None:
+    point = Point(1)
+    counter.is_counting = True
+    replace(point, x=2)
+    counter.is_counting = False
+    assert counter.take().records == (f"{__name__}.Point",)
+
+
+def test_threads_that_begin_meanwhile_are_counted(counter: CallCounter) -> None:
+    begin, end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begin.wait()
+        counter.is_counting = True
+        one()
+        counter.is_counting = False
+        end.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begin.set()
+    end.wait()
+    thread.join()
+    assert counter.take().python == 1
+
+
+def test_a_failed_request_is_not_measured(service: InProcess) -> None:
+    with pytest.raises(AssertionError, match="/search/: 400"):
+        service.answer(get("/search/?yql=nonsense"))
+
+
+def test_a_warm_query_makes_few_calls(service: InProcess) -> None:
+    """The least of several queries that ask for the same words in other combinations: the rest is other threads'."""
+    texts = [" ".join(words) for words in itertools.combinations(WORDS, QUERY_WORDS)]
+    random.Random(SEED).shuffle(texts)
+    paths = [http_load._path(text) for text in texts]
+    for path in paths[:WARMING]:
+        assert len(orjson.loads(service.answer(get(path)))["root"]["children"]) == 10
+    calls = min((service.calls(get(path)) for path in paths[WARMING:][:COUNTED]), key=lambda each: each.python)
+    print(f"a warm query: {calls}", *calls.records, sep="\n  ")  # noqa: T201
+    assert 0 < calls.python <= MOST_PYTHON_CALLS
+    assert 0 < calls.c <= MOST_C_CALLS
+    assert 0 < len(calls.records) <= MOST_RECORD_TYPES
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    with in_process(tmp_path_factory.mktemp("content"), APPLICATION, documents()) as service:
+        yield service
+
+
+def documents() -> Iterator[dict[str, Any]]:
+    choice = random.Random(SEED)
+    for number in range(DOCUMENTS):
+        title, body = (" ".join(choice.choices(WORDS, k=count)) for count in (3, 20))
+        fields = {"title": title, "body": body, "category": "c", "year": 2000, "percentile": 1}
+        yield {"put": f"id:bench:article::{number}", "fields": fields}
