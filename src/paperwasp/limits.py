@@ -392,6 +392,22 @@ RANK_PROGRAM_OPERATIONS: Final = 1_000_000
 STORE_WRITE_BUFFER_BYTES: Final = 16 * 1024 * 1024
 STORE_CACHE_BYTES: Final = 8 * 1024 * 1024
 STORE_REMOVALS_BUFFER_BYTES: Final = 1024 * 1024
+ROW_FILES_MERGED: Final = 4
+"""Files of the row store of one size class that are merged into one."""
+ROW_FILE_LEAST_BYTES: Final = 1024 * 1024
+"""Files of the row store up to this are of one size class; each further class is `ROW_FILES_MERGED` times as large."""
+ROW_FILE_MOST_BYTES: Final = 256 * 1024 * 1024
+"""No files of the row store are merged into a larger one. Files have less than 4 GB: their offsets take four bytes."""
+ROW_PIECE_BYTES: Final = 4 * 1024 * 1024
+"""Held in memory at a time while files of the row store are merged."""
+ROW_CHUNK_DOCUMENTS: Final = 8192
+"""Documents that are added to the row store at a time, at most."""
+ROW_CHUNK_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of JSON that end such a chunk earlier."""
+ROW_CHUNK_LEAST: Final = 1024
+"""New documents that are added to the row store while others come; fewer only when no more have come for a while."""
+ROW_SECONDS: Final = 1.0
+"""How often documents are looked for that are not in the row store yet."""
 TOMBSTONE_SECONDS: Final = 14 * 24 * 3600
 """How long it is remembered that a document was removed."""
 CHECKPOINT_DOCUMENTS: Final = 65_536

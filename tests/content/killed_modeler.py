@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Semaphore
 
 from paperwasp import limits
+from paperwasp.content.row_filling import RowFilling
 from paperwasp.document.operations import Outcome
 from tests.content.document_model import Deed, random_deed
 from tests.content.document_schemas import VARIANTS, attributes_of, variant_schema
@@ -45,6 +46,8 @@ def set_limits() -> None:
     limits.DEAD_ROWS_LEAST = 500  # type: ignore[misc]
     limits.DEAD_ROWS_SERVED_LEAST = 300  # type: ignore[misc]
     limits.DEAD_ROWS_SHARE = 0.6  # type: ignore[misc]
+    limits.ROW_CHUNK_LEAST = 1  # type: ignore[misc]
+    limits.ROW_FILE_LEAST_BYTES = 10_000  # type: ignore[misc]
 
 
 def work(path: Path, seed: int, first: int, descriptor: int) -> None:
@@ -59,6 +62,7 @@ def work(path: Path, seed: int, first: int, descriptor: int) -> None:
         os.write(descriptor, number.to_bytes(4, "little"))
         room.release()
 
+    filling = RowFilling(node.node)
     number = first
     while True:
         if number % OPERATIONS_OF_SCHEMA == 0 and number > first:
@@ -66,6 +70,8 @@ def work(path: Path, seed: int, first: int, descriptor: int) -> None:
                 room.acquire()
             node.node.configure(number, {"thing": variant_schema(variant_of(number))})
             room.release(IN_FLIGHT)
+        if number % 500 == 0:
+            filling()
         room.acquire()
         operation = deed_of(seed, number).operation()
         node.node.submit(operation, partial(acknowledge, number))

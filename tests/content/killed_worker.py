@@ -14,6 +14,7 @@ from paperwasp.document.operations import Operation
 from paperwasp.document.types import LONG, STRING, array_of
 from paperwasp.schema.model import Field
 from tests.content.nodes import ATTRIBUTE, INDEX, MUSIC_FIELDS, SCHEMAS, put, reindexed, remove, schema, start, update
+from tests.content.row_checks import fill_rows
 
 KILLED = 9
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree"}
@@ -45,6 +46,7 @@ def work(path: Path, acknowledge: Callable[[int], object]) -> None:
     node.apply(*BATCHES[0])
     acknowledge(1)
     node.node.checkpoint()
+    fill_rows(node.node)
     node.apply(*BATCHES[1])
     acknowledge(2)
     node.node.configure(2, NEXT_SCHEMAS)
@@ -55,10 +57,12 @@ def work(path: Path, acknowledge: Callable[[int], object]) -> None:
     node.node.configure(2, NEXT_SCHEMAS)
     node.apply(*BATCHES[2])
     acknowledge(4)
+    fill_rows(node.node)
     reindexed(node.node, ReindexRequest("music", b"", 100))
     node.node.checkpoint()
     node.node.configure(3, SCHEMAS)
     acknowledge(5)
+    fill_rows(node.node)
     node.close()
 
 

@@ -21,12 +21,21 @@ from tests.content.document_model import Fields
 from tests.content.document_schemas import variant_schema
 from tests.content.killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, deed_of, set_limits, variant_of
 from tests.content.nodes import TestNode, start
+from tests.content.row_checks import check_rows, fill_rows
 
 OPERATIONS = int(os.environ.get("PAPERWASP_MODEL_OPERATIONS", "6000"))
 LONGEST_LIFE = 30_000
 """Operations that one child acknowledges at most before it is killed."""
 
-LIMITS = ("CHECKPOINT_DOCUMENTS", "LOG_FILE_BYTES", "DEAD_ROWS_LEAST", "DEAD_ROWS_SERVED_LEAST", "DEAD_ROWS_SHARE")
+LIMITS = (
+    "CHECKPOINT_DOCUMENTS",
+    "LOG_FILE_BYTES",
+    "DEAD_ROWS_LEAST",
+    "DEAD_ROWS_SERVED_LEAST",
+    "DEAD_ROWS_SHARE",
+    "ROW_CHUNK_LEAST",
+    "ROW_FILE_LEAST_BYTES",
+)
 
 Documents = dict[int, Fields | None]
 
@@ -50,6 +59,8 @@ def test_no_operation_is_lost_or_done_by_half(tmp_path: Path, monkeypatch: pytes
             assert {name: shown_of(node, name) for name in documents} == documents, f"seed {SEED}, {first} operations"
             check_columns(node.node.view(), documents)
             check_stored(node.node.view(), documents)
+            fill_rows(node.node)
+            check_rows(node.node.view())
             check_searches(node.node.view(), documents, variant_of(first))
             if moments.random() < 0.5:
                 break
@@ -60,13 +71,7 @@ def test_no_operation_is_lost_or_done_by_half(tmp_path: Path, monkeypatch: pytes
 
 def keep_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the child, here and until the end of the test."""
-    for name in (
-        "CHECKPOINT_DOCUMENTS",
-        "LOG_FILE_BYTES",
-        "DEAD_ROWS_LEAST",
-        "DEAD_ROWS_SERVED_LEAST",
-        "DEAD_ROWS_SHARE",
-    ):
+    for name in LIMITS:
         monkeypatch.setattr(limits, name, getattr(limits, name))
     set_limits()
 

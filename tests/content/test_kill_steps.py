@@ -20,6 +20,7 @@ from tests.chance import SEED
 from tests.children import start_child
 from tests.content.killed_worker import KILLED
 from tests.content.nodes import doc_id, start
+from tests.content.row_checks import check_rows
 
 STRIDE = 1 if os.environ.get("PAPERWASP_ALL_STEPS") else 29
 DONE = 0
@@ -75,6 +76,8 @@ def test_killed_at_each_step(tmp_path: Path) -> None:
             possible = [expected(batches) for batches in range(acknowledged, min(acknowledged, 4) + 2)]
             view = node.node.view()
             check_columns(view, found)
+            view.rows.open(view.gids[: view.limit])
+            check_rows(view)
             node.close()
             assert found in possible, f"step {step}: {acknowledged} batches were acknowledged"
             assert view.live_count == len(found)

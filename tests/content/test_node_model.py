@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from paperwasp.document.operations import Operation, Put, Update
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
 from tests.content.nodes import IN_PLACE, MUSIC_FIELDS, assigned, doc_id, put, remove, start, update
+from tests.content.row_checks import check_rows, fill_rows
 
 NAMES = st.integers(0, 5)
 
@@ -87,6 +88,10 @@ class NodeModel(RuleBasedStateMachine):
         self.node.node.checkpoint()
 
     @rule()
+    def fill_rows(self) -> None:
+        fill_rows(self.node.node)
+
+    @rule()
     def restart(self) -> None:
         self.node.close()
         self.node = start(self.path)
@@ -107,6 +112,7 @@ class NodeModel(RuleBasedStateMachine):
         assert view.live_count == view.live_counts["music"] == len(live) == len(self.documents)
         by_gid = {doc_id(name).gid: fields for name, fields in self.documents.items()}
         documents = [by_gid[view.gid(int(lid))] for lid in live]
+        check_rows(view)
         for field in MUSIC_FIELDS:
             if field.attribute:
                 missing = False if field.type == BOOL else None

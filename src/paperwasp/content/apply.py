@@ -40,6 +40,7 @@ from paperwasp.document.updates import Assign
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.index.text_index import TextIndex
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites
+from paperwasp.store.row_store import RowStore
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _MOST_ROW_BYTES: Final = 2**32 - 1
@@ -59,6 +60,7 @@ class NodeState:
         self.index = index
         self.index_directory = index_directory
         self.store = store
+        self.rows = RowStore(index_directory)
         self.layout: Layout = EMPTY
         self.codecs: dict[str, DocumentCodec] = {}
         self.columns: dict[tuple[str, str], Column] = {}

@@ -85,6 +85,8 @@ class ContentNode:
             self._compactor = compaction.Compactor(self._checkpoints, log, make_index, environment)
             self._state = self._checkpoints.load(make_index)
             self._since_checkpoint = Since(self._state.limit)
+            if repair:
+                self._state.rows.clear()  # the log may lack what rows after the checkpoint were made of
             self.replayed_operations = self._recover(repair)
             if compaction.is_worthwhile(self._state):
                 self._compact()
@@ -170,6 +172,7 @@ class ContentNode:
             "attributes": columns,
             "index_memory": self._state.index.memory_bytes(),
             "store": self._state.store.size_bytes(),
+            "rows": self._state.rows.size_bytes(),
         }
 
     def checkpoint(self) -> None:

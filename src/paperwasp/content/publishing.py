@@ -54,6 +54,7 @@ def view_of(state: NodeState, configured: Configuration | None, imports: Sequenc
         changed=state.changed.view(),
         timestamps=state.timestamps.view(),
         store=state.store,
+        rows=state.rows,
         layout=state.layout,
         schemas=configured.schemas,
         codecs=state.codecs,

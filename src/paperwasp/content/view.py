@@ -20,6 +20,7 @@ from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
+from paperwasp.store.row_store import NO_ROWS, RowStore
 
 _STAMPS: Final = count(randbits(62))
 """From a number of chance on, so that views of two processes are not taken for each other."""
@@ -62,6 +63,8 @@ class View:
     """Of the last entry applied. A document whose timestamp is later was changed in place since."""
     distribution_key: int = 0
     """Of the node."""
+    rows: RowStore = NO_ROWS
+    """The documents by lid, as far as they are there: each as the operation put it that gave it the lid."""
     own_lids: NDArray[np.uint32] | None = None
     """Of documents that are read for one query: the lids that they have in the node."""
     stamp: int = field(default_factory=_STAMPS.__next__)

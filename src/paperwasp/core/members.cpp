@@ -12,56 +12,13 @@ namespace {
 
 constexpr size_t MOST_NAMES = 64;
 
-// Where the value that begins at `at` ends: at the comma or the bracket behind it. nullptr: it does not.
-const char* after_value(const char* at, const char* end) {
-    size_t depth = 0;
-    while (at < end) {
-        switch (*at) {
-            case '"':
-                at = after_string(at, end);
-                if (at == nullptr) return nullptr;
-                continue;
-            case '{':
-            case '[':
-                ++depth;
-                break;
-            case '}':
-            case ']':
-                if (depth == 0) return at;
-                --depth;
-                break;
-            case ',':
-                if (depth == 0) return at;
-                break;
-            default:
-                break;
-        }
-        ++at;
-    }
-    return nullptr;
-}
-
 // The places of the named members, each with its name, in `found`. False: this is no compact JSON object.
 bool find_members(std::string_view object, const std::vector<std::string_view>& names, std::vector<std::string_view>& found) {
-    const char* at = object.data();
-    const char* end = at + object.size();
-    if (object.size() < 2 || *at != '{' || end[-1] != '}') return false;
-    if (object.size() == 2) return true;
-    for (++at; at < end;) {
-        const char* member = at;
-        const char* value = *at == '"' ? after_string(at, end) : nullptr;
-        if (value == nullptr || value == end || *value != ':') return false;
-        at = after_value(++value, end);
-        if (at == nullptr || at == value) return false;
-        const std::string_view key(member, static_cast<size_t>(value - member));
+    return for_each_member(object, [&](std::string_view key, std::string_view member) {
         for (size_t i = 0; i < names.size(); ++i) {
-            if (key == names[i]) found[i] = std::string_view(member, static_cast<size_t>(at - member));
+            if (key == names[i]) found[i] = member;
         }
-        if (*at == '}') return at + 1 == end;
-        if (*at != ',') return false;
-        ++at;
-    }
-    return false;
+    });
 }
 
 std::vector<std::string_view> views_of(const nb::list& texts) {

@@ -34,6 +34,9 @@ void bind_elements(nb::module_& m);
 void bind_max_similarity(nb::module_& m);
 void bind_members(nb::module_& m);
 void bind_json_scan(nb::module_& m);
+void bind_lz4(nb::module_& m);
+void bind_row_files(nb::module_& m);
+void bind_page(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -72,4 +75,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_max_similarity(m);
     paperwasp::bind_members(m);
     paperwasp::bind_json_scan(m);
+    paperwasp::bind_lz4(m);
+    paperwasp::bind_row_files(m);
+    paperwasp::bind_page(m);
 }

@@ -1,4 +1,6 @@
 // XXH3 of bytes: 64 bits, without a seed. Its twin and specification is core/xxh3.py.
+#include "xxh3.hpp"
+
 #include <cstring>
 
 #include "core.hpp"
@@ -134,13 +136,13 @@ uint64_t hash_long(const unsigned char* bytes, size_t size) {
     return avalanche(hash);
 }
 
-uint64_t xxh3(nb::bytes data) {
-    const auto* bytes = static_cast<const unsigned char*>(data.data());
-    const size_t size = data.size();
-    return size <= 16 ? hash_short(bytes, size) : size <= 240 ? hash_middle(bytes, size) : hash_long(bytes, size);
-}
+uint64_t xxh3(nb::bytes data) { return xxh3_of(static_cast<const unsigned char*>(data.data()), data.size()); }
 
 }  // namespace
+
+uint64_t xxh3_of(const unsigned char* bytes, size_t size) {
+    return size <= 16 ? hash_short(bytes, size) : size <= 240 ? hash_middle(bytes, size) : hash_long(bytes, size);
+}
 
 void bind_xxh3(nb::module_& m) {
     m.def("xxh3", &xxh3, nb::arg("data"), "64 bits, without a sign. Twin: paperwasp.core.xxh3.xxh3");

@@ -22,6 +22,7 @@ from paperwasp.content.housekeeping import Chore, Housekeeping, go_on, prepare, 
 from paperwasp.content.messages import address_of
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
+from paperwasp.content.row_filling import RowFilling
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
 from paperwasp.search.search import Profiles, search
 from paperwasp.service.content_service import ContentService
@@ -96,6 +97,7 @@ class RunningCluster:
         yield partial(go_on, self._node)
         yield partial(prune, self._node)
         yield partial(prepare, self._node)
+        yield RowFilling(self._node)
         if (collection := collection_of(cluster)) is not None:
             yield GarbageCollector(self._node, collection)
 

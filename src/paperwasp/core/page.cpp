@@ -1,0 +1,229 @@
+// The hits of a page, rendered from documents by row: the JSON that a search result has for each hit, where it shows
+// documents as they are stored. The plain twin is in page.py.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clock.hpp"
+#include "core.hpp"
+#include "json_text.hpp"
+#include "row_files.hpp"
+
+namespace paperwasp {
+namespace {
+
+constexpr size_t MOST_NAMES = 64, GID_BYTES = 12;
+constexpr int64_t HIT_STEPS = 1000;  // what a hit costs, about, in nanoseconds
+constexpr size_t MANY_HITS = 100;    // beyond this, other threads may run meanwhile
+
+// What is the same of all hits of a page.
+struct PageForm {
+    std::vector<std::string> keys;  // of the members that are shown, as JSON, with the colon
+    bool as_stored = false;         // whether all members are shown, in the order of the document
+    uint64_t required = 0;          // a bit for each key whose member cannot be left out
+    uint64_t shows_empty = 0;       // a bit for each key whose member is shown where its value is empty, too
+    std::string source;             // ,"source":"…"
+    std::string type;               // "sddocname":"…"; empty: it is not shown
+    std::string id_prefix;          // what comes before the gid in the id of a hit, escaped; empty: the document's id
+};
+
+bool is_empty_value(std::string_view value) { return value == "\"\"" || value == "[]" || value == "{}"; }
+
+// Whether there may be members with empty values. The same bytes may be in a text, or deeper.
+bool may_have_empty(std::string_view object) {
+    return object.find(":\"\"") != object.npos || object.find(":[]") != object.npos || object.find(":{}") != object.npos;
+}
+
+void append_member(std::string_view member, size_t start, std::string& to) {
+    if (to.size() > start) to += ',';
+    to += member;
+}
+
+size_t place_of(std::string_view key, const PageForm& form) {
+    return static_cast<size_t>(std::find(form.keys.begin(), form.keys.end(), key) - form.keys.begin());
+}
+
+// Whether a member is left out since its value is empty.
+bool is_left_out(std::string_view key, std::string_view member, size_t place, const PageForm& form) {
+    const bool is_shown = place < form.keys.size() && (form.shows_empty >> place & 1) != 0;
+    return !is_shown && is_empty_value(member.substr(key.size()));
+}
+
+bool append_all(std::string_view object, const PageForm& form, size_t start, std::string& to) {
+    if (object.size() < 2 || object.front() != '{' || object.back() != '}') return false;
+    if (!may_have_empty(object)) {
+        if (object.size() > 2) append_member(object.substr(1, object.size() - 2), start, to);
+        return true;
+    }
+    return for_each_member(object, [&](std::string_view key, std::string_view member) {
+        if (!is_left_out(key, member, place_of(key, form), form)) append_member(member, start, to);
+    });
+}
+
+bool append_picked(std::string_view object, const PageForm& form, std::vector<std::string_view>& found, size_t start,
+                   std::string& to) {
+    found.assign(form.keys.size(), std::string_view());
+    const bool is_object = for_each_member(object, [&](std::string_view key, std::string_view member) {
+        if (const size_t place = place_of(key, form); place < found.size()) found[place] = member;
+    });
+    if (!is_object) return false;
+    for (size_t i = 0; i < found.size(); ++i) {
+        if (found[i].empty()) {
+            if ((form.required >> i & 1) != 0) return false;
+        } else if (!is_left_out(form.keys[i], found[i], i, form)) {
+            append_member(found[i], start, to);
+        }
+    }
+    return true;
+}
+
+// A text as JSON writes it, without quotes.
+void append_escaped(std::string_view text, std::string& to) {
+    constexpr char HEX[] = "0123456789abcdef";
+    for (const char c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            to += '\\';
+            to += c;
+        } else if (code >= 0x20) {
+            to += c;
+        } else if (const size_t place = std::string_view("\b\t\n\f\r").find(c); place != std::string_view::npos) {
+            to += '\\';
+            to += "btnfr"[place];
+        } else {
+            to += "\\u00";
+            to += HEX[code >> 4];
+            to += HEX[code & 15];
+        }
+    }
+}
+
+void append_hex(const uint8_t* gid, std::string& to) {
+    constexpr char HEX[] = "0123456789abcdef";
+    for (size_t i = 0; i < GID_BYTES; ++i) {
+        to += HEX[gid[i] >> 4];
+        to += HEX[gid[i] & 15];
+    }
+}
+
+// The numbers of a JSON array of so many.
+std::vector<std::string_view> numbers_of(std::string_view array, size_t count) {
+    std::vector<std::string_view> numbers;
+    if (array.size() < 2 || array.front() != '[' || array.back() != ']') throw nb::value_error("no JSON array of numbers");
+    for (size_t at = 1; at < array.size() - 1;) {
+        const size_t end = std::min(array.find(',', at), array.size() - 1);
+        numbers.push_back(array.substr(at, end - at));
+        at = end + 1;
+    }
+    if (numbers.size() != count) throw nb::value_error("a relevance for each hit is needed");
+    return numbers;
+}
+
+// The hits of one call.
+struct Page {
+    const RowFiles& rows;
+    const PageForm& form;
+    In<uint32_t> lids;
+    std::vector<std::string_view> relevances;
+    In<uint8_t> changed, gids;
+    uint32_t first_lid;
+    Row row;
+    std::string json, id;
+    std::vector<std::string_view> found;
+
+    // The JSON of a hit, appended; nothing where it cannot be made of its row.
+    void append_hit(size_t hit, std::string& to) {
+        const uint32_t lid = lids.data()[hit];
+        if (relevances[hit] == "null" || lid < first_lid || lid >= changed.size() || changed.data()[lid] != 0) return;
+        if (!read_row(rows.record(lid), row) || !unpack_row(row, json)) return;
+        const size_t before = to.size();
+        id.assign(form.id_prefix);
+        if (id.empty()) {
+            append_escaped(row.id, id);
+        } else {
+            append_hex(gids.data() + hit * GID_BYTES, id);
+        }
+        to += "{\"id\":\"";
+        to += id;
+        to += "\",\"relevance\":";
+        to += relevances[hit];
+        to += form.source;
+        if (!append_fields(to)) to.resize(before);
+    }
+
+  private:
+    bool append_fields(std::string& to) {
+        const size_t before = to.size();
+        to += ",\"fields\":{";
+        const size_t start = to.size();
+        to += form.type;
+        if (form.id_prefix.empty()) {
+            append_member("\"documentid\":\"", start, to);
+            to += id;
+            to += '"';
+        }
+        if (!(form.as_stored ? append_all(json, form, start, to) : append_picked(json, form, found, start, to))) return false;
+        if (to.size() > start) {
+            to += "}}";
+        } else {
+            to.resize(before);
+            to += '}';
+        }
+        return true;
+    }
+};
+
+nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevances, In<uint8_t> changed,
+                     uint32_t first_lid, In<uint8_t> gids, const PageForm& form) {
+    const size_t count = lids.size();
+    if (!form.id_prefix.empty() && gids.size() != count * GID_BYTES) throw nb::value_error("a gid for each hit is needed");
+    const std::string_view numbers(relevances.c_str(), relevances.size());
+    Page page{rows, form, lids, numbers_of(numbers, count), changed, gids, first_lid, {}, {}, {}, {}};
+    std::string text;
+    std::vector<size_t> ends;
+    {
+        Clock clock;
+        const GilRelease unlocked(count > MANY_HITS);
+        for (size_t hit = 0; hit < count; ++hit) {
+            clock.spend(HIT_STEPS);
+            page.append_hit(hit, text);
+            ends.push_back(text.size());
+        }
+    }
+    nb::list hits;
+    size_t start = 0;
+    for (const size_t end : ends) {
+        hits.append(end == start ? nb::object(nb::none()) : nb::object(nb::bytes(text.data() + start, end - start)));
+        start = end;
+    }
+    return hits;
+}
+
+std::string text_of(const nb::bytes& bytes) { return std::string(bytes.c_str(), bytes.size()); }
+
+void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t required, uint64_t shows_empty,
+               const nb::bytes& source, const nb::bytes& type, const nb::bytes& id_prefix) {
+    if (keys.size() > MOST_NAMES) throw nb::value_error("at most 64 members can be shown");
+    new (self) PageForm();
+    for (nb::handle key : keys) self->keys.push_back(text_of(nb::cast<nb::bytes>(key)));
+    self->as_stored = as_stored;
+    self->required = required;
+    self->shows_empty = shows_empty;
+    self->source = text_of(source);
+    self->type = text_of(type);
+    self->id_prefix = text_of(id_prefix);
+}
+
+}  // namespace
+
+void bind_page(nb::module_& m) {
+    nb::class_<PageForm>(m, "PageForm")
+        .def("__init__", &make_form, nb::arg("keys"), nb::arg("as_stored"), nb::arg("required"), nb::arg("shows_empty"),
+             nb::arg("source"), nb::arg("type"), nb::arg("id_prefix"));
+    m.def("page", &render_page, nb::arg("rows"), nb::arg("lids"), nb::arg("relevances"), nb::arg("changed"),
+          nb::arg("first_lid"), nb::arg("gids"), nb::arg("form"),
+          "The JSON of each hit; None where it cannot be made of its row. Twin: paperwasp.core.page.page");
+}
+
+}  // namespace paperwasp

@@ -1,0 +1,68 @@
+"""The plain twin of page.cpp, which says what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from paperwasp.core.members import pick_members
+
+
+@dataclass(frozen=True)
+class PageForm:
+    """What is the same of all hits of a page."""
+
+    keys: Sequence[bytes]
+    """Of the members that are shown, as JSON, with the colon."""
+    as_stored: bool
+    """Whether all members are shown, in the order of the document."""
+    required: int
+    """A bit for each key whose member cannot be left out."""
+    shows_empty: int
+    """A bit for each key whose member is shown where its value is empty, too."""
+    source: bytes
+    """`,"source":"…"`."""
+    type: bytes
+    """`"sddocname":"…"`; empty: it is not shown."""
+    id_prefix: bytes
+    """What comes before the gid in the id of a hit, escaped; empty: the id is the document's, and is shown."""
+
+
+def page(
+    rows: Mapping[int, tuple[bytes, bytes]],
+    lids: Sequence[int],
+    relevances: bytes,
+    changed: Sequence[int],
+    first_lid: int,
+    gids: Sequence[bytes],
+    form: PageForm,
+) -> list[bytes | None]:
+    """The JSON of each hit; None where it cannot be made of its row: it has no finite relevance or is not among the
+    rows, its document was changed in place or is below `first_lid`, or lacks a member that is required."""
+    hits: list[bytes | None] = []
+    for number, (lid, relevance) in enumerate(zip(lids, orjson.loads(relevances), strict=True)):
+        is_done = lid in rows and first_lid <= lid < len(changed) and not changed[lid] and relevance is not None
+        fields = _fields(rows[lid][1], form) if is_done else None
+        if fields is None:
+            hits.append(None)
+            continue
+        id_ = orjson.dumps(rows[lid][0].decode())
+        if form.id_prefix:
+            id_ = b'"%b%b"' % (form.id_prefix, gids[number].hex().encode())
+        shown = [form.type, b"" if form.id_prefix else b'"documentid":' + id_, fields[1:-1]]
+        members = b",".join(member for member in shown if member)
+        whole = b',"fields":{%b}' % members if members else b""
+        hits.append(b'{"id":%b,"relevance":%b%b%b}' % (id_, orjson.dumps(relevance), form.source, whole))
+    return hits
+
+
+def _fields(json: bytes, form: PageForm) -> bytes | None:
+    shown = json if form.as_stored else pick_members([json], form.keys, form.required)[0]
+    if shown is None:
+        return None
+    keys = [orjson.loads(key[:-1]) for key in form.keys]
+    kept = {key for place, key in enumerate(keys) if form.shows_empty >> place & 1}
+    members = orjson.loads(shown)
+    return orjson.dumps({key: value for key, value in members.items() if key in kept or value not in ("", [], {})})
