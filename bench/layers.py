@@ -25,6 +25,7 @@ from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode
 from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request
+from paperwasp.search.query import Deadline
 from paperwasp.search.search import Profiles, search
 
 Result = TypeVar("Result")
@@ -77,9 +78,13 @@ def _stages(node: ContentNode, config: SearchConfig, profiles: Profiles, path: s
 
     planned, plan_us = _timed(plan)
     asked = planned.queries[0]
-    assert asked.request is not None
-    message = replace(asked.request, deadline_ns=0)
-    _, rank_us = _timed(lambda: search(node.view(), replace(message, hits=0, offset=message.hits), profiles))
+    assert asked.query is not None
+    message = replace(asked.query, deadline=Deadline())
+    _, rank_us = _timed(
+        lambda: search(
+            node.view(), replace(message, order=replace(message.order, hits=0, offset=message.order.hits)), profiles
+        )
+    )
     answer, search_us = _timed(lambda: search(node.view(), message, profiles))
     if not answer.total_count:
         raise NothingMeasured(f"the query finds nothing: {path}")

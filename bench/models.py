@@ -16,7 +16,7 @@ from bench.ranking_node import beyond_matching, least_seconds, node_of, ratio_ro
 from bench.report import Report
 from paperwasp.query import TrueItem
 from paperwasp.schema.files import PackageFiles
-from paperwasp.search.query import SearchRequest
+from paperwasp.search.query import Match, Query, Rank
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
@@ -73,7 +73,7 @@ def forest(report: Report, repeats: int) -> None:
 
     files = PackageFiles({"models/m.json": json.dumps(trained.dump_model()).encode()})
     with node_of(FOREST_SCHEMA, fields, FOREST_DOCUMENTS, files) as node:
-        ours = beyond_matching(node, SearchRequest(TrueItem(), rank_profile="forest"), repeats)
+        ours = beyond_matching(node, Query(Match(TrueItem()), Rank("forest")), repeats)
     theirs = least_seconds(lambda: trained.predict(asked, num_threads=1), repeats)
     work = f"{TREES} trees of {LEAVES} leaves, {FOREST_DOCUMENTS:,} documents"
     report.add(ratio_row(work, ours, theirs, MOST_FOREST_RATIO, "lightgbm"))
@@ -96,7 +96,7 @@ def network(report: Report, repeats: int) -> None:
         return {"tokens": Tensor(type_, ((),), tokens[number : number + 1].astype(np.float32))}
 
     with node_of(ONNX_SCHEMA, fields, RERANKED, PackageFiles({"models/m.onnx": content})) as node:
-        ours = beyond_matching(node, SearchRequest(TrueItem(), rank_profile="network"), repeats)
+        ours = beyond_matching(node, Query(Match(TrueItem()), Rank("network")), repeats)
     theirs = least_seconds(lambda: session.run(None, {"ids": ids}), repeats)
     work = f"transformer of {LAYERS} layers, {HIDDEN} hidden, {TOKENS} tokens, {RERANKED} documents"
     report.add(ratio_row(work, ours, theirs, MOST_ONNX_RATIO, "onnxruntime"))

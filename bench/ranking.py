@@ -19,7 +19,7 @@ from bench.report import Report, Row
 from paperwasp.features.compile import compile_profiles
 from paperwasp.query import Item, OrItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import SearchRequest
+from paperwasp.search.query import Match, Query, Rank
 from paperwasp.search.search import Profiles, search
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -108,7 +108,7 @@ def _scalar(report: Report, options: Options) -> None:
         return best
 
     with node_of(SCALAR_SCHEMA, fields, count) as node:
-        beyond = beyond_matching(node, SearchRequest(TrueItem(), rank_profile="twelve"), options.repeats)
+        beyond = beyond_matching(node, Query(Match(TrueItem()), Rank("twelve")), options.repeats)
     numpy_seconds = least_seconds(by_numpy, options.repeats)
     ours, theirs = beyond / count * 1e9, numpy_seconds / count * 1e9
     report.add(
@@ -128,7 +128,7 @@ def _dot(report: Report, options: Options) -> None:
     type_ = TensorType.parse("tensor<float>(x[128])")
     cells = np.random.default_rng(2).standard_normal((count, 128), np.float32)
     query = np.random.default_rng(3).standard_normal(128, np.float32)
-    request = SearchRequest(TrueItem(), rank_profile="dot", inputs={"q": Tensor(type_, ((),), query[None, :])})
+    request = Query(Match(TrueItem()), Rank("dot", {"q": Tensor(type_, ((),), query[None, :])}))
     with node_of(DOT_SCHEMA, lambda number: {"v": Tensor(type_, ((),), cells[number : number + 1])}, count) as node:
         ours = beyond_matching(node, request, options.repeats)
     theirs = least_seconds(lambda: cells @ query, options.repeats)
@@ -158,7 +158,7 @@ def _maxsim(report: Report, options: Options) -> None:
 
     with node_of(MAXSIM_SCHEMA, fields, count) as node:
         for profile, loop in (("floats", loop_floats), ("bits", loop_bits)):
-            request = SearchRequest(TrueItem(), rank_profile=profile, inputs=inputs)
+            request = Query(Match(TrueItem()), Rank(profile, inputs))
             ours, theirs = beyond_matching(node, request, options.repeats), least_seconds(loop, options.repeats)
             work = f"MaxSim of {query_tokens} by {tokens} tokens of 128 {profile}, {count:,} documents"
             report.add(ratio_row(work, ours, theirs, MOST_MAXSIM_RATIO, "NumPy, a document at a time"))
@@ -173,7 +173,7 @@ def _field_match(report: Report, options: Options) -> None:
     texts = [" ".join(values.choices(words, k=60)) for _ in range(count)]
     terms: tuple[Item, ...] = tuple(WordItem("text", word) for word in words[:4])
     with node_of(TEXT_SCHEMA, lambda number: {"text": texts[number]}, count) as node:
-        request = SearchRequest(OrItem(terms), rank_profile="match")
+        request = Query(Match(OrItem(terms)), Rank("match"))
         matched = search(node.view(), request, Profiles()).total_count
         micros = beyond_matching(node, request, options.repeats) / matched * 1e6
     work = f"fieldMatch of 4 terms, {matched:,} documents of 60 tokens, each"

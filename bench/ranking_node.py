@@ -18,7 +18,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.files import PackageFiles
-from paperwasp.search.query import SearchRequest
+from paperwasp.search.query import Query
 from paperwasp.search.search import Profiles, search
 
 
@@ -32,15 +32,17 @@ def ratio_row(work: str, ours: float, theirs: float, most: float, peer: str) -> 
     return Row(work, told, shown, f"{ours / theirs:.2f} of it", f"≤ {most:.2f}", ours <= most * theirs)
 
 
-def beyond_matching(node: ContentNode, request: SearchRequest, repeats: int) -> float:
+def beyond_matching(node: ContentNode, request: Query, repeats: int) -> float:
     """CPU seconds of the query less those of one that ranks by nothing; the least of each."""
     profiles = Profiles()
-    asked = replace(request, summary="nothing", hits=10)
+    asked = replace(request, show=replace(request.show, summary="nothing"))
 
     def seconds(profile: str) -> float:
-        return least_seconds(lambda: search(node.view(), replace(asked, rank_profile=profile), profiles), repeats)
+        return least_seconds(
+            lambda: search(node.view(), replace(asked, rank=replace(asked.rank, profile=profile)), profiles), repeats
+        )
 
-    return max(seconds(request.rank_profile) - seconds("nothing"), 1e-9)
+    return max(seconds(request.rank.profile) - seconds("nothing"), 1e-9)
 
 
 def least_seconds(work: Callable[[], object], repeats: int) -> float:

@@ -16,7 +16,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.query import TrueItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import SearchRequest, SortKey
+from paperwasp.search.query import Match, Order, Query, Rank, SortKey
 from paperwasp.search.search import Profiles, search
 
 SCHEMA = """
@@ -85,13 +85,13 @@ def _fill(node: ContentNode, options: Options) -> None:
 def _sort(
     report: Report, node: ContentNode, options: Options, name: str, keys: tuple[SortKey, ...], most_ms: float | None
 ) -> None:
-    request, profiles = SearchRequest(TrueItem(), rank_profile="unranked", order_by=keys), Profiles()
+    request, profiles = Query(Match(TrueItem()), Rank("unranked"), Order(keys=keys)), Profiles()
     taken = []
     for _ in range(options.repeats + 1):
         started = time.thread_time_ns()
         answer = search(node.view(), request, profiles)
         taken.append(time.thread_time_ns() - started)
-    if answer.total_count != options.documents_count or len(answer.hits) != request.hits:
+    if answer.total_count != options.documents_count or len(answer.hits) != request.order.hits:
         raise AssertionError(f"{answer.total_count} documents match, {len(answer.hits)} are shown")
     times = Times(taken[1:])  # the first one orders the strings, for all that come
     met = None if most_ms is None else times.quantile_us(0.5) <= most_ms * 1000

@@ -38,15 +38,16 @@ from paperwasp.schema.model import (
     SubField,
 )
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
-from paperwasp.search.query import Hit, SearchRequest, SearchResponse
+from paperwasp.search.query import Hit, Query, SearchResponse
 from paperwasp.semantics import NO_RULES, RuleBases, load_rules
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql import to_yql
+from tests.search.queries import NAMES, query_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
-PLAIN = SearchRequest(tree=None)  # type: ignore[arg-type]
+PLAIN = query_of(tree=None)  # type: ignore[arg-type]
 START_NS = 1_000_000_000
 NOW_SECONDS = 1_700_000_000
 PERSON = struct_of("person", {"name": STRING})
@@ -137,15 +138,15 @@ class FakeClusters:
     """
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, SearchRequest]] = []
+        self.asked: list[tuple[str, Query]] = []
         self.stamp = 0
 
     async def request(self, address: str, message: object) -> object:
         if isinstance(message, StampRequest):
             return self.stamp
-        assert isinstance(message, SearchRequest)
+        assert isinstance(message, Query)
         self.asked.append((address, message))
-        text = to_yql(message.tree)
+        text = to_yql(message.match.tree)
         for word, answer in ANSWERS.items():
             if f'"{word}"' in text:
                 return replace(answer(address, message), stamp=self.stamp)
@@ -156,30 +157,28 @@ def _fail(error: Exception) -> SearchResponse:
     raise error
 
 
-def _two(address: str, message: SearchRequest) -> SearchResponse:
+def _two(address: str, message: Query) -> SearchResponse:
     if address == "content/other":
         return SearchResponse(1, 5, (hit(7, "things", 0.75),))
     return SearchResponse(2, 10, (hit(1, relevance=1.5), hit(2, "books", 0.5)))
 
 
-def _many(address: str, message: SearchRequest) -> SearchResponse:
+def _many(address: str, message: Query) -> SearchResponse:
     """Twenty hits of each cluster, their years 2000 to 2002 in turn; hit 3 has none. Sorted, they rise by number."""
     first, type_ = (100, "things") if address == "content/other" else (0, "music")
     hits = []
     for number in range(20):
         year = None if number == 3 else 2000 + number % 3
         fields_json = orjson.dumps({"year": year, "note": f"n{number % 2}"} if year else {"note": "n"})
-        attributes = {name: year if name == "year" else None for name in message.prefetch} or None
-        keys = tuple((1, 0, number) for _ in message.order_by) or None
+        attributes = {name: year if name == "year" else None for name in message.show.prefetch} or None
+        keys = tuple((1, 0, number) for _ in message.order.keys) or None
         one = hit(first + number, type_, 20.0 - number, sort_keys=keys, attributes=attributes, lid=number)
         hits.append(one._replace(fields=fields_json))
-    if message.search_after is not None:
+    if message.order.after is not None:
         hits = [
-            hit
-            for hit in hits
-            if (-hit.relevance, hit.lid) > (-message.search_after.relevance, message.search_after.lid)
+            hit for hit in hits if (-hit.relevance, hit.lid) > (-message.order.after.relevance, message.order.after.lid)
         ]
-    return SearchResponse(20, 20, tuple(hits[message.offset : message.offset + message.hits]))
+    return SearchResponse(20, 20, tuple(hits[message.order.offset : message.order.offset + message.order.hits]))
 
 
 FEATURES = {
@@ -188,7 +187,7 @@ FEATURES = {
     "low": float("-inf"),
     "tensor": parse_tensor("tensor(x[2]):[1,2]"),
 }
-ANSWERS: dict[str, Callable[[str, SearchRequest], SearchResponse]] = {
+ANSWERS: dict[str, Callable[[str, Query], SearchResponse]] = {
     "two": _two,
     "many": _many,
     "features": lambda address, message: SearchResponse(
@@ -259,14 +258,14 @@ def content_of(response: Response) -> object:
     return orjson.loads(body[body.index(b"(") + 1 : -2] if body.endswith(b");") else body)
 
 
-def describe(address: str, message: SearchRequest) -> str:
+def describe(address: str, message: Query) -> str:
     """The tree and whatever else is not as in a plain request; the deadline as milliseconds from the start."""
-    said = [address, to_yql(message.tree)]
-    for field in fields(SearchRequest):
-        value = getattr(message, field.name)
-        if field.name not in ("tree", "deadline_ns") and value != getattr(PLAIN, field.name):
-            said.append(f"{field.name}={value if isinstance(value, str) else plainly(value)}")
-    timeout_ms = (message.deadline_ns - START_NS) / 1e6
+    said = [address, to_yql(message.match.tree)]
+    for name, (group, field) in NAMES.items():
+        value = getattr(getattr(message, group), field)
+        if name != "deadline_ns" and value != getattr(getattr(PLAIN, group), field):
+            said.append(f"{name}={value if isinstance(value, str) else plainly(value)}")
+    timeout_ms = (message.deadline.at_ns - START_NS) / 1e6
     if timeout_ms != 500:
         said.append(f"timeout={timeout_ms:g} ms")
     return " · ".join(said)

@@ -19,7 +19,7 @@ from paperwasp.container.search.parameter_table import PARAMETERS
 from paperwasp.container.search.values import timeout_ms
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
-from paperwasp.search.query import SearchRequest, SearchResponse
+from paperwasp.search.query import Query, SearchResponse
 from tests.container.search_scripts import SCRIPTS, FakeClusters, config, content_of, profiles_of, run
 
 
@@ -154,18 +154,18 @@ def _encodable(content: object) -> bool:
 
 
 def test_what_is_asked_is_not_shared_between_requests() -> None:
-    seen: list[SearchRequest] = []
+    seen: list[Query] = []
 
     class Clusters:
         async def request(self, address: str, message: object) -> object:
-            assert isinstance(message, SearchRequest)
+            assert isinstance(message, Query)
             seen.append(message)
             return SearchResponse(0, 0, ())
 
     handler = SearchHandler(Clusters(), config())
     for query in ("query=a&input.query(x)=1", "query=a&input.query(y)=2"):
         asyncio.run(handler.handle(Request("GET", "/search/", query + "&sources=media")))
-    assert [request.inputs for request in seen] == [{"x": 1.0}, {"y": 2.0}]
+    assert [query.rank.inputs for query in seen] == [{"x": 1.0}, {"y": 2.0}]
 
 
 def test_every_parameter_of_a_group_is_declared_in_the_built_in_types() -> None:

@@ -11,11 +11,11 @@ from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
-from paperwasp.search.query import SearchRequest
 from paperwasp.search.search import Profiles, search
 from tests.content.document_model import RULES, Fields
 from tests.content.document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
 from tests.content.nodes import TestNode
+from tests.search.queries import query_of
 
 
 def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:
@@ -82,7 +82,7 @@ def check_searches(view: View, documents: Mapping[int, Fields | None], variant: 
     searched = {*attributes_of(variant), *parts_of(variant), "title", "lower", "lyrics"}
     for name, item, is_found in SEARCHES:
         if name in searched:
-            request = SearchRequest(item, ("thing",), rank_profile="unranked", hits=len(documents) + 1)
+            request = query_of(item, ("thing",), rank_profile="unranked", hits=len(documents) + 1)
             found = {hit.gid for hit in search(view, request, _PROFILES).hits}
             expected = {key for key, fields in documents.items() if fields and is_found(fields)}
             assert {key for key in documents if DocumentId("n", "thing", str(key)).gid in found} == expected, item

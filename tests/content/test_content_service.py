@@ -21,12 +21,13 @@ from paperwasp.content.view import View
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.query.items import TrueItem
-from paperwasp.search.query import SearchRequest, SearchResponse
+from paperwasp.search.query import Query, SearchResponse
 from paperwasp.service.content_service import ContentService
 from tests.content.nodes import doc_id, put, remove, started
+from tests.search.queries import query_of
 
 
-def search(view: View, request: SearchRequest) -> SearchResponse:
+def search(view: View, request: Query) -> SearchResponse:
     return SearchResponse(view.live_count, view.limit, ())
 
 
@@ -38,7 +39,7 @@ def test_requests_are_answered(tmp_path: Path) -> None:
         assert (await messenger.request(address, GetRequest(doc_id(7)))).fields == b'{"year":7}'
         assert await messenger.request(address, ApplyRequest(remove(7))) == Outcome(True)
         assert (await messenger.request(address, GetRequest(doc_id(7)))).fields is None
-        response = await messenger.request(address, SearchRequest(TrueItem()))
+        response = await messenger.request(address, query_of(TrueItem()))
         assert (response.total_count, response.documents) == (1999, 2000)
         status = await messenger.request(address, StatusRequest())
         assert (status.documents, status.generation) == (1999, 1) and status.sizes_bytes["attributes"] > 0

@@ -36,7 +36,7 @@ from paperwasp.query import Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now
-from paperwasp.search.query import SearchRequest, SortKey
+from paperwasp.search.query import SortKey
 from paperwasp.search.search import Profiles, search, space_of
 from paperwasp.tensor.types import TensorType
 from tests.content.nodes import (
@@ -56,6 +56,7 @@ from tests.content.nodes import (
     started,
     update,
 )  # fmt: skip
+from tests.search.queries import query_of
 
 YEAR, NOTE = Field("year", INT, attribute=ATTRIBUTE), Field("note", STRING)
 
@@ -294,10 +295,10 @@ def test_documents_that_are_only_stored(tmp_path: Path) -> None:
         configure(node, 2, *MUSIC_FIELDS, music="store-only")
         node.apply(put("2", title="word", year=3), update("1", year=4))
         assert node.get("1") == {"title": "word", "year": 4} and not node.node.view().columns
-        assert search(node.node.view(), SearchRequest(TrueItem()), Profiles()).hits == ()
+        assert search(node.node.view(), query_of(TrueItem()), Profiles()).hits == ()
         configure(node, 3, *MUSIC_FIELDS, music="streaming")
         with pytest.raises(IllegalQuery, match=r"requires either streaming\.groupname or streaming\.selection"):
-            search(node.node.view(), SearchRequest(TrueItem()), Profiles())
+            search(node.node.view(), query_of(TrueItem()), Profiles())
         configure(node, 4, *MUSIC_FIELDS)
         assert values(node, "year", "12") == [4, 3] and found(node, WordItem("title", "word")) == []
 
@@ -419,7 +420,7 @@ def test_queries_go_on_while_layouts_change(tmp_path: Path) -> None:
 
         def ask() -> None:
             while not is_done.is_set():
-                request = SearchRequest(WordItem("title", "word"), hits=20, order_by=(SortKey("year"),))
+                request = query_of(WordItem("title", "word"), hits=20, order_by=(SortKey("year"),))
                 response = search(node.node.view(), request, profiles)
                 if response.total_count != 2000 or any(b'"year":' not in hit.fields for hit in response.hits):
                     problems.append(response)

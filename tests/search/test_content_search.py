@@ -37,10 +37,11 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import Hit, SearchRequest, SearchResponse, SortKey
+from paperwasp.search.query import Hit, SearchResponse, SortKey
 from paperwasp.search.search import Profiles, search
 from tests.content.nodes import TestNode, started
 from tests.search.naive_matching import words_of
+from tests.search.queries import query_of
 
 PAPER = """
 schema paper {
@@ -109,7 +110,7 @@ def node_with(*operations: Put | Update | Remove, batch: int = 50) -> Iterator[T
 
 def ask(node: TestNode, tree: Item, profile: str = "sum", **parameters: object) -> SearchResponse:
     parameters.setdefault("document_types", ("paper",))
-    request = SearchRequest(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
+    request = query_of(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
     return search(node.node.view(), request, PROFILES)
 
 

@@ -34,13 +34,13 @@ from paperwasp.search.query import (
     DiversityOverride,
     MatchPhaseOverride,
     RankingOverride,
-    SearchRequest,
     SearchResponse,
     SortKey,
 )
 from paperwasp.search.scoring import scores_of
 from paperwasp.search.search import Profiles, search
 from tests.content.nodes import TestNode, started
+from tests.search.queries import query_of
 
 SHOP = """
 schema shop {
@@ -93,7 +93,7 @@ def ask(
     node: TestNode, tree: Item | None = None, profile: str = "score", env: Environment = SYSTEM, **parameters: object
 ) -> SearchResponse:
     parameters.setdefault("hits", 400)
-    request = SearchRequest(tree or TrueItem(), rank_profile=profile, **parameters)  # type: ignore[arg-type]
+    request = query_of(tree or TrueItem(), rank_profile=profile, **parameters)  # type: ignore[arg-type]
     return search(node.node.view(), request, Profiles(), env)
 
 

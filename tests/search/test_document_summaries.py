@@ -35,12 +35,13 @@ from paperwasp.query import (
 )
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
-from paperwasp.search.query import Hit, SearchRequest
+from paperwasp.search.query import Hit
 from paperwasp.search.search import Profiles, search
 from paperwasp.store.document_store import DocumentStore
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.types import TensorType
 from tests.content.nodes import TestNode, started
+from tests.search.queries import query_of
 
 ALBUM = """
 schema album {
@@ -139,7 +140,7 @@ def node() -> Iterator[TestNode]:
 
 
 def hit_of(node: TestNode, tree: Item = TrueItem(), **parameters: object) -> Hit:  # noqa: B008
-    request = SearchRequest(tree, rank_profile="unranked", **parameters)  # type: ignore[arg-type]
+    request = query_of(tree, rank_profile="unranked", **parameters)  # type: ignore[arg-type]
     [hit] = search(node.node.view(), request, PROFILES).hits
     return hit
 
@@ -328,7 +329,7 @@ def test_what_is_empty_is_not_shown() -> None:
 def test_what_writing_the_hits_took_is_measured() -> None:
     clock = count(0, 1_000)
     with node() as album:
-        request = SearchRequest(TrueItem(), rank_profile="unranked")
+        request = query_of(TrueItem(), rank_profile="unranked")
         response = search(album.node.view(), request, PROFILES, Environment(monotonic_ns=lambda: next(clock)))
         assert 0 < response.summary_ns < next(clock)
 

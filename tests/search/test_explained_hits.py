@@ -17,11 +17,12 @@ from paperwasp.ranking.tensor_plan import TensorNode
 from paperwasp.schema import parse_schemas
 from paperwasp.search import explaining
 from paperwasp.search.block import BlockContext
-from paperwasp.search.query import Hit, SearchRequest
+from paperwasp.search.query import Hit
 from paperwasp.search.search import Profiles, search
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.literal import parse_tensor
 from tests.content.nodes import TestNode, started
+from tests.search.queries import query_of
 
 PLACE = """schema place {
   document place {
@@ -43,7 +44,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestNode]:
 
 
 def explained(node: TestNode, profile: str, hits: int = COUNT) -> list[Hit]:
-    request = SearchRequest(TrueItem(), rank_profile=profile, hits=hits, trace_level=1, explain_level=1)
+    request = query_of(TrueItem(), rank_profile=profile, hits=hits, trace_level=1, explain_level=1)
     return list(search(node.node.view(), request, Profiles()).hits)
 
 

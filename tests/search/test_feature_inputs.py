@@ -19,12 +19,12 @@ from paperwasp.errors import InvalidInput, InvalidQuery
 from paperwasp.features.distance_to_path import _path
 from paperwasp.features.query_vector import array_vector, weight_vector
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import SearchRequest
 from paperwasp.search.search import Profiles, search
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
+from tests.search.queries import query_of
 
 FEATURES = """closeness(field,v) distance(field,v) closest(v) distance(place) distance(place).index
     distanceToPath(place) dotProduct(w,u) dotProduct(sizes,u) euclideanDistance(sizes,u) attributeMatch(w)
@@ -78,7 +78,7 @@ def asked(node: TestNode, kind: str, where: str, **properties: str) -> dict[str,
     inputs = {"q": parse_tensor("tensor(x[2]):[0,0]"), "r": parse_tensor("tensor(k{}):{x:1}")}
     given = {name.replace("_", "."): value for name, value in properties.items()}
     tree = parse_yql(f"select * from {kind} where {where}").tree
-    request = SearchRequest(tree, (kind,), "p", inputs=inputs, rank_properties=given)
+    request = query_of(tree, (kind,), "p", inputs=inputs, rank_properties=given)
     hits = search(node.node.view(), request, Profiles()).hits
     return {hit.document_id.rsplit(":", 1)[1]: dict(hit.match_features or {}) for hit in hits}
 

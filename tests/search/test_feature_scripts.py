@@ -35,12 +35,13 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.search.query import SearchRequest, Streaming
+from paperwasp.search.query import Streaming
 from paperwasp.search.search import Profiles, search
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, start
+from tests.search.queries import query_of
 
 SCRIPTS = Path(__file__).parent / "feature_scripts"
 NAMES = {**vars(math), "max": sys.float_info.max}
@@ -148,7 +149,7 @@ def node_of(path: Path, script: Script, mode: str) -> TestNode:
 def found(node: TestNode, script: Script, number: int, profiles: Profiles, mode: str) -> dict[str, list[object]]:
     """feature → its value for each document; "-" for those that are no hits."""
     case = script.cases[number]
-    request = SearchRequest(
+    request = query_of(
         parse_yql(f"select * from s where {case.where}").tree,
         ("s",),
         f"p{number}",

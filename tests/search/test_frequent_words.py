@@ -12,10 +12,10 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import SearchRequest
 from paperwasp.search.search import Profiles, search
 from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, start
+from tests.search.queries import query_of
 
 SETTINGS = """
   filter-threshold: 0.3
@@ -70,7 +70,7 @@ def test_pruned_hits_are_those_of_scoring_all(tmp_path: Path, seed: int) -> None
         for where in QUERIES:
             tree = parse_yql(f"select * from s where {where}").tree
             pruned, whole = (
-                search(node.node.view(), SearchRequest(tree, ("s",), profile, hits=20), profiles)
+                search(node.node.view(), query_of(tree, ("s",), profile, hits=20), profiles)
                 for profile in ("pruned", "whole")
             )
             assert pruned.total_count == whole.total_count, (seed, where)
@@ -83,7 +83,7 @@ def test_the_settings_leave_hits_out(tmp_path: Path) -> None:
     with closing(node_of(tmp_path, 0)) as node:
         tree = parse_yql(f"select * from s where {QUERIES[0]}").tree
         totals = [
-            search(node.node.view(), SearchRequest(tree, ("s",), name), Profiles()).total_count
+            search(node.node.view(), query_of(tree, ("s",), name), Profiles()).total_count
             for name in ("pruned", "default")
         ]
     assert 0 < totals[0] < totals[1]

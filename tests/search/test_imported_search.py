@@ -17,11 +17,12 @@ from paperwasp.document.converters import GeoPosition
 from paperwasp.errors import InvalidQuery
 from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import SearchRequest, SearchResponse, SortKey
+from paperwasp.search.query import SearchResponse, SortKey
 from paperwasp.search.search import Profiles, search
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, doc_id, put, remove, started, update
+from tests.search.queries import query_of
 
 CAMPAIGN = """schema campaign { document campaign {
     field budget type int { indexing: attribute }
@@ -79,7 +80,7 @@ def node(tmp_path: Path) -> Iterator[TestNode]:
 
 
 def ask(node: TestNode, tree: Item, kind: str = "ad", **parameters: Any) -> SearchResponse:
-    return search(node.node.view(), SearchRequest(tree, (kind,), **parameters), PROFILES)
+    return search(node.node.view(), query_of(tree, (kind,), **parameters), PROFILES)
 
 
 def found(node: TestNode, tree: Item, kind: str = "ad", **parameters: Any) -> list[str]:
@@ -166,7 +167,7 @@ def test_an_earlier_view_shows_what_was_then(node: TestNode) -> None:
     node.apply(put("gone", "campaign", budget=5, title="gone"), remove("ski", "campaign"))
     for number in range(300):
         node.apply(put(f"new{number}", "ad", campaign=str(doc_id(f"more{number}", "campaign"))))
-    request = SearchRequest(RangeItem("budget", 5, 5), ("ad",))
+    request = query_of(RangeItem("budget", 5, 5), ("ad",))
     assert search(view, request, PROFILES).total_count == 2
     assert search(node.node.view(), request, PROFILES).total_count == 1
 
@@ -211,8 +212,8 @@ def test_places_and_vectors_over_two_parents() -> None:
             ('default contains "one"', "abc"),
         ):
             tree = parse_yql(f"select * from shop where {where}").tree
-            hits = search(node.node.view(), SearchRequest(tree, ("shop",), "near", inputs=inputs), Profiles()).hits
+            hits = search(node.node.view(), query_of(tree, ("shop",), "near", inputs=inputs), Profiles()).hits
             assert "".join(sorted(hit.document_id[-1] for hit in hits)) == found, where
         both = parse_yql("select * from shop where ({targetHits: 5}nearestNeighbor(vector, q))").tree
-        [hit] = search(node.node.view(), SearchRequest(both, ("shop",), "near", inputs=inputs), Profiles()).hits
+        [hit] = search(node.node.view(), query_of(both, ("shop",), "near", inputs=inputs), Profiles()).hits
         assert hit.match_features == {"distance(place).km": 40_000.0, "distance(field,vector)": 5.0}

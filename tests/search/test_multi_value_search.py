@@ -23,9 +23,9 @@ from paperwasp.query.items import EquivItem, NearItem, PhraseItem, SameElementIt
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.matched_elements import matched_elements
-from paperwasp.search.query import SearchRequest
 from paperwasp.search.search import Profiles, search, space_of
 from tests.content.nodes import TestNode, doc_id, start
+from tests.search.queries import query_of
 
 PARENT = """
 schema crew {{
@@ -273,7 +273,7 @@ def query(chance: random.Random, depth: int = 0) -> Item:
 
 
 def found(node: TestNode, item: Item, kind: str = "crew") -> set[str]:
-    request = SearchRequest(item, rank_profile="unranked", document_types=(kind,), hits=400)
+    request = query_of(item, rank_profile="unranked", document_types=(kind,), hits=400)
     hits = search(node.node.view(), request, PROFILES).hits
     return {hit.document_id.rsplit(":", 1)[1] for hit in hits}
 

@@ -28,9 +28,9 @@ from paperwasp.errors import IllegalQuery
 from paperwasp.query import Item, PredicateItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.search.query import SearchRequest
 from paperwasp.search.search import Profiles, search
 from tests.content.nodes import TestNode, doc_id, remove, start, update
+from tests.search.queries import query_of
 
 ALL = 2**64 - 1
 PROFILES = Profiles()
@@ -117,7 +117,7 @@ def ad(name: object, target: str) -> Put:
 
 
 def found(node: TestNode, item: Item) -> set[str]:
-    request = SearchRequest(item, rank_profile="unranked", document_types=("ad",), hits=400)
+    request = query_of(item, rank_profile="unranked", document_types=("ad",), hits=400)
     hits = search(node.node.view(), request, PROFILES).hits
     return {hit.document_id.rsplit(":", 1)[1] for hit in hits}
 
@@ -229,7 +229,7 @@ def test_what_is_refused(node: TestNode, item: Item, said: str) -> None:
 def test_subqueries_are_rank_features(node: TestNode) -> None:
     node.apply(ad("1", "a in [x]"), ad("2", "true"))
     item = PredicateItem("target", (("a", "x", 1 << 63 | 6),))
-    request = SearchRequest(item, rank_profile="bits", document_types=("ad",))
+    request = query_of(item, rank_profile="bits", document_types=("ad",))
     hits = search(node.node.view(), request, PROFILES).hits
     low, full = 2**31, 2**32 - 1
     expected = {"1": (6, 6, low), "2": (full, full, full)}

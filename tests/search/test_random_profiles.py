@@ -22,13 +22,14 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.query import Item, NearItem, TermItem
 from paperwasp.query.items import EquivItem
 from paperwasp.schema.model import Schema
-from paperwasp.search.query import SearchRequest, Streaming
+from paperwasp.search.query import Streaming
 from paperwasp.search.search import Profiles, search
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
+from tests.search.queries import query_of
 from tests.search.random_profiles import INPUTS, document, features, profile, query, schema_with
 
 CASES = int(os.environ.get("PAPERWASP_PROFILE_CASES", "24"))
@@ -80,7 +81,7 @@ Found = Mapping[str, tuple[float, Mapping[str, float | Tensor]]]
 
 def asked(node: TestNode, name: str, where: str, profiles: Profiles, mode: str) -> Found:
     """Document → its relevance and match features; or what is wrong with the query."""
-    request = SearchRequest(
+    request = query_of(
         counted(parse_yql(f"select * from s where {where}").tree),
         ("s",),
         name,

@@ -15,13 +15,13 @@ from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.query import Item
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import SearchRequest
 from paperwasp.search.search import Profiles, search
 from paperwasp.yql import to_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, started
 from tests.search.naive_matching import matches
 from tests.search.naive_search import Document, Domain, random_domain, random_query
+from tests.search.queries import query_of
 
 CASES = int(os.environ.get("PAPERWASP_SEARCH_CASES", "3000"))
 QUERIES = 100
@@ -63,7 +63,7 @@ def compare_one(
     node: TestNode, query: Item, documents: dict[str, Document], domain: Domain, profiles: Profiles, which: str
 ) -> None:
     expected = {name for name, document in documents.items() if matches(query, document, domain)}
-    request = SearchRequest(query, hits=len(documents) + 1)
+    request = query_of(query, hits=len(documents) + 1)
     try:
         answer = search(node.node.view(), request, profiles)
     except Exception as error:

@@ -11,9 +11,9 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.query import WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import SearchRequest
 from paperwasp.search.search import Profiles, search
 from tests.content.nodes import started
+from tests.search.queries import query_of
 
 SCHEMA = """
 schema note {
@@ -64,6 +64,6 @@ def test_elements_are_those_that_the_feature_names(
     with started(tmp_path, schemas) as node:
         fields = {"lines": ["red fox", "a dog", "the red"], "places": [7, 8, 9]}
         node.apply(Put(DocumentId("n", "note", "1"), fields))
-        request = SearchRequest(WordItem("lines", "red"), rank_profile=profile, summary=summary)
+        request = query_of(WordItem("lines", "red"), rank_profile=profile, summary=summary)
         [hit] = search(node.node.view(), request, Profiles()).hits
         assert orjson.loads(hit.fields) == shown

@@ -21,9 +21,10 @@ from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
 from paperwasp.query import Item, RangeItem, TrueItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import RankingOverride, SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
+from paperwasp.search.query import RankingOverride, SearchAfter, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import Profiles, search
 from tests.content.nodes import TestNode, started
+from tests.search.queries import query_of
 
 THING = """
 schema thing {
@@ -87,7 +88,7 @@ def node_with(*operations: Put | Remove, batch: int = 50) -> Iterator[TestNode]:
 def ask(node: TestNode, *keys: SortKey, tree: Item | None = None, **parameters: object) -> SearchResponse:
     parameters.setdefault("document_types", ("thing",))
     parameters.setdefault("rank_profile", "unranked")
-    request = SearchRequest(tree or TrueItem(), order_by=keys, **parameters)  # type: ignore[arg-type]
+    request = query_of(tree or TrueItem(), order_by=keys, **parameters)  # type: ignore[arg-type]
     return search(node.node.view(), request, PROFILES)
 
 

@@ -37,9 +37,10 @@ from paperwasp.query import (
 )
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.search.query import SearchAfter, SearchRequest, SearchResponse, SortKey, Streaming
+from paperwasp.search.query import SearchAfter, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import Profiles, search
 from tests.content.nodes import TestNode, started
+from tests.search.queries import query_of
 
 MAIL = """
 schema mail {
@@ -87,7 +88,7 @@ ANN = Streaming(group="ann")
 def ask(node: TestNode, tree: Item, profile: str = "bm25", **parameters: object) -> SearchResponse:
     parameters.setdefault("document_types", ("mail",))
     parameters.setdefault("streaming", ANN)
-    request = SearchRequest(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
+    request = query_of(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
     return search(node.node.view(), request, Profiles())
 
 

@@ -32,14 +32,14 @@ from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Feature, Floats
 from paperwasp.ranking.tensor_plan import TensorNode, Value
 from paperwasp.search.block import BlockContext
-from paperwasp.search.query import HitExplanation, SearchRequest
+from paperwasp.search.query import HitExplanation, Query
 from paperwasp.search.rank import RankedHits
 from paperwasp.search.scoring import halves
 
 _Phase = tuple[Explanation, BlockContext]
 
 
-def explanations_of(request: SearchRequest, ranked: RankedHits, numbers: Sequence[int]) -> list[HitExplanation]:
+def explanations_of(query: Query, ranked: RankedHits, numbers: Sequence[int]) -> list[HitExplanation]:
     """One for each of the hits with these numbers of `ranked`, which rise."""
     explained = numbers[: limits.EXPLAINED_HITS]
     beyond = HitExplanation(note=f"only the first {limits.EXPLAINED_HITS} hits are explained")
@@ -47,7 +47,7 @@ def explanations_of(request: SearchRequest, ranked: RankedHits, numbers: Sequenc
         found = [HitExplanation(note="sorted, without a relevance: the hit was not ranked")] * len(explained)
     else:
         try:
-            found = _Explaining(request, ranked, explained).all()
+            found = _Explaining(query, ranked, explained).all()
         except OutOfTime:
             found = [HitExplanation(note="there was no time left to explain the hit")] * len(explained)
     return found + [beyond] * (len(numbers) - len(explained))
@@ -56,12 +56,12 @@ def explanations_of(request: SearchRequest, ranked: RankedHits, numbers: Sequenc
 class _Explaining:
     """Explains some hits of one document type."""
 
-    def __init__(self, request: SearchRequest, ranked: RankedHits, numbers: Sequence[int]) -> None:
-        self._request = request
+    def __init__(self, query: Query, ranked: RankedHits, numbers: Sequence[int]) -> None:
+        self._query = query
         self._ranked = ranked
         self._order = np.argsort(ranked.lids[numbers])
         self._places = np.asarray(numbers)[self._order]
-        self._words = _words_of(request.tree, len(ranked.setting.terms.operators))
+        self._words = _words_of(query.match.tree, len(ranked.setting.terms.operators))
 
     def all(self) -> list[HitExplanation]:
         """In the order of the numbers; worked in that of lids, as blocks are."""
@@ -119,7 +119,7 @@ class _Explaining:
     def _global_values(self) -> list[tuple[NodeValue, ...] | None]:
         """What the nodes of the global phase's expression are here: all that does not hang on other hits."""
         ranked, places = self._ranked, self._places
-        wanted = places < self._request.global_hits
+        wanted = places < self._query.rank.global_hits
         if ranked.profile.global_phase is None or not wanted.any():
             return [None] * len(places)
         rows = places[wanted]

@@ -11,7 +11,7 @@ from paperwasp.ranking import RankValue
 from paperwasp.search.explaining import explanations_of
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.mutations import ON_SUMMARY
-from paperwasp.search.query import Hit, SearchRequest
+from paperwasp.search.query import Hit, Query
 from paperwasp.search.rank import RankedHits
 from paperwasp.search.summary import SummaryForms, SummaryWriter
 from paperwasp.store.document_store import StoredDocument
@@ -25,7 +25,7 @@ _Features = Iterable[Mapping[str, float | Tensor] | None]
 
 def hits_of(
     view: View,
-    request: SearchRequest,
+    query: Query,
     ranked: RankedHits,
     numbers: Sequence[int],
     keys: Iterable[SortKeys],
@@ -38,9 +38,9 @@ def hits_of(
     space = ranked.setting.space
     lids = ranked.lids[numbers].tolist()
     gids = view.gids_of(lids)
-    writer = forms.writer(request, space, ElementsOfHits(ranked, numbers))
+    writer = forms.writer(query, space, ElementsOfHits(ranked, numbers))
     documents = view.store.multi_get(gids) if writer.form.needs_document else [None] * len(gids)
-    matched, summarized, listed = _features(request, ranked, numbers, writer.form.omits_features)
+    matched, summarized, listed = _features(query, ranked, numbers, writer.form.omits_features)
     if ranked.touched is not None and ranked.profile.summary_features and not writer.form.omits_features:
         ranked.touched.note(ON_SUMMARY, ranked.lids[numbers])
     return list(
@@ -56,22 +56,20 @@ def hits_of(
             listed,
             repeat(writer.form.shows_id),
             keys,
-            _attributes(request, ranked, lids),
+            _attributes(query, ranked, lids),
             lids,
-            _global_inputs(request, ranked, numbers),
-            explanations_of(request, ranked, numbers) if request.explains_hits else repeat(None),
+            _global_inputs(query, ranked, numbers),
+            explanations_of(query, ranked, numbers) if query.observe.explains_hits else repeat(None),
         )
     )
 
 
-def _global_inputs(
-    request: SearchRequest, ranked: RankedHits, numbers: Sequence[int]
-) -> Iterable[tuple[float, ...] | None]:
+def _global_inputs(query: Query, ranked: RankedHits, numbers: Sequence[int]) -> Iterable[tuple[float, ...] | None]:
     """What the global phase needs of each hit. `numbers` rise."""
     phase = ranked.profile.global_phase
-    if phase is None or not request.global_hits:
+    if phase is None or not query.rank.global_hits:
         return repeat(None)
-    chosen = [number for number in numbers if number < request.global_hits]
+    chosen = [number for number in numbers if number < query.rank.global_hits]
     inputs = phase.inputs
     rows = ranked.features(inputs, chosen)
     return chain((tuple(float(row[name]) for name in inputs) for row in rows), repeat(None))  # type: ignore[arg-type]
@@ -91,17 +89,15 @@ def _fields(
     return [b"{}" if document is None else next(rest) for document in documents]
 
 
-def _attributes(
-    request: SearchRequest, ranked: RankedHits, lids: Sequence[int]
-) -> Iterable[Mapping[str, object] | None]:
-    if not request.prefetch:
+def _attributes(query: Query, ranked: RankedHits, lids: Sequence[int]) -> Iterable[Mapping[str, object] | None]:
+    if not query.show.prefetch:
         return repeat(None)
     columns = ranked.setting.space.columns
-    return [{name: columns[name].get(lid) if name in columns else None for name in request.prefetch} for lid in lids]
+    return [{name: columns[name].get(lid) if name in columns else None for name in query.show.prefetch} for lid in lids]
 
 
 def _features(
-    request: SearchRequest, ranked: RankedHits, numbers: Sequence[int], no_summary_features: bool
+    query: Query, ranked: RankedHits, numbers: Sequence[int], no_summary_features: bool
 ) -> tuple[_Features, _Features, _Features]:
     """match-features, summary-features, rank features of each hit."""
 
@@ -112,7 +108,7 @@ def _features(
     return (
         values(profile.match_features, while_matching=True),
         _not_cached(values({} if no_summary_features else profile.summary_features)),
-        values(profile.rank_features if request.list_features else {}),
+        values(profile.rank_features if query.show.list_features else {}),
     )
 
 

@@ -19,7 +19,7 @@ from paperwasp.search.query import (
     ELEMENT_GAP,
     FILTER_THRESHOLD,
     STOPWORD_LIMIT,
-    SearchRequest,
+    Query,
 )
 
 _DIGITS: Final = 9
@@ -32,12 +32,12 @@ _SHARES: Final = {
 """The property of a query → what a rank profile calls it."""
 
 
-def element_gaps(schema: Schema, request: SearchRequest) -> dict[str, float]:
+def element_gaps(schema: Schema, query: Query) -> dict[str, float]:
     """How far apart the elements of fields are, of those that anything is said of. Errors: InvalidQuery."""
-    declared = schema.rank_profiles.get(request.rank_profile)
+    declared = schema.rank_profiles.get(query.rank.profile)
     ranks = declared.field_ranks.items() if declared is not None else ()
     gaps = {name: rank.element_gap for name, rank in ranks if rank.element_gap is not None}
-    for name, value in request.rank_properties.items():
+    for name, value in query.rank.properties.items():
         if name.startswith(ELEMENT_GAP):
             gaps[name.removeprefix(ELEMENT_GAP)] = _gap(value)
     return gaps
@@ -51,20 +51,20 @@ def _gap(value: str) -> float:
     return float(value)
 
 
-def streamed_tuning(schema: Schema, request: SearchRequest) -> Tuning:
+def streamed_tuning(schema: Schema, query: Query) -> Tuning:
     """The tuning in streaming search, where frequencies are not known: only fields that filter count."""
-    declared = schema.rank_profiles.get(request.rank_profile)
+    declared = schema.rank_profiles.get(query.rank.profile)
     fields = frozenset[str]() if declared is None else declared.filter_fields
     return Tuning(filter_fields=fields) if fields else NO_TUNING
 
 
-def tuning(schema: Schema, request: SearchRequest) -> Tuning:
+def tuning(schema: Schema, query: Query) -> Tuning:
     """What is done with words that are in many documents. Errors: InvalidQuery."""
-    declared = schema.rank_profiles.get(request.rank_profile)
+    declared = schema.rank_profiles.get(query.rank.profile)
     said = {} if declared is None else declared.tuning
     ranks = {} if declared is None else declared.field_ranks
     of_fields = {name: rank.filter_threshold for name, rank in ranks.items() if rank.filter_threshold is not None}
-    properties = request.rank_properties
+    properties = query.rank.properties
     filters = frozenset[str]() if declared is None else declared.filter_fields
     if not (of_fields or filters or any(name in said or key in properties for key, name in _SHARES.items())):
         return NO_TUNING

@@ -122,62 +122,104 @@ class SearchAfter:
     """Of a lid or `paging.streamed_lid`; or `BEFORE_ALL` of them, or `AFTER_ALL`."""
 
 
-@dataclass(slots=True)
-class SearchRequest:
-    """One query, parsed, for the documents of some types. Nobody changes it; frozen, it would take three times as long
-    to make for every query."""
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which documents a query looks for."""
 
     tree: Item
     document_types: tuple[str, ...] = ()
     """Empty: all of the cluster."""
-    rank_profile: str = "default"
-    hits: int = 10
-    offset: int = 0
-    order_by: tuple[SortKey, ...] = ()
+    language: str = ""
+    """Of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
+    gram_match: str = "all"
+    """How the grams of a text belong together: a composite of `operators.grams`."""
+    match_phase: MatchPhaseOverride = MatchPhaseOverride()
+    streaming: Streaming | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """How the documents that match are ranked."""
+
+    profile: str = "default"
     inputs: Mapping[str, object] = field(default_factory=dict)
     """query(name) → number, text or TensorValue."""
-    rank_properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
     features: Mapping[str, float] = field(default_factory=dict)
     """Rank feature → what it is for every hit, whatever it would be."""
+    override: RankingOverride = RankingOverride()
+    now_seconds: float | None = None
+    """What the time is for rank features, in seconds since 1970; None: what it is."""
+    global_hits: int = 0
+    """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which of the ranked documents are on the page."""
+
+    hits: int = 10
+    offset: int = 0
+    keys: tuple[SortKey, ...] = ()
+    """Empty: by falling relevance."""
+    after: SearchAfter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """What is shown of each hit."""
+
     summary: str = "default"
-    summary_fields: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     """Empty: all of the summary class, with sddocname and documentid."""
     bolding: bool = True
     list_features: bool = False
-    deadline_ns: int = 0
-    """On the monotonic clock; 0: none."""
-    language: str = ""
-    """Of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
+    tensor_form: str = "short"
+    """Of tensors in summaries: one of `tensor.json_output.FORMS`."""
+    exact_tensors: bool = False
+    """Whether their floats have the digits of a double, not the fewest that say which float it is."""
+    prefetch: tuple[str, ...] = ()
+    """Attributes whose values each hit carries: for collapsing and merging."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """What a query tells about itself."""
+
     trace_level: int = 0
     """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
     explain_level: int = 0
     """From 1 the plan is told at every trace level above 0, and why hits score what they do; from 2 with the time that
     each operator took."""
     profiling: Profiling = NO_PROFILING
-    gram_match: str = "all"
-    """How the grams of a text belong together: a composite of `operators.grams`."""
-    soft_timeout: bool = True
-    """Whether hits that were found in time are an answer when there is no time for all."""
-    soft_timeout_factor: float = 0.7
-    """The share of the time until the deadline that matching and ranking may take, with a soft timeout."""
-    match_phase: MatchPhaseOverride = MatchPhaseOverride()
-    ranking: RankingOverride = RankingOverride()
-    tensor_form: str = "short"
-    """Of tensors in summaries: one of `tensor.json_output.FORMS`."""
-    exact_tensors: bool = False
-    """Whether their floats have the digits of a double, not the fewest that say which float it is."""
-    streaming: Streaming | None = None
-    prefetch: tuple[str, ...] = ()
-    """Attributes whose values each hit carries: for collapsing and merging."""
-    now_seconds: float | None = None
-    """What the time is for rank features, in seconds since 1970; None: what it is."""
-    search_after: SearchAfter | None = None
-    global_hits: int = 0
-    """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
 
     @property
     def explains_hits(self) -> bool:
         return self.explain_level > 0 and self.trace_level > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When a query must be answered."""
+
+    at_ns: int = 0
+    """On the monotonic clock; 0: never."""
+    is_soft: bool = True
+    """Whether hits that were found in time are an answer when there is no time for all."""
+    soft_share: float = 0.7
+    """The share of the time until the deadline that matching and ranking may take, where it is soft."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query, parsed, for the documents of some types: groups that are made once and passed whole."""
+
+    match: Match
+    rank: Rank = Rank()
+    order: Order = Order()
+    show: Show = Show()
+    observe: Observe = Observe()
+    deadline: Deadline = Deadline()
 
 
 class HitExplanation(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Final
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import Environment
 from paperwasp.errors import Timeout
-from paperwasp.search.query import SearchRequest
+from paperwasp.search.query import Query
 
 HARD_FACTOR: Final = 0.95
 """The share of the time that is used where there is no soft timeout."""
@@ -30,20 +30,20 @@ class QueryClock:
     As a context it bounds the kernels that its thread calls, and takes the bound away again.
     """
 
-    def __init__(self, request: SearchRequest, env: Environment) -> None:
+    def __init__(self, query: Query, env: Environment) -> None:
         self._env = env
         self._end_ns = 0
-        if request.deadline_ns > 0:
+        if query.deadline.at_ns > 0:
             now_ns = env.monotonic_ns()
-            left_ns = request.deadline_ns - now_ns
+            left_ns = query.deadline.at_ns - now_ns
             if left_ns <= 0:
                 raise Timeout("no time was left to search")
             self._end_ns = now_ns + int(
-                left_ns * (request.soft_timeout_factor if request.soft_timeout else HARD_FACTOR)
+                left_ns * (query.deadline.soft_share if query.deadline.is_soft else HARD_FACTOR)
             )
         # Where a test says what time it is, kernels would read another clock.
-        self._bounds_kernels = request.deadline_ns > 0 and env.monotonic_ns is time.monotonic_ns
-        self._deadline_ns = request.deadline_ns
+        self._bounds_kernels = query.deadline.at_ns > 0 and env.monotonic_ns is time.monotonic_ns
+        self._deadline_ns = query.deadline.at_ns
 
     def __enter__(self) -> QueryClock:
         self.begin_matching()

@@ -36,7 +36,7 @@ from paperwasp.search.mutations import Touched
 from paperwasp.search.order import Level, levels_of
 from paperwasp.search.paging import streamed_lid, within_batch
 from paperwasp.search.profiling import Profilers
-from paperwasp.search.query import Hit, RankingOverride, SearchRequest, SearchResponse
+from paperwasp.search.query import Hit, Match, Query, RankingOverride, SearchResponse
 from paperwasp.search.query_clock import QueryClock
 from paperwasp.search.query_properties import inputs_by_property, now_by_property
 from paperwasp.search.rank import RankedHits, Ranker
@@ -47,7 +47,7 @@ from paperwasp.search.trace import QueryTrace
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import Tensor
 
-_NO_REQUEST: Final = SearchRequest(TrueItem())
+_ALL: Final = Query(Match(TrueItem()))
 
 
 class Profiles:
@@ -95,22 +95,26 @@ def overridden(profile: CompiledProfile, said: RankingOverride) -> CompiledProfi
 _OVERRIDES = ("keep_rank_count", "rank_score_drop_limit", "rerank_count", "second_phase_rank_score_drop_limit")
 
 
-def search(view: View, request: SearchRequest, profiles: Profiles, env: Environment = SYSTEM) -> SearchResponse:
-    """The hits of `request`.
+def search(view: View, query: Query, profiles: Profiles, env: Environment = SYSTEM) -> SearchResponse:
+    """The hits of `query`.
 
     Errors: InvalidQuery where it cannot be executed; Timeout where there was no time for it, and none for a part.
     """
-    trace = QueryTrace(env, request.trace_level, request.explain_level) if request.trace_level > 0 else None
-    clock = QueryClock(request, env)
+    trace = (
+        QueryTrace(env, query.observe.trace_level, query.observe.explain_level)
+        if query.observe.trace_level > 0
+        else None
+    )
+    clock = QueryClock(query, env)
     try:
         with clock:
-            streamed = streaming_types(view, request)
-            found = [_indexed(view, request, profiles, clock, trace, alone=not streamed)]
-            found += [_streamed(view, name, request, profiles, clock, trace) for name in streamed]
+            streamed = streaming_types(view, query)
+            found = [_indexed(view, query, profiles, clock, trace, alone=not streamed)]
+            found += [_streamed(view, name, query, profiles, clock, trace) for name in streamed]
     except OutOfTime:
         raise Timeout("the time was over before the hits were written") from None
     degraded = frozenset[str]().union(*(part.degraded for part in found))
-    if "timeout" in degraded and not request.soft_timeout:
+    if "timeout" in degraded and not query.deadline.is_soft:
         raise Timeout("the time was over before all documents were searched, and there is no soft timeout")
     if trace is not None:
         trace.event("Complete query execution: hits are written")
@@ -119,7 +123,7 @@ def search(view: View, request: SearchRequest, profiles: Profiles, env: Environm
     return SearchResponse(
         total_count=sum(part.total_count for part in found),
         documents=documents,
-        hits=tuple(_merged(found, request)),
+        hits=tuple(_merged(found, query)),
         coverage=covered / documents if documents else min(part.coverage for part in found),
         trace=None if trace is None else trace.finished(),
         degraded=degraded,
@@ -143,16 +147,16 @@ class _Found(NamedTuple):
     mutations: tuple[Mutate, ...] = ()
 
 
-def _merged(found: Sequence[_Found], request: SearchRequest) -> list[Hit]:
+def _merged(found: Sequence[_Found], query: Query) -> list[Hit]:
     if len(found) == 1:
         return found[0].hits
-    hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(request))
-    return hits[request.offset : request.offset + request.hits]
+    hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(query))
+    return hits[query.order.offset : query.order.offset + query.order.hits]
 
 
-def _order_of(request: SearchRequest) -> Callable[[Hit], Any]:
+def _order_of(query: Query) -> Callable[[Hit], Any]:
     """What hits that are written are sorted by."""
-    if request.order_by:
+    if query.order.keys:
         return lambda hit: (hit.sort_keys, hit.lid)
     return lambda hit: (_falling(hit.relevance), hit.lid)
 
@@ -163,19 +167,19 @@ def _falling(relevance: float) -> float:
 
 
 def _indexed(
-    view: View, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None, alone: bool
+    view: View, query: Query, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None, alone: bool
 ) -> _Found:
     """The hits among documents that are indexed. Unless they are `alone`, those before the offset are written too, to
     be merged with others."""
-    wanted = request.offset + request.hits
-    spaces = [space_of(view, name, request, clock) for name in indexed_types(view, request)]
-    ranked = [_rank(space, request, profiles, clock, trace, wanted) for space in spaces]
+    wanted = query.order.offset + query.order.hits
+    spaces = [space_of(view, name, query, clock) for name in indexed_types(view, query)]
+    ranked = [_rank(space, query, profiles, clock, trace, wanted) for space in spaces]
     clock.begin_writing()
     begun_ns = clock.now_ns()
-    skipped = request.offset if alone else 0
+    skipped = query.order.offset if alone else 0
     documents = sum(kind.setting.space.documents for kind in ranked)
     covered = sum(kind.coverage * kind.setting.space.documents for kind in ranked)
-    hits = _page(view, request, ranked, (skipped, wanted), profiles.summaries)
+    hits = _page(view, query, ranked, (skipped, wanted), profiles.summaries)
     return _Found(
         hits,
         sum(kind.total_count for kind in ranked),
@@ -193,41 +197,41 @@ def _mutations(view: View, ranked: RankedHits) -> Iterator[Mutate]:
 
 
 def _page(
-    view: View, request: SearchRequest, ranked: Sequence[RankedHits], page: tuple[int, int], forms: SummaryForms
+    view: View, query: Query, ranked: Sequence[RankedHits], page: tuple[int, int], forms: SummaryForms
 ) -> list[Hit]:
     """The hits from one number to another of all types together."""
     start, end = page
     if len(ranked) == 1:
         numbers = range(start, min(end, len(ranked[0].lids)))
-        return hits_of(view, request, ranked[0], numbers, _keys(ranked[0], request, numbers), forms)
-    places = sorted(chain.from_iterable(_places(kind, hits, request) for kind, hits in enumerate(ranked)))[start:end]
+        return hits_of(view, query, ranked[0], numbers, _keys(ranked[0], query, numbers), forms)
+    places = sorted(chain.from_iterable(_places(kind, hits, query) for kind, hits in enumerate(ranked)))[start:end]
     written = []
     for kind, hits in enumerate(ranked):
         own = [place for place in places if place.kind == kind]
         keys = [place.keys for place in own]
-        written.append(iter(hits_of(view, request, hits, [place.number for place in own], keys, forms)))
+        written.append(iter(hits_of(view, query, hits, [place.number for place in own], keys, forms)))
     return [next(written[place.kind]) for place in places]
 
 
 def _streamed(
-    view: View, name: str, request: SearchRequest, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None
+    view: View, name: str, query: Query, profiles: Profiles, clock: QueryClock, trace: QueryTrace | None
 ) -> _Found:
     """The hits among the documents of a type with mode streaming: the best of each batch, merged with those before."""
-    wanted = request.offset + request.hits
-    after = request.search_after
+    wanted = query.order.offset + query.order.hits
+    after = query.order.after
     hits: list[Hit] = []
     total_count = documents = summary_ns = 0
     progress, degraded = 0.0, frozenset[str]()
     clock.begin_writing()  # a batch that was read is small: it is searched, and its hits are written
-    for batch in batches_of(view, profiles.streamed(view.schemas[name]), request.streaming, clock):
+    for batch in batches_of(view, profiles.streamed(view.schemas[name]), query.match.streaming, clock):
         if after is not None:
-            request = replace(request, search_after=within_batch(after, batch.gids))
-        space = space_of(batch.view, name, request, clock, streamed=True)
-        ranked = _rank(space, request, profiles, clock, trace, wanted)
+            query = replace(query, order=replace(query.order, after=within_batch(after, batch.gids)))
+        space = space_of(batch.view, name, query, clock, streamed=True)
+        ranked = _rank(space, query, profiles, clock, trace, wanted)
         numbers = range(len(ranked.lids))
         begun_ns = clock.now_ns()
-        best = hits_of(batch.view, request, ranked, numbers, _keys(ranked, request, numbers), profiles.summaries)
-        hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(request))
+        best = hits_of(batch.view, query, ranked, numbers, _keys(ranked, query, numbers), profiles.summaries)
+        hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(query))
         del hits[wanted:]
         summary_ns += clock.now_ns() - begun_ns
         total_count += ranked.total_count
@@ -240,22 +244,22 @@ def _streamed(
     return _Found(hits, total_count, seen, progress, degraded, summary_ns)
 
 
-def streaming_types(view: View, request: SearchRequest) -> list[str]:
-    """Those of the request's document types that are read, not indexed."""
-    names = request.document_types or tuple(view.schemas)
+def streaming_types(view: View, query: Query) -> list[str]:
+    """Those of the query's document types that are read, not indexed."""
+    names = query.match.document_types or tuple(view.schemas)
     return [name for name in names if name in view.schemas and view.modes.get(name) == STREAMING_MODE]
 
 
-def indexed_types(view: View, request: SearchRequest) -> list[str]:
-    """Those of the request's document types that are indexed."""
-    names = request.document_types or tuple(view.schemas)
+def indexed_types(view: View, query: Query) -> list[str]:
+    """Those of the query's document types that are indexed."""
+    names = query.match.document_types or tuple(view.schemas)
     return [name for name in names if name in view.schemas and view.modes.get(name, INDEX_MODE) == INDEX_MODE]
 
 
 def space_of(
-    view: View, name: str, request: SearchRequest = _NO_REQUEST, clock: QueryClock | None = None, streamed: bool = False
+    view: View, name: str, query: Query = _ALL, clock: QueryClock | None = None, streamed: bool = False
 ) -> SearchSpace:
-    """The documents of one type, as a request searches them. A batch that is read is small: it has no clock."""
+    """The documents of one type, as a query searches them. A batch that is read is small: it has no clock."""
     schema = view.schemas[name]
     documents = view.live_counts.get(name, 0)
     accept = view.live[: (view.limit + 63) // 64]
@@ -264,7 +268,7 @@ def space_of(
         padded = np.zeros(len(accept) * 8, np.uint8)
         padded[: len(of_type)] = of_type
         accept = accept & padded.view(np.uint64)
-    now = request.now_seconds
+    now = query.rank.now_seconds
     return SearchSpace(
         schema,
         view.limit,
@@ -273,14 +277,14 @@ def space_of(
         view.live_count < view.limit,
         view.index,
         {field: column for (kind, field), column in view.columns.items() if kind == name},
-        request.inputs,
+        query.rank.inputs,
         (0.0 if clock is None else clock.now_seconds) if now is None else now,
-        request.language,
-        element_gaps(schema, request),
-        (streamed_tuning if streamed else tuning)(schema, request),
+        query.match.language,
+        element_gaps(schema, query),
+        (streamed_tuning if streamed else tuning)(schema, query),
         streamed,
         no_clock if streamed or clock is None else clock.check,
-        request.gram_match,
+        query.match.gram_match,
         view.distribution_key,
         view.own_lids,
     )
@@ -288,40 +292,40 @@ def space_of(
 
 def _rank(
     space: SearchSpace,
-    request: SearchRequest,
+    query: Query,
     profiles: Profiles,
     clock: QueryClock,
     trace: QueryTrace | None,
     wanted: int,
 ) -> RankedHits:
-    profile = overridden(profiles.of(space.schema, request.rank_profile), request.ranking)
+    profile = overridden(profiles.of(space.schema, query.rank.profile), query.rank.override)
     if space.streamed:
         profile = ranked_in_one_phase(profile)
     if not space.streamed:
         clock.begin_matching()
     try:
         return _ranked(
-            _setting(plan(request.tree, space), profile, request, space), profile, request, clock, trace, wanted
+            _setting(plan(query.match.tree, space), profile, query, space), profile, query, clock, trace, wanted
         )
     except OutOfTime:
         clock.begin_writing()
-        setting = _setting(FalseOperator(space), profile, request, space)
+        setting = _setting(FalseOperator(space), profile, query, space)
         nothing = np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)
         return RankedHits(setting, profile, 0, *nothing, coverage=0.0, degraded=frozenset({"timeout"}))
 
 
-def _setting(operator: Operator, profile: CompiledProfile, request: SearchRequest, space: SearchSpace) -> QuerySetting:
-    numbers, texts, tensors = _sorted_inputs(request.inputs)
+def _setting(operator: Operator, profile: CompiledProfile, query: Query, space: SearchSpace) -> QuerySetting:
+    numbers, texts, tensors = _sorted_inputs(query.rank.inputs)
     return QuerySetting(
         space,
         QueryTerms.of(operator),
-        {**profile.inputs, **inputs_by_property(request.rank_properties), **numbers},
-        {**profile.properties, **request.rank_properties},
-        now_by_property(request.rank_properties, space.now_seconds),
+        {**profile.inputs, **inputs_by_property(query.rank.properties), **numbers},
+        {**profile.properties, **query.rank.properties},
+        now_by_property(query.rank.properties, space.now_seconds),
         labels=Labels(profile.labels),
         texts=texts,
         tensors={**profile.tensor_inputs, **tensors},
-        features={name: np.array([value]) for name, value in request.features.items()},
+        features={name: np.array([value]) for name, value in query.rank.features.items()},
     )
 
 
@@ -344,7 +348,7 @@ def _sorted_inputs(inputs: Mapping[str, object]) -> tuple[dict[str, float], dict
 def _ranked(
     setting: QuerySetting,
     profile: CompiledProfile,
-    request: SearchRequest,
+    query: Query,
     clock: QueryClock,
     trace: QueryTrace | None,
     wanted: int,
@@ -352,16 +356,16 @@ def _ranked(
     """Raises OutOfTime where there was no time for any hit."""
     space, operator = setting.space, setting.terms.root
     declared = space.schema.rank_profiles[profile.name]
-    profilers = None if trace is None or not request.profiling else Profilers(trace.env, request.profiling)
+    profilers = None if trace is None or not query.observe.profiling else Profilers(trace.env, query.observe.profiling)
     ranker = Ranker(
         operator,
         profile if profilers is None else profilers.profile(profile),
         setting,
         clock.is_over,
-        limiter_of(declared, request.match_phase, request.tree, space),
-        diversifier_of(declared.diversity, request.match_phase.diversity, space) if profile.second_phase else None,
+        limiter_of(declared, query.match.match_phase, query.match.tree, space),
+        diversifier_of(declared.diversity, query.match.match_phase.diversity, space) if profile.second_phase else None,
         trace,
-        request.search_after,
+        query.order.after,
         Touched(declared.mutations) if declared.mutations and not space.streamed else None,
         profilers,
     )
@@ -371,7 +375,7 @@ def _ranked(
         trace.tag("query_setup", document_type=document_type, documents=space.documents, profile=profile.name)
         if trace.tells_plan:
             trace.tag("query_execution_plan", optimized=trace.explain(operator, space))
-    levels = _levels(setting, profile, request)
+    levels = _levels(setting, profile, query)
     ranked = ranker.sorted_by(levels, wanted) if levels else ranker.best(wanted)
     if trace is not None and profilers is not None:
         profilers.matching(operator, space)
@@ -379,16 +383,16 @@ def _ranked(
     return ranked
 
 
-def _levels(setting: QuerySetting, profile: CompiledProfile, request: SearchRequest) -> tuple[Level, ...]:
-    return levels_of(request.order_by, setting.space, request.language, partial(sort_feature, setting, profile))
+def _levels(setting: QuerySetting, profile: CompiledProfile, query: Query) -> tuple[Level, ...]:
+    return levels_of(query.order.keys, setting.space, query.match.language, partial(sort_feature, setting, profile))
 
 
-def _keys(hits: RankedHits, request: SearchRequest, numbers: Sequence[int]) -> Iterable[SortKeys]:
+def _keys(hits: RankedHits, query: Query, numbers: Sequence[int]) -> Iterable[SortKeys]:
     """What sorts the hits with these numbers among others; None where the query does not sort."""
-    if not request.order_by:
+    if not query.order.keys:
         return repeat(None, len(numbers))
     lids, scores = hits.lids[numbers], hits.scores[numbers]
-    levels = _levels(hits.setting, hits.profile, request)
+    levels = _levels(hits.setting, hits.profile, query)
     return zip(*(level.portable_keys(lids, scores) for level in levels), strict=True)
 
 
@@ -404,8 +408,8 @@ class _Place(NamedTuple):
     keys: SortKeys
 
 
-def _places(kind: int, hits: RankedHits, request: SearchRequest) -> Iterator[_Place]:
+def _places(kind: int, hits: RankedHits, query: Query) -> Iterator[_Place]:
     numbers = range(len(hits.lids))
-    for number, keys in zip(numbers, _keys(hits, request, numbers), strict=True):
+    for number, keys in zip(numbers, _keys(hits, query, numbers), strict=True):
         order = _falling(hits.scores[number]) if keys is None else keys
         yield _Place(order, int(hits.lids[number]), kind, number, keys)

@@ -33,7 +33,7 @@ from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.highlighting import Highlighter, query_parts
 from paperwasp.search.matched_elements import ElementsOfHits
-from paperwasp.search.query import SearchRequest
+from paperwasp.search.query import Query
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
 from paperwasp.search.summary_values import has_float_tensors, predicate_text, raw_text, widening_of
 from paperwasp.search.teaser import HI_TAGS, NO_TAGS
@@ -168,19 +168,19 @@ class SummaryForms:
     def __init__(self) -> None:
         self._known: dict[object, tuple[Schema, SummaryForm]] = {}
 
-    def writer(self, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
-        """The writer for a request's summary class and fields. A type without that class shows nothing."""
+    def writer(self, query: Query, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
+        """The writer for a query's summary class and fields. A type without that class shows nothing."""
         schema = space.schema
-        tensors = (request.tensor_form, request.exact_tensors)
-        key = (id(schema), request.summary, request.summary_fields, tensors, space.streamed)
+        tensors = (query.show.tensor_form, query.show.exact_tensors)
+        key = (id(schema), query.show.summary, query.show.fields, tensors, space.streamed)
         known = self._known.get(key)
-        fields = partial(_shown_fields, request, space, elements)
+        fields = partial(_shown_fields, query, space, elements)
         if known is not None:
             return SummaryWriter(known[1], fields)
         shown = fields()
-        form = _form(request, schema, shown)
+        form = _form(query, schema, shown)
         if form.members is not None and not any(
-            _reads_query(field, schema) for field in _asked(request, schema).values()
+            _reads_query(field, schema) for field in _asked(query, schema).values()
         ):
             if len(self._known) >= limits.SUMMARY_FORMS:
                 self._known = {}
@@ -188,32 +188,32 @@ class SummaryForms:
         return SummaryWriter(form, lambda: shown)
 
 
-def _asked(request: SearchRequest, schema: Schema) -> Mapping[str, SummaryField]:
-    """The fields of the request's summary class. Where only some fields are asked for and one of them is not of the
+def _asked(query: Query, schema: Schema) -> Mapping[str, SummaryField]:
+    """The fields of the query's summary class. Where only some fields are asked for and one of them is not of the
     class, all are as the class `default` has them (PartialSummaryHandler.java in Vespa's container-search)."""
-    summary = schema.summaries.get(request.summary)
+    summary = schema.summaries.get(query.show.summary)
     fields = summary.fields if summary is not None else {}
-    if not request.summary_fields:
+    if not query.show.fields:
         return fields
-    if summary is not None and not all(name in fields for name in _without_id(request.summary_fields)):
+    if summary is not None and not all(name in fields for name in _without_id(query.show.fields)):
         fields = {**fields, **schema.summaries[DEFAULT].fields}
-    return {name: fields[name] for name in request.summary_fields if name in fields}
+    return {name: fields[name] for name in query.show.fields if name in fields}
 
 
 def _without_id(names: Iterable[str]) -> Iterator[str]:
     return (name for name in names if name not in (DOCUMENT_ID, "sddocname"))
 
 
-def _shown_fields(request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> Mapping[str, _Shown]:
-    return {name: _shown(field, request, space, elements) for name, field in _asked(request, space.schema).items()}
+def _shown_fields(query: Query, space: SearchSpace, elements: ElementsOfHits) -> Mapping[str, _Shown]:
+    return {name: _shown(field, query, space, elements) for name, field in _asked(query, space.schema).items()}
 
 
-def _form(request: SearchRequest, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryForm:
-    summary = schema.summaries.get(request.summary)
-    asked = _asked(request, schema)
+def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryForm:
+    summary = schema.summaries.get(query.show.summary)
+    asked = _asked(query, schema)
     shows_id = summary is not None and shows_document_id(summary, schema)
-    if request.summary_fields:
-        shows_id = summary is not None and DOCUMENT_ID in request.summary_fields
+    if query.show.fields:
+        shows_id = summary is not None and DOCUMENT_ID in query.show.fields
     return SummaryForm(
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
@@ -259,27 +259,27 @@ def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
     return Members(keys, sum(1 << place for place, is_required in enumerate(required) if is_required))
 
 
-def _shown(field: SummaryField, request: SearchRequest, space: SearchSpace, elements: ElementsOfHits) -> _Shown:
+def _shown(field: SummaryField, query: Query, space: SearchSpace, elements: ElementsOfHits) -> _Shown:
     """The field, of its first source, or where that is empty of the next."""
-    joined = _joined(field, request, space) if space.streamed else None
+    joined = _joined(field, query, space) if space.streamed else None
     if joined is not None:
         return joined
     shown: _Shown | None = None
     for source in reversed(field.sources):
-        shown = _of_source(source, field, request, space, elements, shown)
+        shown = _of_source(source, field, query, space, elements, shown)
     assert shown is not None
     return shown
 
 
-def _joined(field: SummaryField, request: SearchRequest, space: SearchSpace) -> _Shown | None:
+def _joined(field: SummaryField, query: Query, space: SearchSpace) -> _Shown | None:
     """In streaming search, a dynamic or bolded field of several sources is one text of all of them; None: it is not
     such a field. Vespa: docsumfilter.cpp, FLATTENJUNIPER"""
     paths = [path.split(".") for path in field.sources]
     sources = [source for path in paths if (source := space.schema.fields.get(path[0])) is not None]
     if len(paths) < 2 or not any(field.dynamic or field.bolding or source.bolding for source in sources):
         return None
-    changes = [change for source in sources if (change := _highlight(field, source, request, space, sources))][:1]
-    separator = (HI_TAGS if request.bolding else NO_TAGS).separator if field.dynamic else ""
+    changes = [change for source in sources if (change := _highlight(field, source, query, space, sources))][:1]
+    separator = (HI_TAGS if query.show.bolding else NO_TAGS).separator if field.dynamic else ""
 
     def join(_: Any, __: int, fields: Mapping[str, Any]) -> str | None:
         text = _NEXT_SOURCE.join(chain.from_iterable(_texts(fields, path) for path in paths))
@@ -304,7 +304,7 @@ def _texts(value: Any, path: Sequence[str]) -> Iterator[str]:
 def _of_source(
     path: str,
     field: SummaryField,
-    request: SearchRequest,
+    query: Query,
     space: SearchSpace,
     elements: ElementsOfHits,
     rest: _Shown | None,
@@ -319,7 +319,7 @@ def _of_source(
         (name, *below),
         column,
         None if isinstance(source.type, TensorFieldType) and has_float_tensors(source.type) else render_of(source.type),
-        tuple(_steps(field, source, language, request, space, elements)),
+        tuple(_steps(field, source, language, query, space, elements)),
         # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
         missing=False if column is not None and source.type == BOOL and not space.streamed else None,
         otherwise=rest,
@@ -354,7 +354,7 @@ def _steps(
     field: SummaryField,
     source: Field,
     language: _Language | None,
-    request: SearchRequest,
+    query: Query,
     space: SearchSpace,
     elements: ElementsOfHits,
 ) -> Iterator[_Step]:
@@ -371,7 +371,7 @@ def _steps(
         tokens = tokens_of(source)
         yield lambda value, _, fields: shown_tokens(value, said(fields), tokens)
     elif field.dynamic or field.bolding or source.bolding:
-        change = _highlight(field, source, request, space)
+        change = _highlight(field, source, query, space)
         if change is not None:
             yield lambda value, _, fields: _each(change, value, said(fields))
     if source.type == PREDICATE:
@@ -380,27 +380,27 @@ def _steps(
         yield lambda value, _, __: raw_text(base64.b64decode(value))
     if (widen := widening_of(source.type)) is not None:
         yield lambda value, _, __: widen(value)
-    if request.tensor_form != DEFAULT_FORM or has_float_tensors(source.type):
+    if query.show.tensor_form != DEFAULT_FORM or has_float_tensors(source.type):
         convert = converter_of(source.type)
-        show = partial(result_json, form=request.tensor_form, exact=request.exact_tensors)
+        show = partial(result_json, form=query.show.tensor_form, exact=query.show.exact_tensors)
         if convert is not None:
             yield lambda value, _, __: convert(value, show)
 
 
 def _highlight(
-    field: SummaryField, source: Field, request: SearchRequest, space: SearchSpace, together: Sequence[Field] = ()
+    field: SummaryField, source: Field, query: Query, space: SearchSpace, together: Sequence[Field] = ()
 ) -> Callable[[str, str], str | None] | None:
     """The function that makes a text its teaser, or marks the words of the query; None: it is shown as it is.
 
     `together`: fields whose texts are in it as well.
     """
-    if source.index is None or not (request.bolding or field.dynamic):
+    if source.index is None or not (query.show.bolding or field.dynamic):
         return None
     searched = [each for each in together if each.index is not None] or [source]
-    parts = tuple(dict.fromkeys(chain.from_iterable(query_parts(request.tree, each, space) for each in searched)))
+    parts = tuple(dict.fromkeys(chain.from_iterable(query_parts(query.match.tree, each, space) for each in searched)))
     if not (parts or field.dynamic):
         return None
-    tags = HI_TAGS if request.bolding else NO_TAGS
+    tags = HI_TAGS if query.show.bolding else NO_TAGS
     if not field.dynamic:
         return Highlighter(parts, text_profile(source), tags).bold
     settings = space.schema.teasers.of(field.name)

@@ -36,9 +36,9 @@ from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from paperwasp.errors import InternalError
 from paperwasp.search.mutations import mutate
-from paperwasp.search.query import SearchRequest, SearchResponse
+from paperwasp.search.query import Query, SearchResponse
 
-Search = Callable[[View, SearchRequest], SearchResponse]
+Search = Callable[[View, Query], SearchResponse]
 
 
 class ContentService:
@@ -54,7 +54,7 @@ class ContentService:
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle)
 
-    def handle(self, message: Request | SearchRequest, reply: Reply) -> None:
+    def handle(self, message: Request | Query, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
         if type(message) is ApplyRequest:
             self._gate.check(message.operation)
@@ -68,13 +68,13 @@ class ContentService:
             reply(self._node.view().stamp)
         elif type(message) is VisitRequest:
             self._visits.submit(self._visit, message, reply)
-        elif type(message) is SearchRequest:
-            self._pool.submit(self._found, message, lambda answer: self._reply(answer, reply), message.deadline_ns)
+        elif type(message) is Query:
+            self._pool.submit(self._found, message, lambda answer: self._reply(answer, reply), message.deadline.at_ns)
         else:
             self._pool.submit(self._answer, message, reply)
 
-    def _found(self, request: SearchRequest) -> SearchResponse:
-        return self._search(self._node.view(), request)
+    def _found(self, query: Query) -> SearchResponse:
+        return self._search(self._node.view(), query)
 
     def _reply(self, answer: object, reply: Reply) -> None:
         """Answers a search, once what it changes is applied. What there is no room for is not changed."""

@@ -1,6 +1,6 @@
 """The search handler: one request in, one answer out, whatever goes wrong.
 
-    request → parameters → plan (a SearchRequest for each content cluster) → messenger → merge → JSON, CBOR or XML
+    request → parameters → plan (a Query for each content cluster) → messenger → merge → JSON, CBOR or XML
 
 Runs on the event loop and never blocks it. The configuration is one reference, read once for each request.
 Vespa: https://docs.vespa.ai/en/reference/api/query.html
@@ -36,7 +36,7 @@ from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
-from paperwasp.search.query import SearchRequest, SearchResponse
+from paperwasp.search.query import Query, SearchResponse
 
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
 
@@ -203,7 +203,7 @@ class SearchHandler:
     async def _collapsed(self, plan: SearchPlan, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
         """The page that is left when hits are collapsed. Totals are of all hits."""
         collapse, shown = parameters.collapse, parameters.presentation
-        hidden = any(query.request and set(collapse.fields) - set(query.request.prefetch) for query in plan.queries)
+        hidden = any(query.query and set(collapse.fields) - set(query.query.show.prefetch) for query in plan.queries)
         by_other = hidden and bool(plan.summary_fields or collapse.summary not in ("", shown.summary))
         entries: list[Entry] = []
         end = plan.offset + plan.hits
@@ -230,15 +230,15 @@ class SearchHandler:
         return result, answers
 
     async def _ask_all(self, plan: SearchPlan) -> list[Answer]:
-        asked = [(query.cluster, query.request) for query in plan.queries if query.request is not None]
+        asked = [(query.cluster, query.query) for query in plan.queries if query.query is not None]
         if len(asked) == 1:
             return [await self._ask(*asked[0], plan.timeout_ms)]
         return await asyncio.gather(*(self._ask(*query, plan.timeout_ms) for query in asked))
 
-    async def _ask(self, cluster: str, request: SearchRequest, timeout_ms: float) -> Answer:
+    async def _ask(self, cluster: str, query: Query, timeout_ms: float) -> Answer:
         try:
             async with asyncio.timeout(timeout_ms / 1000 + GRACE_SECONDS):
-                answer = await self._messenger.request(self._address_of(cluster), request)
+                answer = await self._messenger.request(self._address_of(cluster), query)
         except TimeoutError:
             return cluster, SearchError(TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
         except PaperwaspError as error:

@@ -29,7 +29,7 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
     """The page of the plan's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
     errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
     found: list[tuple[str, SearchResponse]] = []
-    asked = [query for query in plan.queries if query.request is not None]
+    asked = [query for query in plan.queries if query.query is not None]
     for query, (cluster, answer) in zip(asked, answers, strict=True):
         if isinstance(answer, SearchError):
             errors.append(answer)
@@ -39,7 +39,7 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
             found.append((cluster, answer if query.ranking is None else _reranked(query.ranking, answer)))
     hits = _merged_hits(plan, found)
     bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.without_summary}
-    errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.request is not None]
+    errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.query is not None]
     return SearchResult(
         hits=hits,
         total_count=sum(answer.total_count for _, answer in found),
@@ -54,8 +54,8 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
 
 def _no_summary(query: ClusterQuery) -> SearchError:
     """The error of a cluster with hits of a document type that does not have the summary class."""
-    assert query.request is not None
-    return SearchError(InvalidQuery.search_code, f"Summary '{query.request.summary}' does not exist", query.cluster)
+    assert query.query is not None
+    return SearchError(InvalidQuery.search_code, f"Summary '{query.query.show.summary}' does not exist", query.cluster)
 
 
 def _reranked(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:

@@ -1,4 +1,4 @@
-"""From the parameters of a request to one SearchRequest for each content cluster that can answer.
+"""From the parameters of a request to one Query for each content cluster that can answer.
 
 Everything that can be wrong with a query is found here, before a content node sees it: sources, document types, fields,
 sort keys, inputs, rank profiles, summary classes.
@@ -7,8 +7,8 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from paperwasp import limits
 from paperwasp.container.search.after import After, read_after
@@ -25,27 +25,32 @@ from paperwasp.container.search.tree import language_of, query_tree, read_statem
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
 from paperwasp.query.items import Item
 from paperwasp.schema.model import Schema
-from paperwasp.search.query import SearchRequest, SortKey
+from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show, SortKey
 from paperwasp.yql import YqlQuery
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterQuery:
-    """What one cluster is asked, and why some of its document types are not; no request: none of them is."""
+    """What one cluster is asked, and why some of its document types are not; no query: none of them is."""
 
     cluster: str
-    request: SearchRequest | None
+    query: Query | None
     errors: tuple[PaperwaspError, ...] = ()
     ranking: GlobalRanking | None = None
     """What ranks its hits anew; then it is asked for documents of one type."""
 
-    def asking(self, **changes: Any) -> ClusterQuery:
-        """With other fields of the request. The global phase needs all hits that it may rank."""
-        if self.request is None:
+    def in_window(self, offset: int, hits: int) -> ClusterQuery:
+        """Return the same for another page. The global phase needs all hits that it may rank."""
+        if self.query is None:
             return self
-        if self.ranking is not None and "hits" in changes:
-            changes["hits"] = max(changes["hits"], self.ranking.rerank_count)
-        return replace(self, request=replace(self.request, **changes))
+        wanted = hits if self.ranking is None else max(hits, self.ranking.rerank_count)
+        return replace(self, query=replace(self.query, order=replace(self.query.order, offset=offset, hits=wanted)))
+
+    def showing(self, summary: str) -> ClusterQuery:
+        """Return the same with all fields of another summary class."""
+        if self.query is None:
+            return self
+        return replace(self, query=replace(self.query, show=replace(self.query.show, summary=summary, fields=())))
 
 
 @dataclass(slots=True)
@@ -71,8 +76,9 @@ class SearchPlan:
 
     def window(self, offset: int, hits: int) -> SearchPlan:
         """The same query for other hits."""
-        asked = {"hits": offset + hits, "offset": 0} if self.is_merged else {"hits": hits, "offset": offset}
-        return replace(self, hits=hits, offset=offset, queries=self._asking(**asked))
+        window = (0, offset + hits) if self.is_merged else (offset, hits)
+        queries = tuple(query.in_window(*window) for query in self.queries)
+        return replace(self, hits=hits, offset=offset, queries=queries)
 
     @property
     def is_merged(self) -> bool:
@@ -81,11 +87,8 @@ class SearchPlan:
 
     def showing(self, summary: str) -> SearchPlan:
         """The same query with another summary class, and all that it shows."""
-        queries = self._asking(summary=summary, summary_fields=())
+        queries = tuple(query.showing(summary) for query in self.queries)
         return replace(self, summary_fields=(), queries=queries, without_summary=frozenset())
-
-    def _asking(self, **changes: Any) -> tuple[ClusterQuery, ...]:
-        return tuple(query.asking(**changes) for query in self.queries)
 
 
 def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int, now_seconds: float = 0) -> SearchPlan:
@@ -127,9 +130,8 @@ def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int,
     plan.is_repeatable = all(config.is_repeatable(schema, profile) for schema in schemas)
     if any(parameters.presentation.summary in schema.summaries for schema in schemas):
         plan.without_summary = _without_summary(parameters.presentation.summary, targets)
-    asked = _asked(plan, targets, parameters, now_ns, now_seconds)
-    asked["language"] = language
-    plan.queries = tuple(_cluster_query(config, asked, target, number, plan) for number, target in enumerate(targets))
+    query = _query(plan, targets, parameters, language, now_ns, now_seconds)
+    plan.queries = tuple(_cluster_query(config, query, target, number, plan) for number, target in enumerate(targets))
     if any(config.global_phase(schema, profile) for schema in schemas):
         _rank_globally(plan, config, targets, parameters)
     return plan
@@ -163,67 +165,89 @@ def _rank_globally(
     parts: list[ClusterQuery] = []
     for query in plan.queries:
         names = [name for cluster, name in rankings if cluster == query.cluster]
-        if query.request is None or not any(rankings[query.cluster, name] for name in names):
+        if query.query is None or not any(rankings[query.cluster, name] for name in names):
             parts.append(query)
             continue
         errors = query.errors
-        for name in query.request.document_types or names:
+        for name in query.query.match.document_types or names:
             ranking = rankings[query.cluster, name]
-            own = {"document_types": (name,), "global_hits": ranking.rerank_count if ranking else 0}
-            parts.append(replace(query, errors=errors, ranking=ranking).asking(**own))
+            own = _of_type(query.query, name, ranking.rerank_count if ranking else 0)
+            parts.append(ClusterQuery(query.cluster, own, errors, ranking))
             errors = ()
     plan.queries = tuple(parts)
     plan.queries = plan.window(plan.offset, plan.hits).queries
 
 
-def _asked(
-    plan: SearchPlan, targets: tuple[Target, ...], parameters: SearchParameters, now_ns: int, now_seconds: float
-) -> dict[str, Any]:
-    """What every cluster is asked: fields of SearchRequest. Where results are merged, each gives all that could be
-    among the best."""
+def _of_type(query: Query, name: str, global_hits: int) -> Query:
+    """Return the query of one document type, whose best `global_hits` the global phase ranks."""
+    match, rank = replace(query.match, document_types=(name,)), replace(query.rank, global_hits=global_hits)
+    return replace(query, match=match, rank=rank)
+
+
+def _query(
+    plan: SearchPlan,
+    targets: tuple[Target, ...],
+    parameters: SearchParameters,
+    language: str,
+    now_ns: int,
+    now_seconds: float,
+) -> Query:
+    """What every cluster is asked. Where results are merged, each gives all that could be among the best."""
     merge = len(targets) > 1
-    shown, trace, now = parameters.presentation, parameters.trace, parameters.now
-    asked: dict[str, Any] = {
-        "tree": plan.tree,
-        "rank_profile": parameters.rank_profile,
-        "hits": plan.hits + plan.offset if merge else plan.hits,
-        "offset": 0 if merge else plan.offset,
-        "order_by": plan.order_by,
-        "rank_properties": parameters.rank_properties,
-        "features": parameters.features,
-        "summary": shown.summary,
-        "summary_fields": plan.summary_fields,
-        "bolding": shown.bolding,
-        "list_features": parameters.list_features,
-        "deadline_ns": now_ns + int(plan.timeout_ms * 1e6),
-        "trace_level": trace.level,
-        "explain_level": trace.explain_level,
-        "profiling": trace.profiled(),
-        "soft_timeout": parameters.soft_timeout,
-        "match_phase": parameters.match_phase_override(),
-        "ranking": parameters.ranking_override(),
-        "tensor_form": shown.tensor_form,
-        "exact_tensors": shown.format == "cbor",
-        "streaming": parameters.streamed(),
-        "gram_match": parameters.text.gram_match,
-    }
+    trace = parameters.trace
     schemas = [schema for target in targets for schema in target.schemas]
-    if parameters.inputs:
-        asked["inputs"] = typed_inputs(parameters.inputs, parameters.input_types, schemas, parameters.rank_profile)
-    if parameters.collapse.fields:
-        asked["prefetch"] = prefetched(parameters.collapse, schemas)
+    deadline = Deadline(now_ns + int(plan.timeout_ms * 1e6), parameters.soft_timeout)
     if parameters.soft_timeout_factor is not None:
-        asked["soft_timeout_factor"] = parameters.soft_timeout_factor
+        deadline = replace(deadline, soft_share=parameters.soft_timeout_factor)
+    return Query(
+        Match(
+            plan.tree,
+            language=language,
+            gram_match=parameters.text.gram_match,
+            match_phase=parameters.match_phase_override(),
+            streaming=parameters.streamed(),
+        ),
+        _rank(parameters, schemas, now_seconds),
+        Order(plan.hits + plan.offset if merge else plan.hits, 0 if merge else plan.offset, plan.order_by),
+        _show(plan, parameters, schemas),
+        Observe(trace.level, trace.explain_level, trace.profiled()),
+        deadline,
+    )
+
+
+def _rank(parameters: SearchParameters, schemas: Sequence[Schema], now_seconds: float) -> Rank:
+    now, time = parameters.now, None
     if now.seconds or not now.is_relative:
-        asked["now_seconds"] = now_seconds - now.seconds if now.is_relative else now.seconds
-    return asked
+        time = now_seconds - now.seconds if now.is_relative else now.seconds
+    inputs: Mapping[str, object] = {}
+    if parameters.inputs:
+        inputs = typed_inputs(parameters.inputs, parameters.input_types, schemas, parameters.rank_profile)
+    return Rank(
+        parameters.rank_profile,
+        inputs,
+        parameters.rank_properties,
+        parameters.features,
+        parameters.ranking_override(),
+        time,
+    )
 
 
-def _cluster_query(
-    config: SearchConfig, asked: dict[str, Any], target: Target, number: int, plan: SearchPlan
-) -> ClusterQuery:
+def _show(plan: SearchPlan, parameters: SearchParameters, schemas: Sequence[Schema]) -> Show:
+    shown = parameters.presentation
+    return Show(
+        shown.summary,
+        plan.summary_fields,
+        shown.bolding,
+        parameters.list_features,
+        shown.tensor_form,
+        shown.format == "cbor",
+        prefetched(parameters.collapse, schemas) if parameters.collapse.fields else (),
+    )
+
+
+def _cluster_query(config: SearchConfig, query: Query, target: Target, number: int, plan: SearchPlan) -> ClusterQuery:
     """Asks those document types that have what the query needs."""
-    profile, summary = asked["rank_profile"], asked["summary"]
+    profile, summary = query.rank.profile, query.show.summary
     unknown = {schema.name for schema in target.schemas if summary not in schema.summaries}
     unknown -= {name for _, name in plan.without_summary}
     problems = [_problem(config, schema, profile, summary, schema.name in unknown) for schema in target.schemas]
@@ -236,9 +260,11 @@ def _cluster_query(
             left = ()
     if not left:
         return ClusterQuery(cluster.id, None, tuple(errors))
-    types = () if len(left) == len(cluster.schemas) else tuple(schema.name for schema in left)
-    after = plan.after.within(number) if plan.after is not None else None
-    return ClusterQuery(cluster.id, SearchRequest(**asked, document_types=types, search_after=after), tuple(errors))
+    if len(left) < len(cluster.schemas):
+        query = replace(query, match=replace(query.match, document_types=tuple(schema.name for schema in left)))
+    if plan.after is not None:
+        query = replace(query, order=replace(query.order, after=plan.after.within(number)))
+    return ClusterQuery(cluster.id, query, tuple(errors))
 
 
 def _problem(

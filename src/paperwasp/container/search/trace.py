@@ -12,7 +12,7 @@ from paperwasp.container.search.merge import Answer
 from paperwasp.container.search.plan import SearchPlan
 from paperwasp.container.search.rendering import SearchResult
 from paperwasp.container.search.settings import SearchParameters
-from paperwasp.search.query import SearchRequest, SearchResponse
+from paperwasp.search.query import Query, SearchResponse
 from paperwasp.yql import to_yql
 
 Step = dict[str, Any]
@@ -55,9 +55,9 @@ def _of_clusters(
     """What each cluster was asked, and its own trace."""
     given = iter(answers)
     for query in plan.queries:
-        if query.request is None:
+        if query.query is None:
             continue
-        yield _step(parameters, 0, _asked(query.cluster, query.request, plan, parameters))
+        yield _step(parameters, 0, _asked(query.cluster, query.query, plan, parameters))
         _, answer = next(given, ("", None))
         if isinstance(answer, SearchResponse) and answer.trace:
             yield _step(parameters, elapsed_ms, answer.trace)
@@ -67,10 +67,10 @@ def _step(parameters: SearchParameters, timestamp_ms: int, message: object) -> S
     return {"timestamp": timestamp_ms, "message": message} if parameters.trace.timestamps else {"message": message}
 
 
-def _asked(cluster: str, request: SearchRequest, plan: SearchPlan, parameters: SearchParameters) -> str:
+def _asked(cluster: str, asked: Query, plan: SearchPlan, parameters: SearchParameters) -> str:
     query = f"query=[{to_yql(plan.tree)}] " if parameters.trace.query else ""
-    types = f" restrict=[{','.join(request.document_types)}]" if request.document_types else ""
+    types = f" restrict=[{','.join(asked.match.document_types)}]" if asked.match.document_types else ""
     return (
         f"{cluster}: {query}timeout={plan.timeout_ms:g}ms "
-        f"offset={request.offset} hits={request.hits} rankprofile[{request.rank_profile}]{types}"
+        f"offset={asked.order.offset} hits={asked.order.hits} rankprofile[{asked.rank.profile}]{types}"
     )
