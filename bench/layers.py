@@ -19,7 +19,8 @@ from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
 from paperwasp.container.search.parameters import read_parameters
-from paperwasp.container.search.plan import SearchPlan, plan_search
+from paperwasp.container.search.plan import SearchPlan
+from paperwasp.container.search.prepare import plan_search
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode

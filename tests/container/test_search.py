@@ -79,7 +79,7 @@ def test_timing_is_what_the_clusters_took_to_write_hits_and_the_rest() -> None:
 
 
 def test_parameter_names_are_unique_but_for_case() -> None:
-    names = [name.lower() for names, _ in PARAMETERS for name in names]
+    names = [name.lower() for names, *_ in PARAMETERS for name in names]
     assert len(names) == len(set(names))
 
 
@@ -97,7 +97,7 @@ def test_broken_timeouts(text: str) -> None:
         timeout_ms(text)
 
 
-NAMES = st.sampled_from([name for names, _ in PARAMETERS for name in names] + ["input.query(x)", "x", "ranking.", ""])
+NAMES = st.sampled_from([name for names, *_ in PARAMETERS for name in names] + ["input.query(x)", "x", "ranking.", ""])
 VALUES = st.one_of(
     st.text(),
     st.sampled_from(
@@ -171,6 +171,6 @@ def test_what_is_asked_is_not_shared_between_requests() -> None:
 def test_every_parameter_of_a_group_is_declared_in_the_built_in_types() -> None:
     """Else a strict type that inherits `native` would refuse what is executed."""
     types = native_types()
-    names = [names[0] for names, _ in PARAMETERS if names[0].partition(".")[0] in types]
+    names = [names[0] for names, *_ in PARAMETERS if names[0].partition(".")[0] in types]
     problems = [declared_at(types[group], rest).problem for group, _, rest in (name.partition(".") for name in names)]
     assert [problem for problem in problems if problem] == []

@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.container.search import handler as search
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
-from paperwasp.container.search.plan import plan_search
+from paperwasp.container.search.prepare import plan_search
 from paperwasp.container.search.sorting import read_sorting
 from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
@@ -136,7 +136,7 @@ HALF = "\ud83d"
 """A lone surrogate: JSON can write it, and no text has it."""
 
 
-@pytest.mark.parametrize("name", sorted({names[0] for names, _ in PARAMETERS} | {"input.query(q)", "anything", "a.b"}))
+@pytest.mark.parametrize("name", sorted({names[0] for names, *_ in PARAMETERS} | {"input.query(q)", "anything", "a.b"}))
 def test_half_a_character_in_a_parameter_is_refused(name: str) -> None:
     (error,) = root_of({name: HALF})["errors"]
     assert (error["code"], "broken" in error["message"]) == (3, True)

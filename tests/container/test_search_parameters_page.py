@@ -72,7 +72,7 @@ def test_row(name: str, state: str) -> None:
         assert "keeps" in found and not found & {"changes", "refuses"}
 
 
-@pytest.mark.parametrize("name", [name for names, _ in PARAMETERS for name in names])
+@pytest.mark.parametrize("name", [name for names, *_ in PARAMETERS for name in names])
 def test_every_parameter_has_a_row(name: str) -> None:
     assert name in ROWS
 

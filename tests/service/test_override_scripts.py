@@ -38,5 +38,5 @@ def test_script(service: Deployed, script: Path) -> None:
 
 def test_every_parameter_of_ranking_has_a_case() -> None:
     said = "".join(script.read_text() for script in OVERRIDES.glob("*.txt"))
-    names = {name for names, _ in PARAMETERS if names[0].startswith("ranking.") for name in names}
+    names = {name for names, *_ in PARAMETERS if names[0].startswith("ranking.") for name in names}
     assert {name for name in names if f"\n{name}=" not in said} <= {"ranking.softtimeout.tailcost"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -10,17 +11,22 @@ from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError
 from paperwasp.query.items import Item, WordItem
-from paperwasp.yql.lifting import Slot, outline_of, value_of
-from paperwasp.yql.statement import StatementTemplate, parse_template, parse_yql
+from paperwasp.yql.lifting import Slot, outline_of
+from paperwasp.yql.statement import StatementTemplate, _StatementParser, parse_template, parse_yql, slot_values
 
 WHERE = "select * from music where "
 
 
 def filled(template: StatementTemplate, statement: str, parameters: dict[str, str]) -> Item:
     """The tree of the template with the literals of a statement and the values of parameters."""
-    _, literals = outline_of(statement)
-    values = [value_of(literal) for literal in literals] + [parameters[name] for name in template.names]
-    return template.statement.tree if template.fill is None else template.fill(values)
+    if template.fill is None:
+        return template.statement.tree
+    return template.fill(slot_values(template, statement, parameters))
+
+
+def read(statement: str, parameters: Mapping[str, str] = MappingProxyType({})) -> Item:
+    """The tree of a statement that is read without slots."""
+    return _StatementParser(statement, parameters, {}).statement().tree
 
 
 @pytest.mark.parametrize(
@@ -89,8 +95,8 @@ def test_a_template_gives_the_tree_of_other_literals(condition: str, lifted: tup
     assert free == set(lifted)
     other = tuple(f"'other {n}'" if n in lifted else f'"w{n}"' for n in range(count))
     second = WHERE + condition % other
-    assert filled(template, second, {}) == parse_yql(second).tree
-    assert filled(template, first, {}) == parse_yql(first).tree
+    assert filled(template, second, {}) == read(second)
+    assert filled(template, first, {}) == read(first)
     assert outline_of(first)[0] == outline_of(second)[0]
 
 
@@ -110,7 +116,7 @@ def test_any_literal(word: str, other: str, low: str, high: str, phrase: str) ->
     assert not template.fixed_literals
     for each in (first, second):
         found = filled(template, each, {})
-        assert found == parse_yql(each).tree
+        assert found == read(each)
         assert not any(isinstance(value, Slot) for value in _values(found))
 
 
@@ -145,7 +151,7 @@ def test_parameters_fill_slots(condition: str, fixed: tuple[str, ...]) -> None:
     template = parse_template(statement, first)
     assert template.fixed_names == fixed
     for parameters in (first,) if fixed else (first, second):
-        assert filled(template, statement, parameters) == parse_yql(statement, parameters).tree
+        assert filled(template, statement, parameters) == read(statement, parameters)
 
 
 def test_a_name_with_dots_is_no_slot() -> None:

@@ -49,6 +49,7 @@ from paperwasp.yql import UserText, complete, parse_simple, parse_yql, to_yql
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.query_type import QUERY_TYPES
+from paperwasp.yql.statement import parse_template
 
 SELECT = "select * from sources * where "
 INDEXES = Indexes(
@@ -276,8 +277,8 @@ def test_many_items_are_refused() -> None:
 
 def test_remembered_statements_follow_their_parameters() -> None:
     text = SELECT + "title contains @word and userInput(@text)"
-    first = parse_yql(text, {"word": "one", "text": "x"})
-    assert parse_yql(text, {"word": "one", "text": "y"}) is first
+    first = parse_template(text, {"word": "one", "text": "x"})
+    assert parse_template(text, {"word": "two", "text": "y"}) is first
     assert to_yql(parse_yql(text, {"word": "two", "text": "x"}).tree).startswith('title contains "two"')
     with pytest.raises(LanguageError, match="'word' is not set"):
         parse_yql(text, {})

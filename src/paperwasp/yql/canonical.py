@@ -38,11 +38,12 @@ def canonical(item: Item) -> Item:
 
 
 def _children(item: Item) -> list[Item]:
-    return [canonical(child) for child in item.children_of()]
+    return [canonical(child) if type(child) in _RULES else child for child in item.children_of()]
 
 
 def _of_equals(item: AndItem | OrItem | WeakAndItem) -> Item:
-    merged = tuple(_merged(item, _children(item)))
+    children = _children(item)
+    merged = tuple(_merged(item, children) if type(item) in map(type, children) else children)
     if isinstance(item, AndItem) and _has_false(merged):
         return FalseItem()
     if isinstance(item, OrItem):
@@ -116,7 +117,7 @@ def _one_of_tokens(item: WeightedSetItem | DotProductItem | WandItem) -> Item:
 
 
 def _has_false(items: Sequence[Item]) -> bool:
-    return any(isinstance(item, FalseItem) for item in items)
+    return FalseItem in map(type, items)
 
 
 def _over(item: Item, children: tuple[Item, ...]) -> Item:

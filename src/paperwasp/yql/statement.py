@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -29,7 +29,17 @@ from paperwasp.yql.lexicon import (
     parse_number,
     string_value,
 )
-from paperwasp.yql.lifting import NO_SLOTS, Fill, Slot, slot_of, slots_of, template_of
+from paperwasp.yql.lifting import (
+    NO_SLOTS,
+    Fill,
+    Slot,
+    Values,
+    outline_of,
+    slot_of,
+    slots_of,
+    template_of,
+    value_of,
+)
 
 DEFAULT_HITS: Final = 10
 SORT_FUNCTIONS: Final = ("lowercase", "raw", "uca", "feature")
@@ -80,24 +90,45 @@ class YqlQuery:
     """As `indexes`, those whose names are in quotes and may be of any case."""
 
 
+@dataclass(frozen=True, slots=True)
+class StatementTemplate:
+    """A statement, and how it reads with other literals and other values of parameters: see `lifting`."""
+
+    statement: YqlQuery
+    """Its tree has slots, which `fill` replaces."""
+    fixed_literals: tuple[int, ...] = ()
+    """The numbers of the literals that may decide how it reads."""
+    fixed_names: tuple[str, ...] = ()
+    """The parameters whose values may decide how it reads."""
+    names: tuple[str, ...] = ()
+    """The parameters whose values are in slots, behind those of the literals."""
+    fill: Fill | None = None
+    """Makes the tree of the values of all slots; None: it is the same for all."""
+
+
 class _Memory:
-    """The last statements parsed, by their text and the values of its parameters."""
+    """The last statements read, by their text and by what their parameters decide."""
 
     def __init__(self) -> None:
         room, longest = limits.QUERY_TREES_CHARACTERS, REMEMBERED_CHARACTERS
-        self._names: TextMemory[str, tuple[str, ...]] = TextMemory(room, longest)
-        self._queries: TextMemory[tuple[str, tuple[str | None, ...]], YqlQuery] = TextMemory(room, longest)
+        self._names: TextMemory[str, tuple[tuple[str, ...], tuple[str, ...]]] = TextMemory(room, longest)
+        self._templates: TextMemory[tuple[str, tuple[str | None, ...], tuple[bool, ...]], StatementTemplate]
+        self._templates = TextMemory(room, longest)
 
-    def get(self, text: str, parameters: Mapping[str, str]) -> YqlQuery | None:
-        names = self._names.get(text)
-        if names is None:
+    def get(self, text: str, parameters: Mapping[str, str]) -> StatementTemplate | None:
+        found = self._names.get(text)
+        if found is None:
             return None
-        return self._queries.get((text, tuple(map(parameters.get, names)) if names else ()))
+        fixed, names = found
+        return self._templates.get(
+            (text, tuple(map(parameters.get, fixed)), tuple([each in parameters for each in names]))
+        )
 
-    def add(self, text: str, names: tuple[str, ...], parameters: Mapping[str, str], query: YqlQuery) -> None:
-        values = tuple(map(parameters.get, names))
-        self._names.add(text, names, len(text))
-        self._queries.add((text, values), query, len(text) + sum(len(value or "") for value in values))
+    def add(self, text: str, parameters: Mapping[str, str], template: StatementTemplate) -> None:
+        values = tuple(map(parameters.get, template.fixed_names))
+        self._names.add(text, (template.fixed_names, template.names), len(text))
+        key = text, values, (True,) * len(template.names)
+        self._templates.add(key, template, len(text) + sum(len(value or "") for value in values))
 
 
 _MEMORY: Final = _Memory()
@@ -106,47 +137,40 @@ _NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 def parse_yql(text: str, parameters: Mapping[str, str] = _NO_PARAMETERS) -> YqlQuery:
     """The statement in `text`; `@name` is read from `parameters`. Errors: LanguageError with the place."""
-    known = _MEMORY.get(text, parameters)
-    if known is not None:
-        return known
-    query, conditions = _read(text, parameters)
-    _MEMORY.add(text, tuple(conditions.parameter_names), parameters, query)
-    return query
-
-
-@dataclass(frozen=True, slots=True)
-class StatementTemplate:
-    """A statement, and how it reads with other literals and other values of parameters: see `lifting`."""
-
-    statement: YqlQuery
-    fixed_literals: tuple[int, ...]
-    """The numbers of the literals that may decide how it reads."""
-    fixed_names: tuple[str, ...]
-    """The parameters whose values may decide how it reads."""
-    names: tuple[str, ...]
-    """The parameters whose values are in slots, behind those of the literals."""
-    fill: Fill | None
-    """Makes the tree of the values of all literals, then of `names`; None: it is the same for all."""
+    template = parse_template(text, parameters)
+    if template.fill is None:
+        return template.statement
+    return replace(template.statement, tree=template.fill(slot_values(template, text, parameters)))
 
 
 def parse_template(text: str, parameters: Mapping[str, str]) -> StatementTemplate:
     """The statement in `text`, to be filled with other values. Errors: as `parse_yql`."""
+    known = _MEMORY.get(text, parameters)
+    if known is not None:
+        return known
     slots = slots_of(text)
     count = len(slots)
     names = tuple(dict.fromkeys(name for name in _PARAMETER.findall(text) if name in parameters))
-    slots |= {name: slot_of(parameters[name], count + number) for number, name in enumerate(names)}
+    slots |= {name: slot_of(parameters[name], number) for number, name in enumerate(names, count)}
     statement, conditions = _read(text, parameters, slots)
     template = template_of(statement.tree)
-    found = Counter(template.slots)
-    read = Counter(conditions.copied_names)
-    changed = {name for number, name in enumerate(names, count) if read[name] != found[number]}
-    return StatementTemplate(
+    found, read = Counter(template.slots), Counter(conditions.copied_names)
+    decisive = {name for number, name in enumerate(names, count) if read[name] != found[number]}
+    made = StatementTemplate(
         statement,
         tuple(number for number in range(count) if number not in found),
-        tuple(sorted(changed.union(conditions.parameter_names))),
+        tuple(sorted(decisive.union(conditions.parameter_names))),
         names,
         template.fill,
     )
+    _MEMORY.add(text, parameters, made)
+    return made
+
+
+def slot_values(template: StatementTemplate, text: str, parameters: Mapping[str, str]) -> Values:
+    """What the slots of a template are filled with for a statement of its outline."""
+    literals = [value_of(literal) for literal in outline_of(text)[1]]
+    return [*literals, *(parameters[name] for name in template.names)]
 
 
 def _read(

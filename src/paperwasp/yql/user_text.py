@@ -8,8 +8,8 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#userquery
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Final
+from dataclasses import fields, replace
+from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from paperwasp import limits
@@ -43,9 +43,8 @@ _ON_PARSED_TEXT: Final = frozenset(
 """The annotations that hold for the terms of a text whose grammar is neither `raw` nor `segment`."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserText:
-    """What a request says about the text of its user."""
+class UserText(NamedTuple):
+    """What a request says about the text of its user. A tuple, since one is made for every query."""
 
     query: str | None = None
     type: str | QueryType = "weakAnd"
@@ -78,10 +77,16 @@ def completed(tree: Item, user: UserText) -> Item | None:
     if whole is None:
         return None
     whole = canonical(whole)
-    count = sum(1 for _ in whole.walk())
+    count = number_of_items(whole)
     if count > limits.QUERY_ITEMS:
         raise too_many_items(count)
     return whole
+
+
+def number_of_items(item: Item) -> int:
+    """How many items a tree has, its root among them."""
+    children = item.children_of()
+    return 1 + sum([1 if type(child) is WordItem else number_of_items(child) for child in children])
 
 
 def _complete(item: Item, user: UserText) -> Item | None:

@@ -25,21 +25,25 @@ _SINGLE_CHARACTERS: Final = 4
 """More words of one character than these make a text worth a look."""
 
 
-def check_query(tree: Item, parameters: SearchParameters, targets: Iterable[Target]) -> None:
-    """Errors: IllegalQuery, InvalidQuery."""
-    for item in tree.walk():
-        if isinstance(item, PhraseItem) and len(item.words) > _IN_A_ROW:
+def check_items(item: Item) -> None:
+    """Errors: IllegalQuery for an item that is wrong, in this tree or at its root."""
+    if isinstance(item, PhraseItem):
+        if len(item.words) > _IN_A_ROW:
             _check_phrase(item)
-        elif isinstance(item, FuzzyItem) and not item.word:
-            raise IllegalQuery(f"fuzzy in '{item.index}': fuzzy query must be non-empty")
-    text = parameters.text.query
+    elif isinstance(item, FuzzyItem) and not item.word:
+        raise IllegalQuery(f"fuzzy in '{item.index}': fuzzy query must be non-empty")
+    for child in item.children_of():
+        if type(child) is not WordItem:  # most are, and nothing is wrong with them
+            check_items(child)
+
+
+def check_text(text: str | None, tree: Item) -> None:
+    """Errors: IllegalQuery for a user's text that was encoded twice."""
     if text and not text.isascii() and _is_encoded_twice(text) and _has_many_single_characters(tree):
         raise IllegalQuery(
             "The user input has been determined to be double encoded UTF-8. "
             "Please investigate whether this is a false positive."
         )
-    if parameters.match_phase or parameters.diversity:
-        _check_match_phase(parameters, targets)
 
 
 def _check_phrase(phrase: PhraseItem) -> None:
@@ -66,7 +70,8 @@ def _has_many_single_characters(tree: Item) -> bool:
     return sum(len(word) == 1 for word in words) > _SINGLE_CHARACTERS
 
 
-def _check_match_phase(parameters: SearchParameters, targets: Iterable[Target]) -> None:
+def check_match_phase(parameters: SearchParameters, targets: Iterable[Target]) -> None:
+    """Errors: InvalidQuery for an attribute that match-phase cannot be by."""
     schemas = [schema for target in targets for schema in target.schemas]
     for settings, is_fit, purpose, wanted in (
         (parameters.match_phase, _is_fit_for_match_phase, "match-phase", "numeric attribute with fast-search"),

@@ -23,7 +23,8 @@ from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.merge import TIMED_OUT, Answer, merged
 from paperwasp.container.search.parameters import read_parameters
-from paperwasp.container.search.plan import SearchPlan, plan_search
+from paperwasp.container.search.plan import SearchPlan
+from paperwasp.container.search.prepare import plan_search
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
@@ -190,7 +191,7 @@ class SearchHandler:
             answers = await self._ask_all(plan)
             result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
         result.tensor_form = parameters.presentation.tensor_form
-        if plan.rules is not None and plan.rules.trace:
+        if plan.answering.rules is not None and plan.answering.rules.trace:
             result.trace = rule_steps(plan, parameters)
         if parameters.presentation.timing or parameters.trace.level:
             elapsed_ns = self._environment.monotonic_ns() - started_ns
@@ -204,7 +205,7 @@ class SearchHandler:
         """The page that is left when hits are collapsed. Totals are of all hits."""
         collapse, shown = parameters.collapse, parameters.presentation
         hidden = any(query.query and set(collapse.fields) - set(query.query.show.prefetch) for query in plan.queries)
-        by_other = hidden and bool(plan.summary_fields or collapse.summary not in ("", shown.summary))
+        by_other = hidden and bool(plan.answering.summary_fields or collapse.summary not in ("", shown.summary))
         entries: list[Entry] = []
         end = plan.offset + plan.hits
         summary_ns = 0
@@ -226,7 +227,7 @@ class SearchHandler:
             left = [by_gid[hit.gid] for _, hit in left if hit.gid in by_gid]
         result.hits = left
         result.summary_ns = summary_ns
-        result.summary_fields = plan.summary_fields
+        result.summary_fields = plan.answering.summary_fields
         return result, answers
 
     async def _ask_all(self, plan: SearchPlan) -> list[Answer]:
@@ -257,7 +258,7 @@ def _not_read_in_time() -> Timeout:
 def _longest_ms(parameters: SearchParameters) -> float:
     """The time that a query has, as far as it is known before it is read: YQL may say another at its end."""
     said = _YQL_TIMEOUT.search((parameters.yql or "")[-_YQL_END:])
-    return max(parameters.timeout_ms, int(said[1]) if said else 0)
+    return max(parameters.values.timeout_ms, int(said[1]) if said else 0)
 
 
 def _timing(elapsed_ns: int, summary_ns: int) -> dict[str, float]:
@@ -277,10 +278,10 @@ def _response(result: SearchResult, format_: str, callback: str, config: SearchC
 def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:
     """Whether the same request has the same answer for as long as nothing is written."""
     return (
-        plan.is_repeatable
+        plan.answering.is_repeatable
         and not (parameters.no_cache or parameters.no_cache_write)
         and not (parameters.trace.level or parameters.presentation.timing or parameters.list_features)
-        and not parameters.streaming
+        and not parameters.values.streaming
         and not result.errors
         and (result.coverage is None or not result.coverage.degraded)
     )

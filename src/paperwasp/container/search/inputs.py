@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -32,24 +33,27 @@ _REMEMBERED_CHARACTERS: Final = 2048
 _TEXT: Final = Input(None)
 
 
-def typed_inputs(
-    given: Mapping[str, str], profile_types: Mapping[str, TensorType], schemas: Iterable[Schema], rank_profile: str
-) -> dict[str, object]:
-    """query(name) → number, text or Tensor. `profile_types` are what the query profile's type says.
+@dataclass(frozen=True, slots=True)
+class InputTypes:
+    """What is declared of some inputs: by rank profiles, and by the type of the query profile."""
 
-    Errors: IllegalQuery for a value that is not of its type; InvalidQuery where schemas declare different types.
-    """
-    if not given:
-        return {}
-    declared = _declared(given, schemas, rank_profile)
-    return {name: _value(name, text, declared.get(name), profile_types.get(name)) for name, text in given.items()}
+    declared: Mapping[str, Input]
+    by_profile: Mapping[str, TensorType]
+
+    def values(self, given: Mapping[str, str]) -> dict[str, object]:
+        """query(name) → number, text or Tensor. Errors: IllegalQuery for a value that is not of its type."""
+        declared, by_profile = self.declared, self.by_profile
+        return {name: _value(name, text, declared.get(name), by_profile.get(name)) for name, text in given.items()}
 
 
-def _declared(given: Iterable[str], schemas: Iterable[Schema], rank_profile: str) -> dict[str, Input]:
+def input_types(
+    names: Iterable[str], by_profile: Mapping[str, TensorType], schemas: Iterable[Schema], rank_profile: str
+) -> InputTypes:
+    """The types of the inputs `query(name)`. Errors: InvalidQuery where schemas declare different ones."""
     found: dict[str, tuple[Schema, Input]] = {}
     for schema in schemas:
         profile = schema.rank_profiles.get(rank_profile)
-        for name in given if profile is not None else ():
+        for name in names if profile is not None else ():
             assert profile is not None
             own = profile.inputs.get(name)
             if own is None:
@@ -61,7 +65,7 @@ def _declared(given: Iterable[str], schemas: Iterable[Schema], rank_profile: str
                     f"rank profile '{rank_profile}' of schema '{first.name}', and as {_shown(own.type)} in that of "
                     f"schema '{schema.name}'"
                 )
-    return {name: own for name, (_, own) in found.items()}
+    return InputTypes({name: own for name, (_, own) in found.items()}, by_profile)
 
 
 def _shown(type_: TensorType | None) -> str:

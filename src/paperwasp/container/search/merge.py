@@ -38,15 +38,15 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
         else:
             found.append((cluster, answer if query.ranking is None else _reranked(query.ranking, answer)))
     hits = _merged_hits(plan, found)
-    bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.without_summary}
+    bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.answering.without_summary}
     errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.query is not None]
     return SearchResult(
         hits=hits,
         total_count=sum(answer.total_count for _, answer in found),
         coverage=_coverage(found) if found else None,
         errors=errors,
-        summary_fields=plan.summary_fields,
-        bare_types=plan.without_summary,
+        summary_fields=plan.answering.summary_fields,
+        bare_types=plan.answering.without_summary,
         summary_ns=max((answer.summary_ns for _, answer in found), default=0),
         continuation=token_of(*hits[-1]) if plan.after is not None and hits and len(hits) == plan.hits else None,
     )
@@ -66,11 +66,11 @@ def _reranked(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:
 
 def _merged_hits(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[Entry]:
     lists = [[(cluster, hit) for hit in answer.hits] for cluster, answer in found]
-    if not plan.is_merged:
+    if not plan.answering.is_merged:
         return lists[0] if lists else []
     key: Callable[[Entry], Any] = _by_relevance
-    if plan.order_by and not any(query.ranking for query in plan.queries):
-        key = _key_of(plan.order_by, [query.cluster for query in plan.queries])
+    if plan.answering.order_by and not any(query.ranking for query in plan.queries):
+        key = _key_of(plan.answering.order_by, [query.cluster for query in plan.queries])
     return list(islice(merge(*lists, key=key), plan.offset, plan.offset + plan.hits))
 
 

@@ -9,17 +9,23 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from paperwasp.container.search import values
-from paperwasp.container.search.settings import SearchParameters
+from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.features.catalog import feature_named
 from paperwasp.search.query import ADJUST_TARGET, ALLOW_DROP_ALL, ELEMENT_GAP, FILTER_THRESHOLD, STOPWORD_LIMIT
 from paperwasp.yql import query_type
 
-Setter = Callable[[SearchParameters, str], None]
-"""Takes the text of a value. Fails with ValueError, whose text says what the value must be."""
+SHAPE: Final = "shape"
+"""The plan of a query depends on the value of the parameter, which is set in SearchParameters."""
+VALUE: Final = "value"
+"""One plan serves all values of the parameter, which is set in RequestValues."""
+Setter = Callable[[Any, str], None]
+"""Takes what is set, and the text of a value. Fails with ValueError, whose text says what the value must be."""
 Convert = Callable[[str], Any]
 
 
@@ -61,6 +67,15 @@ def _part(name: str, *words: str) -> Setter:
 def _optional(convert: Convert) -> Convert:
     """None for the empty text."""
     return lambda text: convert(text) if text else None
+
+
+def _place(name: str) -> Setter:
+    """A part of the position of a request."""
+
+    def put(request: RequestValues, value: str) -> None:
+        request.position = replace(request.position, **{name: value})
+
+    return put
 
 
 def _checked(convert: Convert) -> Setter:
@@ -142,176 +157,186 @@ def _gram_match(text: str) -> str:
     return values.one_of("all", "any", "weakAnd", "phrase", "near", "onear")(text) or "all"
 
 
-PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter], ...]] = (
-    (("yql",), _to("yql", str)),
-    (("hits", "count"), _to("hits", values.count)),
-    (("offset", "start"), _to("offset", values.count)),
-    (("searchAfter",), _to("search_after", str)),
-    (("timeout",), _to("timeout_ms", values.timeout_ms)),
-    (("queryProfile",), _TEXT),
-    (("searchChain",), _search_chain),
-    (("maxHits",), _to("max_hits", values.count)),
-    (("maxOffset",), _to("max_offset", values.count)),
-    (("noCache",), _to("no_cache", values.boolean)),
-    (("noCacheWrite",), _to("no_cache_write", values.boolean)),
-    (("groupingSessionCache",), _FLAG),
-    (("hitcountestimate",), _to("is_estimate", values.boolean)),
-    (("recall",), _to("text.recall", str)),
-    (("weakAnd.replace",), _to("text.weak_and_replaces_or", values.boolean)),
-    (("weakAnd.opportunistic.and",), _OFF),
-    (("weakAnd.opportunistic.factor",), _checked(values.number)),
-    (("wand.hits",), _to("text.wand_hits", values.count)),
-    (("wand.field",), _to("wand.field", str)),
-    (("wand.tokens",), _to("wand.tokens", str)),
-    (("wand.type",), _to("wand.type", str)),
-    (("wand.heapSize",), _to("wand.heap_size", values.count)),
-    (("wand.scoreThreshold",), _to("wand.score_threshold", values.number)),
-    (("wand.thresholdBoostFactor",), _to("wand.threshold_boost_factor", values.number)),
-    (("boolean.field",), _to("predicate.field", str)),
-    (("boolean.attributes",), _to("predicate.attributes", str)),
-    (("boolean.rangeAttributes",), _to("predicate.range_attributes", str)),
-    (("user",), _TEXT),
-    (("sourceName",), _TEXT),
-    (("providerName",), _TEXT),
-    (("metrics.ignore",), _FLAG),
-    (("renderer.json.jsonMaps",), _ON),
-    (("renderer.json.jsonWsets",), _ON),
-    (("renderer.json.rawAsBase64",), _ON),
-    (("renderer.json.debug",), _OFF),
-    (("jsoncallback",), _to("presentation.callback", values.callback)),
-    (("model.queryString", "query"), _to("text.query", str)),
-    (("model.type", "type"), _type),
-    (("model.type.composite",), _part("composite", "and", "near", "oNear", "or", "phrase", "weakAnd")),
-    (("model.type.tokenization",), _part("tokenization", "internal", "linguistics")),
-    (("model.type.syntax",), _part("syntax", "none", "simple", "web", "yql", "json", "programmatic")),
-    (("model.type.profile",), _to("text.profile", str)),
-    (("model.type.isYqlDefault",), _to("text.is_yql_default", values.boolean)),
-    (("model.defaultIndex", "default-index"), _to("text.default_index", _optional(str))),
-    (("model.filter", "filter"), _to("text.filter", str)),
-    (("model.language", "language", "lang"), _to("text.language", values.language_tag)),
-    (("model.locale", "locale"), _to("text.locale", values.language_tag)),
-    (("model.encoding", "encoding"), _to("text.encoding", str.lower)),
-    (("model.sources", "sources", "search"), _to("sources", values.names)),
-    (("model.restrict", "restrict"), _to("restrict", values.names)),
-    (("gram.match",), _to("text.gram_match", _gram_match)),
-    (("model.searchPath", "searchpath"), _checked(values.search_path)),
-    (("model.searchGroup", "searchgroup"), _TEXT),
-    (("ranking.profile", "ranking"), _to("rank_profile", _or_default)),
-    (("ranking.sorting", "sorting", "sortspec"), _to("sorting", str)),
-    (("ranking.listFeatures", "rankfeatures"), _to("list_features", values.boolean)),
-    (("ranking.location", "location"), _to("text.location", str)),
-    (("pos.ll",), _to("position.ll", str)),
-    (("pos.xy",), _to("position.xy", str)),
-    (("pos.bb",), _to("position.bb", str)),
-    (("pos.radius",), _to("position.radius", str)),
-    (("pos.attribute",), _to("position.attribute", str)),
-    (("ranking.freshness", "datetime"), _to("now", values.freshness)),
-    (("ranking.queryCache",), _FLAG),
-    (("ranking.rerankCount",), _into("ranking", "rerank_count", values.count)),
-    (("ranking.keepRankCount",), _into("ranking", "keep_rank_count", values.count)),
-    (("ranking.totalKeepRankCount",), _into("ranking", "keep_rank_count", values.count)),
-    (("ranking.rankScoreDropLimit",), _into("ranking", "rank_score_drop_limit", values.number)),
-    (("ranking.secondPhase.rerankCount",), _into("ranking", "rerank_count", values.count)),
-    (("ranking.secondPhase.totalRerankCount",), _into("ranking", "rerank_count", values.count)),
+PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
+    (("yql",), _to("yql", str), SHAPE),
+    (("hits", "count"), _to("hits", values.count), VALUE),
+    (("offset", "start"), _to("offset", values.count), VALUE),
+    (("searchAfter",), _to("search_after", str), VALUE),
+    (("timeout",), _to("timeout_ms", values.timeout_ms), VALUE),
+    (("queryProfile",), _TEXT, SHAPE),
+    (("searchChain",), _search_chain, SHAPE),
+    (("maxHits",), _to("max_hits", values.count), SHAPE),
+    (("maxOffset",), _to("max_offset", values.count), SHAPE),
+    (("noCache",), _to("no_cache", values.boolean), SHAPE),
+    (("noCacheWrite",), _to("no_cache_write", values.boolean), SHAPE),
+    (("groupingSessionCache",), _FLAG, SHAPE),
+    (("hitcountestimate",), _to("is_estimate", values.boolean), SHAPE),
+    (("recall",), _to("text.recall", str), SHAPE),
+    (("weakAnd.replace",), _to("text.weak_and_replaces_or", values.boolean), SHAPE),
+    (("weakAnd.opportunistic.and",), _OFF, SHAPE),
+    (("weakAnd.opportunistic.factor",), _checked(values.number), SHAPE),
+    (("wand.hits",), _to("text.wand_hits", values.count), SHAPE),
+    (("wand.field",), _to("wand.field", str), SHAPE),
+    (("wand.tokens",), _to("wand.tokens", str), SHAPE),
+    (("wand.type",), _to("wand.type", str), SHAPE),
+    (("wand.heapSize",), _to("wand.heap_size", values.count), SHAPE),
+    (("wand.scoreThreshold",), _to("wand.score_threshold", values.number), SHAPE),
+    (("wand.thresholdBoostFactor",), _to("wand.threshold_boost_factor", values.number), SHAPE),
+    (("boolean.field",), _to("predicate.field", str), SHAPE),
+    (("boolean.attributes",), _to("predicate.attributes", str), SHAPE),
+    (("boolean.rangeAttributes",), _to("predicate.range_attributes", str), SHAPE),
+    (("user",), _TEXT, VALUE),
+    (("sourceName",), _TEXT, SHAPE),
+    (("providerName",), _TEXT, SHAPE),
+    (("metrics.ignore",), _FLAG, SHAPE),
+    (("renderer.json.jsonMaps",), _ON, SHAPE),
+    (("renderer.json.jsonWsets",), _ON, SHAPE),
+    (("renderer.json.rawAsBase64",), _ON, SHAPE),
+    (("renderer.json.debug",), _OFF, SHAPE),
+    (("jsoncallback",), _to("presentation.callback", values.callback), SHAPE),
+    (("model.queryString", "query"), _to("query", str), VALUE),
+    (("model.type", "type"), _type, SHAPE),
+    (("model.type.composite",), _part("composite", "and", "near", "oNear", "or", "phrase", "weakAnd"), SHAPE),
+    (("model.type.tokenization",), _part("tokenization", "internal", "linguistics"), SHAPE),
+    (("model.type.syntax",), _part("syntax", "none", "simple", "web", "yql", "json", "programmatic"), SHAPE),
+    (("model.type.profile",), _to("text.profile", str), SHAPE),
+    (("model.type.isYqlDefault",), _to("text.is_yql_default", values.boolean), SHAPE),
+    (("model.defaultIndex", "default-index"), _to("text.default_index", _optional(str)), SHAPE),
+    (("model.filter", "filter"), _to("text.filter", str), SHAPE),
+    (("model.language", "language", "lang"), _to("text.language", values.language_tag), SHAPE),
+    (("model.locale", "locale"), _to("text.locale", values.language_tag), SHAPE),
+    (("model.encoding", "encoding"), _to("text.encoding", str.lower), SHAPE),
+    (("model.sources", "sources", "search"), _to("sources", values.names), SHAPE),
+    (("model.restrict", "restrict"), _to("restrict", values.names), SHAPE),
+    (("gram.match",), _to("text.gram_match", _gram_match), SHAPE),
+    (("model.searchPath", "searchpath"), _checked(values.search_path), SHAPE),
+    (("model.searchGroup", "searchgroup"), _TEXT, SHAPE),
+    (("ranking.profile", "ranking"), _to("rank_profile", _or_default), SHAPE),
+    (("ranking.sorting", "sorting", "sortspec"), _to("sorting", str), SHAPE),
+    (("ranking.listFeatures", "rankfeatures"), _to("list_features", values.boolean), SHAPE),
+    (("ranking.location", "location"), _to("location", str), VALUE),
+    (("pos.ll",), _place("ll"), VALUE),
+    (("pos.xy",), _place("xy"), VALUE),
+    (("pos.bb",), _place("bb"), VALUE),
+    (("pos.radius",), _place("radius"), VALUE),
+    (("pos.attribute",), _place("attribute"), VALUE),
+    (("ranking.freshness", "datetime"), _to("now", values.freshness), SHAPE),
+    (("ranking.queryCache",), _FLAG, SHAPE),
+    (("ranking.rerankCount",), _into("ranking", "rerank_count", values.count), SHAPE),
+    (("ranking.keepRankCount",), _into("ranking", "keep_rank_count", values.count), SHAPE),
+    (("ranking.totalKeepRankCount",), _into("ranking", "keep_rank_count", values.count), SHAPE),
+    (("ranking.rankScoreDropLimit",), _into("ranking", "rank_score_drop_limit", values.number), SHAPE),
+    (("ranking.secondPhase.rerankCount",), _into("ranking", "rerank_count", values.count), SHAPE),
+    (("ranking.secondPhase.totalRerankCount",), _into("ranking", "rerank_count", values.count), SHAPE),
     (
         ("ranking.secondPhase.rankScoreDropLimit",),
         _into("ranking", "second_phase_rank_score_drop_limit", values.number),
+        SHAPE,
     ),
-    (("ranking.globalPhase.rerankCount",), _to("global_phase.rerank_count", _optional(values.count))),
-    (("ranking.globalPhase.rankScoreDropLimit",), _to("global_phase.rank_score_drop_limit", _optional(values.number))),
-    (("ranking.significance.useModel",), _to("use_significance_model", _optional(values.boolean))),
-    (("ranking.softtimeout.enable",), _to("soft_timeout", values.boolean)),
-    (("ranking.softtimeout.factor",), _to("soft_timeout_factor", values.fraction)),
-    (("ranking.softtimeout.tailcost",), _FRACTION),
-    (("ranking.matching.termwiseLimit",), _FRACTION),
-    (("ranking.matching.numThreadsPerSearch",), _COUNT),
-    (("ranking.matching.numSearchPartitions",), _COUNT),
-    (("ranking.matching.minHitsPerThread",), _COUNT),
-    (("ranking.matching.postFilterThreshold",), _FRACTION),
-    (("ranking.matching.approximateThreshold",), _FRACTION),
-    (("ranking.matching.filterFirstThreshold",), _FRACTION),
-    (("ranking.matching.filterFirstExploration",), _FRACTION),
-    (("ranking.matching.explorationSlack",), _FRACTION),
-    (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checked(values.at_least_one)),
-    (("ranking.matching.filterThreshold",), _property(FILTER_THRESHOLD, _share)),
-    (("ranking.matching.weakand.stopwordLimit",), _property(STOPWORD_LIMIT, _share)),
-    (("ranking.matching.weakand.adjustTarget",), _property(ADJUST_TARGET, _share)),
-    (("ranking.matching.weakand.allowDropAll",), _property(ALLOW_DROP_ALL, _true_or_false)),
-    (("ranking.matchPhase.attribute", "ranking.matchPhase", "matchPhase"), _into("match_phase", "attribute", str)),
-    (("ranking.matchPhase.maxHits",), _into("match_phase", "max_hits", values.long_count)),
-    (("ranking.matchPhase.totalMaxHits",), _into("match_phase", "max_hits", values.long_count)),
-    (("ranking.matchPhase.ascending",), _into("match_phase", "ascending", values.boolean)),
-    (("ranking.matchPhase.maxFilterCoverage",), _into("match_phase", "max_filter_coverage", values.fraction)),
-    (("ranking.matchPhase.diversity.attribute",), _into("diversity", "attribute", str)),
-    (("ranking.matchPhase.diversity.minGroups",), _into("diversity", "min_groups", values.long_count)),
-    (("ranking.matchPhase.diversity.cutoff.factor",), _into("diversity", "cutoff_factor", values.number)),
+    (("ranking.globalPhase.rerankCount",), _to("global_phase.rerank_count", _optional(values.count)), SHAPE),
+    (
+        ("ranking.globalPhase.rankScoreDropLimit",),
+        _to("global_phase.rank_score_drop_limit", _optional(values.number)),
+        SHAPE,
+    ),
+    (("ranking.significance.useModel",), _to("use_significance_model", _optional(values.boolean)), SHAPE),
+    (("ranking.softtimeout.enable",), _to("soft_timeout", values.boolean), SHAPE),
+    (("ranking.softtimeout.factor",), _to("soft_timeout_factor", values.fraction), SHAPE),
+    (("ranking.softtimeout.tailcost",), _FRACTION, SHAPE),
+    (("ranking.matching.termwiseLimit",), _FRACTION, SHAPE),
+    (("ranking.matching.numThreadsPerSearch",), _COUNT, SHAPE),
+    (("ranking.matching.numSearchPartitions",), _COUNT, SHAPE),
+    (("ranking.matching.minHitsPerThread",), _COUNT, SHAPE),
+    (("ranking.matching.postFilterThreshold",), _FRACTION, SHAPE),
+    (("ranking.matching.approximateThreshold",), _FRACTION, SHAPE),
+    (("ranking.matching.filterFirstThreshold",), _FRACTION, SHAPE),
+    (("ranking.matching.filterFirstExploration",), _FRACTION, SHAPE),
+    (("ranking.matching.explorationSlack",), _FRACTION, SHAPE),
+    (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checked(values.at_least_one), SHAPE),
+    (("ranking.matching.filterThreshold",), _property(FILTER_THRESHOLD, _share), SHAPE),
+    (("ranking.matching.weakand.stopwordLimit",), _property(STOPWORD_LIMIT, _share), SHAPE),
+    (("ranking.matching.weakand.adjustTarget",), _property(ADJUST_TARGET, _share), SHAPE),
+    (("ranking.matching.weakand.allowDropAll",), _property(ALLOW_DROP_ALL, _true_or_false), SHAPE),
+    (
+        ("ranking.matchPhase.attribute", "ranking.matchPhase", "matchPhase"),
+        _into("match_phase", "attribute", str),
+        SHAPE,
+    ),
+    (("ranking.matchPhase.maxHits",), _into("match_phase", "max_hits", values.long_count), SHAPE),
+    (("ranking.matchPhase.totalMaxHits",), _into("match_phase", "max_hits", values.long_count), SHAPE),
+    (("ranking.matchPhase.ascending",), _into("match_phase", "ascending", values.boolean), SHAPE),
+    (("ranking.matchPhase.maxFilterCoverage",), _into("match_phase", "max_filter_coverage", values.fraction), SHAPE),
+    (("ranking.matchPhase.diversity.attribute",), _into("diversity", "attribute", str), SHAPE),
+    (("ranking.matchPhase.diversity.minGroups",), _into("diversity", "min_groups", values.long_count), SHAPE),
+    (("ranking.matchPhase.diversity.cutoff.factor",), _into("diversity", "cutoff_factor", values.number), SHAPE),
     (
         ("ranking.matchPhase.diversity.cutoff.strategy",),
         _into("diversity", "cutoff_strategy", values.one_of("loose", "strict")),
+        SHAPE,
     ),
-    (("sorting.degrading",), _FLAG),
-    (("dispatch.topKProbability",), _FRACTION),
-    (("dispatch.maxHitsPerNode",), _COUNT),
-    (("dispatch.compression",), _TEXT),
-    (("presentation.summary", "summary"), _to("presentation.summary", _or_default)),
-    (("presentation.summaryFields", "summaryFields"), _to("presentation.summary_fields", values.names)),
-    (("presentation.bolding", "bolding"), _to("presentation.bolding", values.boolean)),
-    (("presentation.timing", "timing"), _to("presentation.timing", values.boolean)),
-    (("presentation.format", "format", "template"), _to("presentation.format", values.renderer)),
-    (("presentation.template",), _TEXT),
-    (("presentation.format.tensors", "format.tensors"), _to("presentation.tensor_form", values.tensor_form)),
-    (("dynteaser",), _FLAG),
-    (("trace.level", "tracelevel"), _to("trace.level", values.level)),
-    (("trace.explainLevel", "explainlevel"), _to("trace.explain_level", values.explain_level)),
-    (("trace.profileDepth",), _to("trace.profile_depth", values.integer)),
-    (("trace.profiling.matching.depth",), _profile("matching")),
-    (("trace.profiling.firstPhaseRanking.depth",), _profile("first_phase")),
-    (("trace.profiling.secondPhaseRanking.depth",), _profile("second_phase")),
-    (("trace.timestamps",), _to("trace.timestamps", values.boolean)),
-    (("trace.timingDetails",), _FLAG),
-    (("trace.query",), _to("trace.query", values.boolean)),
-    (("trace.profile", "profile"), _FLAG),
-    (("rules.off",), _to("rules.off", lambda text: not text or values.boolean(text))),
-    (("rules.rulebase",), _to("rules.base", str)),
-    (("tracelevel.rules",), _to("rules.trace_level", values.count)),
-    (("select",), _NO_VALUE),
-    (("select.where",), _to("select_where", str)),
-    (("select.grouping",), _NO_VALUE),
-    (("select.fields",), _to("select_fields", values.names_of_json)),
-    (("grouping.defaultMaxGroups",), _INTEGER),
-    (("grouping.defaultMaxHits",), _INTEGER),
-    (("grouping.globalMaxGroups",), _INTEGER),
-    (("grouping.defaultPrecisionFactor",), _checked(values.number)),
-    (("timezone",), _TEXT),
-    (("collapsefield", "collapse.field"), _to("collapse.fields", values.names)),
-    (("collapsesize", "collapse.size"), _to("collapse.size", values.positive)),
-    (("collapse.summary",), _to("collapse.summary", str)),
-    (("streaming.groupname",), _into("streaming", "group", str)),
-    (("streaming.selection",), _into("streaming", "selection", str)),
-    (("streaming.userid",), _into("streaming", "userid", lambda text: values.integer(text, 63))),
-    (("streaming.fromtimestamp",), _NO_TIME),
-    (("streaming.totimestamp",), _NO_TIME),
-    (("streaming.priority",), _TEXT),
-    (("streaming.maxbucketspervisitor",), _COUNT),
+    (("sorting.degrading",), _FLAG, SHAPE),
+    (("dispatch.topKProbability",), _FRACTION, SHAPE),
+    (("dispatch.maxHitsPerNode",), _COUNT, SHAPE),
+    (("dispatch.compression",), _TEXT, SHAPE),
+    (("presentation.summary", "summary"), _to("presentation.summary", _or_default), SHAPE),
+    (("presentation.summaryFields", "summaryFields"), _to("presentation.summary_fields", values.names), SHAPE),
+    (("presentation.bolding", "bolding"), _to("presentation.bolding", values.boolean), SHAPE),
+    (("presentation.timing", "timing"), _to("presentation.timing", values.boolean), SHAPE),
+    (("presentation.format", "format", "template"), _to("presentation.format", values.renderer), SHAPE),
+    (("presentation.template",), _TEXT, SHAPE),
+    (("presentation.format.tensors", "format.tensors"), _to("presentation.tensor_form", values.tensor_form), SHAPE),
+    (("dynteaser",), _FLAG, SHAPE),
+    (("trace.level", "tracelevel"), _to("trace.level", values.level), SHAPE),
+    (("trace.explainLevel", "explainlevel"), _to("trace.explain_level", values.explain_level), SHAPE),
+    (("trace.profileDepth",), _to("trace.profile_depth", values.integer), SHAPE),
+    (("trace.profiling.matching.depth",), _profile("matching"), SHAPE),
+    (("trace.profiling.firstPhaseRanking.depth",), _profile("first_phase"), SHAPE),
+    (("trace.profiling.secondPhaseRanking.depth",), _profile("second_phase"), SHAPE),
+    (("trace.timestamps",), _to("trace.timestamps", values.boolean), SHAPE),
+    (("trace.timingDetails",), _FLAG, SHAPE),
+    (("trace.query",), _to("trace.query", values.boolean), SHAPE),
+    (("trace.profile", "profile"), _FLAG, SHAPE),
+    (("rules.off",), _to("rules.off", lambda text: not text or values.boolean(text)), SHAPE),
+    (("rules.rulebase",), _to("rules.base", str), SHAPE),
+    (("tracelevel.rules",), _to("rules.trace_level", values.count), SHAPE),
+    (("select",), _NO_VALUE, SHAPE),
+    (("select.where",), _to("select_where", str), SHAPE),
+    (("select.grouping",), _NO_VALUE, SHAPE),
+    (("select.fields",), _to("select_fields", values.names_of_json), SHAPE),
+    (("grouping.defaultMaxGroups",), _INTEGER, SHAPE),
+    (("grouping.defaultMaxHits",), _INTEGER, SHAPE),
+    (("grouping.globalMaxGroups",), _INTEGER, SHAPE),
+    (("grouping.defaultPrecisionFactor",), _checked(values.number), SHAPE),
+    (("timezone",), _TEXT, SHAPE),
+    (("collapsefield", "collapse.field"), _to("collapse.fields", values.names), SHAPE),
+    (("collapsesize", "collapse.size"), _to("collapse.size", values.positive), SHAPE),
+    (("collapse.summary",), _to("collapse.summary", str), SHAPE),
+    (("streaming.groupname",), _into("streaming", "group", str), VALUE),
+    (("streaming.selection",), _into("streaming", "selection", str), VALUE),
+    (("streaming.userid",), _into("streaming", "userid", lambda text: values.integer(text, 63)), VALUE),
+    (("streaming.fromtimestamp",), _NO_TIME, SHAPE),
+    (("streaming.totimestamp",), _NO_TIME, SHAPE),
+    (("streaming.priority",), _TEXT, SHAPE),
+    (("streaming.maxbucketspervisitor",), _COUNT, SHAPE),
 )
-"""(the name, then its aliases), and what sets or refuses it."""
+"""(the name, then its aliases), what sets or refuses it, and whether the plan depends on its value."""
 
 
-def _table() -> Mapping[str, tuple[str, Setter]]:
-    table: dict[str, tuple[str, Setter]] = {}
-    for names, setter in PARAMETERS:
+def _table() -> Mapping[str, tuple[str, Setter, str]]:
+    table: dict[str, tuple[str, Setter, str]] = {}
+    for names, setter, kind in PARAMETERS:
         for name in names:
-            table[name] = table[name.lower()] = (names[0], setter)
+            table[name] = table[name.lower()] = (names[0], setter, kind)
     return table
 
 
 _TABLE: Final = _table()
-_FULL_NAMES: Final = frozenset(names[0] for names, _ in PARAMETERS)
+_FULL_NAMES: Final = frozenset(names[0] for names, *_ in PARAMETERS)
 
 
 def _set_feature(parameters: SearchParameters, rest: str, value: str) -> None:
     if rest.startswith("query(") and rest.endswith(")"):
-        parameters.inputs[rest[len("query(") : -1]] = value
+        parameters.values.inputs[rest[len("query(") : -1]] = value
         return
     try:
         parameters.features[feature_named(rest)] = values.number(value)
@@ -361,6 +386,7 @@ def _refuse_source(parameters: SearchParameters, rest: str, value: str) -> None:
 
 
 _FEATURES: Final = "ranking.features."
+_INPUT: Final = f"{_FEATURES}query("
 _OPEN_GROUPS: Final[Mapping[str, Callable[[SearchParameters, str, str], None]]] = {
     _FEATURES: _set_feature,
     "ranking.properties.": _set_property,
@@ -402,11 +428,31 @@ def set_parameter(parameters: SearchParameters, name: str, value: str) -> None:
     known = _TABLE.get(name) or _TABLE.get(name.lower())
     try:
         if known is not None:
-            known[1](parameters, value)
+            known[1](parameters.values if known[2] == VALUE else parameters, value)
         else:
             _set_member(parameters, name, value)
     except ValueError as error:
         raise IllegalQuery(f"Could not set '{known[0] if known else full_name(name)}' to '{value}': {error}") from None
+
+
+def value_setter(name: str) -> Setter | None:
+    """What sets the parameter in RequestValues; None: the plan depends on its value."""
+    known = _TABLE.get(name) or _TABLE.get(name.lower())
+    if known is not None:
+        return known[1] if known[2] == VALUE else None
+    full = full_name(name)
+    if full.startswith(_INPUT) and full.endswith(")"):
+        return partial(_set_input, full[len(_INPUT) : -1])
+    is_own = not full.startswith(tuple(_OPEN_GROUPS)) and full.partition(".")[0].lower() not in _RESERVED
+    return _set_nothing if is_own else None
+
+
+def _set_input(name: str, values: RequestValues, value: str) -> None:
+    values.inputs[name] = value
+
+
+def _set_nothing(values: RequestValues, value: str) -> None:
+    """A property of the application's own is only among those that are given."""
 
 
 def _set_member(parameters: SearchParameters, name: str, value: str) -> None:

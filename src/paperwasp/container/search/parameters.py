@@ -12,7 +12,7 @@ from typing import Final
 
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, ResolvedProfile
 from paperwasp.container.search.parameter_table import full_name, is_full_name, set_parameter
-from paperwasp.container.search.settings import SearchParameters
+from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.errors import IllegalQuery
 
 _REFERENCE: Final = "See https://docs.vespa.ai/en/reference/api/query.html#native-execution-parameters"
@@ -26,10 +26,10 @@ def read_parameters(
     Errors: IllegalQuery naming the parameter and the value; InvalidQuery for an unknown search chain.
     """
     pairs = list(pairs)
-    parameters = SearchParameters(given=dict(pairs))
+    parameters = SearchParameters(RequestValues(given=dict(pairs)))
     name = _query_profile(pairs)
     if name is not None or query_profiles.has_default:
-        parameters.profile = query_profiles.compile(name or "", parameters.given)
+        parameters.profile = query_profiles.compile(name or "", parameters.values.given)
     if parameters.profile is not None:
         _set_under_profile(parameters, parameters.profile, pairs, query_profiles)
     elif name is not None:
@@ -65,7 +65,7 @@ def _set_under_profile(
     query_profiles: QueryProfiles,
 ) -> None:
     """Sets what the request says, as far as the profile lets it, and what the profile says of the rest."""
-    request = parameters.given
+    request = parameters.values.given
     named = {full_name(name): value for name, value in pairs}
     values = query_profiles.values(profile, named, request, full_name)
     for name, value in values.items():
@@ -73,16 +73,16 @@ def _set_under_profile(
             set_parameter(parameters, name, value)
     if profile.fixed:
         request = {name: value for name, value in request.items() if not profile.rule(full_name(name)).is_fixed}
-    for name in parameters.inputs:
+    for name in parameters.values.inputs:
         declared = profile.rule(f"ranking.features.query({name})").declared
         if declared is not None and declared.type.tensor is not None:
             parameters.input_types[name] = declared.type.tensor
-    parameters.given = request | values
+    parameters.values.given = request | values
 
 
 def check_window(parameters: SearchParameters) -> None:
     """Errors: IllegalQuery for more hits, or a larger offset, than the query profile allows."""
-    hits, offset = parameters.hits, parameters.offset
+    hits, offset = parameters.values.hits, parameters.values.offset
     if hits > parameters.max_hits:
         raise IllegalQuery(f"{hits} hits requested, configured limit: {parameters.max_hits}. {_REFERENCE}")
     if offset > parameters.max_offset:

@@ -22,7 +22,7 @@ from paperwasp.semantics import Rewriting, RuleBase, rewrite
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.query_type import type_of
 
-_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {names[0]: names for names, _ in PARAMETERS if len(names) > 1}
+_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {names[0]: names for names, *_ in PARAMETERS if len(names) > 1}
 _NAMING: Final = ("model.sources", "model.restrict")
 _READ: Final = ("yql", "queryProfile", "select", "select.where", "tracelevel.rules")
 _READ_GROUPS: Final = ("model.", "rules.")
@@ -54,7 +54,7 @@ def ruled(base: RuleBase, tree: Item, parameters: SearchParameters, indexes: fro
     level = parameters.rules.trace_level
     if level is None:
         level = max(0, parameters.trace.level - _LEVELS_BEHIND)
-    found = rewrite(base, tree, _named(parameters.given), _joined(parameters), level)
+    found = rewrite(base, tree, _named(parameters.values.given), _joined(parameters), level)
     if not found.fired:
         return RuledTree(tree, tuple(found.trace))
     _check(base, found.tree, tree, indexes)
@@ -100,6 +100,6 @@ def _set(base: RuleBase, found: Rewriting, parameters: SearchParameters) -> None
             set_parameter(parameters, name, value)
         except IllegalQuery as error:
             raise IllegalQuery(f"The rule base '{base.name}' sets '{name}': {error.message}") from None
-        parameters.given[full] = value
+        parameters.values.given[full] = value
     if found.parameters:
         check_window(parameters)

@@ -21,13 +21,13 @@ from paperwasp.search.query import (
     Streaming,
 )
 from paperwasp.tensor.types import TensorType
+from paperwasp.yql.lifting import Values
 
 
 @dataclass(slots=True)
 class TextParameters:
     """`model.*`: the user's text, how it is read, and what is joined with it."""
 
-    query: str | None = None
     type: str = "weakAnd"
     parts: dict[str, str] = field(default_factory=dict)
     """`model.type.composite` and its like: part → value."""
@@ -39,13 +39,12 @@ class TextParameters:
     encoding: str = ""
     filter: str = ""
     recall: str | None = None
-    location: str = ""
     weak_and_replaces_or: bool = False
     gram_match: str = "all"
     wand_hits: int = 100
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PositionParameters:
     """`pos.*`. None: not given."""
 
@@ -58,6 +57,9 @@ class PositionParameters:
     @property
     def is_given(self) -> bool:
         return self.ll is not None or self.xy is not None or self.bb is not None
+
+
+NO_POSITION: Final = PositionParameters()
 
 
 @dataclass(slots=True)
@@ -141,21 +143,42 @@ class Presentation:
 
 
 @dataclass(slots=True)
-class SearchParameters:
-    """One request's parameters, typed. `given` has all of them, as they came and by full names, for `@name` in YQL."""
+class RequestValues:
+    """The parameters on which the plan of a request does not depend: requests that differ in nothing else share it.
+    They are the rows of `parameter_table.PARAMETERS` that say `VALUE`."""
 
+    query: str | None = None
+    hits: int = limits.DEFAULT_HITS
+    offset: int = 0
+    search_after: str | None = None
+    timeout_ms: float = limits.QUERY_TIMEOUT_MS
+    location: str = ""
+    position: PositionParameters = NO_POSITION
+    inputs: dict[str, str] = field(default_factory=dict)
+    """query(name) → its text."""
+    streaming: dict[str, object] = field(default_factory=dict)
+    """Set fields of Streaming."""
+    given: dict[str, str] = field(default_factory=dict)
+    """All parameters, as they came and by full names, for `@name` in YQL."""
+    slots: Values = ()
+    """What the slots of the statement are filled with: see `yql.lifting`."""
+
+    def streamed(self) -> Streaming | None:
+        return Streaming(**self.streaming) if self.streaming else None  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class SearchParameters:
+    """One request's parameters, typed."""
+
+    values: RequestValues = field(default_factory=RequestValues)
     yql: str | None = None
     text: TextParameters = field(default_factory=TextParameters)
-    position: PositionParameters = field(default_factory=PositionParameters)
     wand: WandParameters = field(default_factory=WandParameters)
     predicate: PredicateParameters = field(default_factory=PredicateParameters)
     select_where: str = ""
     select_fields: tuple[str, ...] = ()
-    hits: int = limits.DEFAULT_HITS
-    offset: int = 0
     is_estimate: bool = False
-    search_after: str | None = None
-    timeout_ms: float = limits.QUERY_TIMEOUT_MS
     soft_timeout: bool = True
     soft_timeout_factor: float | None = None
     sources: tuple[str, ...] = ()
@@ -164,8 +187,6 @@ class SearchParameters:
     sorting: str = ""
     list_features: bool = False
     now: Now = PRESENT
-    inputs: dict[str, str] = field(default_factory=dict)
-    """query(name) → its text."""
     input_types: dict[str, TensorType] = field(default_factory=dict)
     """What the type of the query profile says of them."""
     features: dict[str, float] = field(default_factory=dict)
@@ -179,7 +200,6 @@ class SearchParameters:
     use_significance_model: bool | None = None
     """None: as the rank profile says."""
     global_phase: GlobalParameters = field(default_factory=GlobalParameters)
-    streaming: dict[str, object] = field(default_factory=dict)
     collapse: Collapse = field(default_factory=Collapse)
     presentation: Presentation = field(default_factory=Presentation)
     trace: Tracing = field(default_factory=Tracing)
@@ -190,7 +210,6 @@ class SearchParameters:
     max_offset: int = limits.MAX_OFFSET
     profile: ResolvedProfile | None = None
     """The query profile that is used."""
-    given: dict[str, str] = field(default_factory=dict)
 
     def ranking_override(self) -> RankingOverride:
         return RankingOverride(**self.ranking) if self.ranking else _NO_RANKING  # type: ignore[arg-type]
@@ -200,9 +219,6 @@ class SearchParameters:
             return _NO_MATCH_PHASE
         diversity = DiversityOverride(**self.diversity)  # type: ignore[arg-type]
         return MatchPhaseOverride(**self.match_phase, diversity=diversity)  # type: ignore[arg-type]
-
-    def streamed(self) -> Streaming | None:
-        return Streaming(**self.streaming) if self.streaming else None  # type: ignore[arg-type]
 
 
 _NO_RANKING: Final = RankingOverride()

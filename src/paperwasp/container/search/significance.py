@@ -42,13 +42,17 @@ def with_model(tree: Item, models: SignificanceModels, said: str, detected: str)
 _SIGNIFICANCE: Final = re.compile(r"vespa\.term\.([1-9][0-9]{0,8})\.significance")
 
 
-def with_properties(tree: Item, properties: Mapping[str, str]) -> Item:
-    """The tree with the significances that the rank properties `vespa.term.<n>.significance` give its terms.
+def significances(properties: Mapping[str, str]) -> dict[int, str]:
+    """What the rank properties `vespa.term.<n>.significance` say of the terms with these numbers."""
+    return {int(found[1]): text for name, text in properties.items() if (found := _SIGNIFICANCE.fullmatch(name))}
+
+
+def with_significances(tree: Item, given: Mapping[int, str]) -> Item:
+    """The tree with the significances that are given to its terms.
 
     Terms have numbers from 1, in the order of the tree, as Vespa numbers items (Model.java, `setUniqueIDs`).
     """
-    given = {int(found[1]): text for name, text in properties.items() if (found := _SIGNIFICANCE.fullmatch(name))}
-    return _significant(tree, itertools.count(1), given) if given else tree
+    return _significant(tree, itertools.count(1), given)
 
 
 def _significant(item: Item, numbers: Iterator[int], given: Mapping[int, str]) -> Item:

@@ -40,10 +40,10 @@ def trace_of(
 
 def rule_steps(plan: SearchPlan, parameters: SearchParameters) -> list[Step]:
     """What semantic rules did, as far as `tracelevel.rules` asks, and the query that they made."""
-    if plan.rules is None:
+    if plan.answering.rules is None:
         return []
-    steps = [_step(parameters, 0, message) for message in plan.rules.trace]
-    if plan.rules.fired and parameters.trace.level:
+    steps = [_step(parameters, 0, message) for message in plan.answering.rules.trace]
+    if plan.answering.rules.fired and parameters.trace.level:
         query = f": [{to_yql(plan.tree)}]" if parameters.trace.query else ""
         steps.append(_step(parameters, 0, f"SemanticSearcher: Rewrote query{query}"))
     return steps

@@ -1,27 +1,25 @@
-"""The query tree: from YQL, JSON or simple text, with the user's text, recall terms and places in it.
+"""The query tree: from YQL, JSON or simple text, with the user's text in it.
 
 Vespa: https://docs.vespa.ai/en/reference/api/query.html#query-model
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
-from paperwasp.container.search.added_terms import added_terms
-from paperwasp.container.search.config import Target
-from paperwasp.container.search.literals import with_literals
-from paperwasp.container.search.location import read_location, read_position
-from paperwasp.container.search.settings import SearchParameters, TextParameters
+from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
-from paperwasp.query.items import AndItem, Item, OrItem, TermItem, TrueItem, WeakAndItem
-from paperwasp.yql import QueryType, UserText, YqlQuery, parse_recall, parse_yql
-from paperwasp.yql.canonical import canonical
+from paperwasp.query.items import Item, TermItem
+from paperwasp.yql import QueryType, UserText, YqlQuery
 from paperwasp.yql.field_names import renamed
 from paperwasp.yql.indexes import Indexes
+from paperwasp.yql.lifting import Fill, template_of
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.select_json import parse_select
+from paperwasp.yql.statement import StatementTemplate, parse_template, slot_values
+from paperwasp.yql.user_items import NonEmptyItem
 from paperwasp.yql.user_text import UserQueryItem, UserTextItem, completed
 
 _LANGUAGES: Final = {
@@ -30,28 +28,41 @@ _LANGUAGES: Final = {
     "euc-kr": "ko", "iso-2022-kr": "ko",
 }  # fmt: skip
 """Encoding → the language that it is used for."""
+_OF_USER: Final = (UserQueryItem, UserTextItem, NonEmptyItem)
 _USER_QUERY: Final = UserQueryItem()
 """The tree of a request without YQL."""
 
 
-def language_of(parameters: SearchParameters, statement: YqlQuery | None) -> str:
+def said_language(parameters: SearchParameters) -> str:
+    """The language that a request says its text to be of, as a tag; empty: it says none."""
+    text = parameters.text
+    return text.language or text.locale or _LANGUAGES.get(text.encoding, "")
+
+
+def language_of(said: str, values: RequestValues, tree: Item | None) -> str:
     """The language of a query's text, as a tag: said, or of its locale or encoding; else that of the first text in it
-    that says one or that one is detected in; empty: English.
+    that says one or that one is detected in; empty: English. `tree`: of the statement; None: nothing in it says one.
 
     Vespa: https://docs.vespa.ai/en/linguistics/linguistics.html#query-language-detection
     """
-    text = parameters.text
-    said = text.language or text.locale or _LANGUAGES.get(text.encoding, "")
-    if said or text.query:
-        return said or _foreign(text.query or "")
-    for item in statement.tree.walk() if statement is not None else ():
+    if said or values.query:
+        return said or _foreign(values.query or "")
+    for item in tree.walk() if tree is not None else ():
         if isinstance(item, UserTextItem | TermItem) and item.annotations.language:
             return item.annotations.language
         if isinstance(item, UserTextItem):
-            written = item.text if item.parameter is None else parameters.given.get(item.parameter)
+            written = item.text if item.parameter is None else values.given.get(item.parameter)
             if written and (found := _foreign(written)):
                 return found
     return ""
+
+
+def says_language(tree: Item) -> bool:
+    """Whether a statement may say, or have texts that say, which language it is in."""
+    return any(
+        isinstance(item, UserTextItem) or (isinstance(item, TermItem) and bool(item.annotations.language))
+        for item in tree.walk()
+    )
 
 
 def _foreign(text: str) -> str:
@@ -60,48 +71,82 @@ def _foreign(text: str) -> str:
     return "" if found == ENGLISH else found
 
 
-def read_statement(parameters: SearchParameters) -> YqlQuery | None:
+def read_statement(parameters: SearchParameters) -> StatementTemplate | None:
     """What `yql` or `select.where` says; None: there is neither. Errors: IllegalQuery, InvalidQuery."""
     if parameters.select_where:
         if parameters.yql:
             raise IllegalQuery("Both 'yql' and 'select.where' are given: a query has one of them")
         try:
-            return parse_select(parameters.select_where, parameters.given)
+            return StatementTemplate(parse_select(parameters.select_where, parameters.values.given))
         except LanguageError as error:
             raise _not_created(error.message, "select") from None
     if not parameters.yql:
         return None
     try:
-        statement = parse_yql(parameters.yql, parameters.given)
+        template = parse_template(parameters.yql, parameters.values.given)
     except LanguageError as error:
         raise _not_created(error.message) from None
-    if statement.grouping:
+    if template.statement.grouping:
         raise _not_created("grouping ('|') is not supported yet")
-    return statement
+    if template.fill is not None:
+        parameters.values.slots = slot_values(template, parameters.yql, parameters.values.given)
+    return template
 
 
 def _not_created(message: str, source: str = "YQL") -> InvalidQuery:
     return InvalidQuery(f"Could not create query from {source}: {message}")
 
 
-def query_tree(parameters: SearchParameters, statement: YqlQuery | None, indexes: Indexes) -> Item:
-    """The tree of the query and the user's text, canonical. Errors: IllegalQuery, InvalidQuery."""
-    text, source = parameters.text, "select" if parameters.select_where else "YQL"
-    tree = _USER_QUERY if statement is None else _with_known_fields(statement, indexes, source)
+@dataclass(frozen=True, slots=True)
+class TreeTemplate:
+    """The tree of a query before anything rewrites it: of its statement, with the user's text."""
+
+    statement: Item
+    """The statement's own tree, with slots."""
+    fill: Fill | None
+    text: UserText | None
+    """How the user's text is read; None: there is none in the statement, whose tree is canonical."""
+    source: str
+    """What a statement that is wrong came from."""
+    says_language: bool
+
+    def filled(self, values: RequestValues) -> Item:
+        """The tree of the statement with the literals of a request."""
+        return self.statement if self.fill is None else self.fill(values.slots)
+
+    def completed(self, statement: Item, values: RequestValues) -> Item | None:
+        """The canonical tree of a filled statement and the user's text; None: there is nothing in it.
+
+        Errors: IllegalQuery, InvalidQuery.
+        """
+        if self.text is None:
+            return statement
+        try:
+            return completed(statement, self.text._replace(query=values.query or None, parameters=values.given))
+        except LanguageError as error:
+            raise _not_created(error.message, self.source) from None
+
+
+def tree_template(parameters: SearchParameters, statement: StatementTemplate | None, indexes: Indexes) -> TreeTemplate:
+    """Errors: IllegalQuery, InvalidQuery."""
+    source = "select" if parameters.select_where else "YQL"
+    tree: Item = _USER_QUERY
+    if statement is not None:
+        tree = _with_known_fields(statement.statement, indexes, source)
+    text = parameters.text
     user_text = UserText(
-        query=text.query or None,
         type=_type_of(text),
         default_index=text.default_index,
         indexes=indexes,
-        parameters=parameters.given,
         filter=text.filter,
         is_yql_default=text.is_yql_default,
     )
-    try:
+    says = says_language(tree)
+    if not says and not any(isinstance(item, _OF_USER) for item in tree.walk()):
         whole = completed(tree, user_text)
-    except LanguageError as error:
-        raise _not_created(error.message, source) from None
-    return _with_terms(whole, parameters, indexes)
+        assert whole is not None
+        return TreeTemplate(whole, template_of(whole).fill, None, source, says)
+    return TreeTemplate(tree, template_of(tree).fill, user_text, source, says)
 
 
 def _with_known_fields(statement: YqlQuery, indexes: Indexes, source: str) -> Item:
@@ -118,54 +163,8 @@ def _with_known_fields(statement: YqlQuery, indexes: Indexes, source: str) -> It
     return renamed(statement.tree, found) if found else statement.tree
 
 
-def _with_terms(tree: Item | None, parameters: SearchParameters, indexes: Indexes) -> Item:
-    """The query with the terms of `wand.*` and `boolean.*`. Errors: IllegalQuery where there is nothing to search for,
-    not even a place."""
-    added = added_terms(parameters.wand, parameters.predicate, indexes)
-    if tree is not None:
-        return canonical(AndItem((tree, *added))) if added else tree
-    if added:
-        return canonical(AndItem(tuple(added)))
-    if parameters.text.location or parameters.position.is_given:
-        return TrueItem()
-    raise IllegalQuery("No query")
-
-
 def _type_of(text: TextParameters) -> str | QueryType:
     """How the user's text is read. Errors: IllegalQuery where the parts of the type do not go together."""
     if not text.parts and not text.profile:
         return text.type
     return type_of(text.type).having(**text.parts, profile=text.profile)
-
-
-def whole_tree(tree: Item, parameters: SearchParameters, targets: tuple[Target, ...], indexes: Indexes) -> Item:
-    """The tree with what parameters and schemas make of it as a whole: recall terms, places, literals.
-
-    Errors: IllegalQuery, InvalidQuery.
-    """
-    if indexes.has_literals:
-        tree = with_literals(tree, indexes)
-    text, location = parameters.text, None
-    if text.location:
-        location = read_location(text.location)
-    elif parameters.position.is_given:
-        location = read_position(parameters.position)
-    if not (text.weak_and_replaces_or or location or text.recall):
-        return tree
-    if text.weak_and_replaces_or:
-        tree = _with_weak_ands(tree, text.wand_hits)
-    if text.recall:
-        tree = parse_recall(text.recall, text.default_index, indexes).applied_to(tree)
-    if location is not None:
-        tree = location.applied_to(tree, (schema for target in targets for schema in target.schemas))
-    return canonical(tree)
-
-
-def _with_weak_ands(tree: Item, target_hits: int) -> Item:
-    return _mapped(tree, lambda item: WeakAndItem(item.children, target_hits) if isinstance(item, OrItem) else item)
-
-
-def _mapped(item: Item, change: Callable[[Item], Item]) -> Item:
-    """The tree with every item changed, children first."""
-    children = item.children_of()
-    return change(item.with_children(tuple(_mapped(child, change) for child in children)) if children else item)

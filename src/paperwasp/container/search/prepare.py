@@ -1,0 +1,277 @@
+"""From the parameters of a request to the query that is prepared for all requests of its shape.
+
+Everything that can be wrong with a query is found here or when it is bound, before a content node sees it: sources,
+document types, fields, sort keys, inputs, rank profiles, summary classes.
+Vespa: https://docs.vespa.ai/en/querying/federation.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from paperwasp import limits
+from paperwasp.container.search.collapse import prefetched
+from paperwasp.container.search.config import SearchConfig, Target
+from paperwasp.container.search.global_ranking import GlobalRanking, check_order
+from paperwasp.container.search.inputs import InputTypes, input_types
+from paperwasp.container.search.plan import Answering, SearchPlan
+from paperwasp.container.search.prepared import PreparedCluster, PreparedQuery, Window
+from paperwasp.container.search.rewrites import (
+    Failing,
+    choose_checks,
+    choose_rewrites,
+    choose_significance,
+    choose_terms,
+)
+from paperwasp.container.search.rules import RuledTree, rule_base_of, ruled
+from paperwasp.container.search.settings import SearchParameters
+from paperwasp.container.search.sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
+from paperwasp.container.search.tree import read_statement, said_language, tree_template
+from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
+from paperwasp.query.items import FalseItem, Item
+from paperwasp.schema.model import Schema
+from paperwasp.search.query import Deadline, Match, Observe, Rank, Show, SortKey
+from paperwasp.yql import YqlQuery
+from paperwasp.yql.indexes import Indexes
+from paperwasp.yql.statement import StatementTemplate
+
+
+def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int, now_seconds: float = 0) -> SearchPlan:
+    """The plan of a request that is prepared for it alone. Errors: as `prepare_query` and `PreparedQuery.bind`."""
+    return prepare_query(config, parameters).bind(parameters.values, now_ns, now_seconds)
+
+
+def prepare_query(config: SearchConfig, parameters: SearchParameters) -> PreparedQuery:
+    """The query of all requests with these parameters but for their values.
+
+    What only one of several clusters cannot do is noted with that cluster. Where semantic rules rewrite the query, they
+    may set `parameters`, and the query is of this request alone.
+    Errors: IllegalQuery, InvalidQuery.
+    """
+    template = read_statement(parameters)
+    statement = None if template is None else template.statement
+    targets = config.targets(_sources(parameters, statement), parameters.restrict)
+    rules = _ruled(config, parameters, template, targets)
+    if rules is not None:
+        targets = config.targets(_sources(parameters, statement), parameters.restrict)
+    window = _window(parameters, statement)
+    order_by = _order_by(parameters, statement, targets)
+    indexes = config.indexes_of(targets)
+    tree = tree_template(parameters, template, indexes) if rules is None else None
+    schemas = [schema for target in targets for schema in target.schemas]
+    answering = _answering(config, parameters, statement, targets, order_by, rules)
+    show, failure = _show(parameters, answering, schemas)
+    clusters = tuple(_cluster(config, parameters, answering, target, place) for place, target in enumerate(targets))
+    try:
+        clusters = _ranked_globally(config, parameters, answering, targets, clusters)
+    except PaperwaspError as error:
+        failure = failure or Failing(error)
+    is_merged = len(clusters) > 1 or any(cluster.ranking for cluster in clusters)
+    trace, text = parameters.trace, parameters.text
+    relative = parameters.now.is_relative and not parameters.now.seconds
+    share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
+    return PreparedQuery(
+        parameters=parameters,
+        statement=template,
+        tree=tree,
+        add_terms=choose_terms(parameters, indexes),
+        rewrites=tuple(choose_rewrites(parameters, targets, indexes)),
+        checks=(*choose_checks(parameters, targets), *choose_significance(config, parameters, targets)),
+        said_language=said_language(parameters),
+        window=window,
+        answering=replace(answering, is_merged=is_merged),
+        clusters=clusters,
+        match=Match(FalseItem(), gram_match=text.gram_match, match_phase=parameters.match_phase_override()),
+        inputs=_inputs(parameters, schemas),
+        now=None if relative else parameters.now,
+        show=show,
+        observe=Observe(trace.level, trace.explain_level, trace.profiled()),
+        deadline=Deadline(0, parameters.soft_timeout, share),
+        failure=failure,
+    )
+
+
+def _ruled(
+    config: SearchConfig,
+    parameters: SearchParameters,
+    template: StatementTemplate | None,
+    targets: tuple[Target, ...],
+) -> RuledTree | None:
+    """The tree after semantic rules, which may set parameters; None: there are none."""
+    base = rule_base_of(config, parameters)
+    if base is None:
+        return None
+    indexes = config.indexes_of(targets)
+    return ruled(base, _whole_tree(parameters, template, indexes), parameters, indexes)
+
+
+def _whole_tree(parameters: SearchParameters, statement: StatementTemplate | None, indexes: Indexes) -> Item:
+    """The tree of one request with the user's text in it."""
+    template, values = tree_template(parameters, statement, indexes), parameters.values
+    return choose_terms(parameters, indexes)(template.completed(template.filled(values), values), values)
+
+
+def _answering(
+    config: SearchConfig,
+    parameters: SearchParameters,
+    statement: YqlQuery | None,
+    targets: tuple[Target, ...],
+    order_by: tuple[SortKey, ...],
+    rules: RuledTree | None,
+) -> Answering:
+    schemas = [schema for target in targets for schema in target.schemas]
+    summary = parameters.presentation.summary
+    listed = parameters.select_fields if statement is None else (*parameters.select_fields, *statement.fields)
+    is_known = any(summary in schema.summaries for schema in schemas)
+    return Answering(
+        summary_fields=(*parameters.presentation.summary_fields, *listed),
+        order_by=order_by,
+        rules=rules,
+        is_repeatable=all(config.is_repeatable(schema, parameters.rank_profile) for schema in schemas),
+        without_summary=_without_summary(summary, targets) if is_known else frozenset(),
+        clusters=tuple(target.cluster.id for target in targets),
+    )
+
+
+def _without_summary(summary: str, targets: tuple[Target, ...]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (target.cluster.id, schema.name)
+        for target in targets
+        for schema in target.schemas
+        if summary not in schema.summaries
+    )
+
+
+def _inputs(parameters: SearchParameters, schemas: Sequence[Schema]) -> InputTypes | Failing:
+    try:
+        return input_types(parameters.values.inputs, parameters.input_types, schemas, parameters.rank_profile)
+    except PaperwaspError as error:
+        return Failing(error)
+
+
+def _show(parameters: SearchParameters, answering: Answering, schemas: Sequence[Schema]) -> tuple[Show, Failing | None]:
+    shown, failure = parameters.presentation, None
+    prefetch: tuple[str, ...] = ()
+    if parameters.collapse.fields:
+        try:
+            prefetch = prefetched(parameters.collapse, schemas)
+        except PaperwaspError as error:
+            failure = Failing(error)
+    show = Show(
+        shown.summary,
+        answering.summary_fields,
+        shown.bolding,
+        parameters.list_features,
+        shown.tensor_form,
+        shown.format == "cbor",
+        prefetch,
+    )
+    return show, failure
+
+
+def _cluster(
+    config: SearchConfig, parameters: SearchParameters, answering: Answering, target: Target, place: int
+) -> PreparedCluster:
+    """Asks those document types that have what the query needs."""
+    profile, summary = parameters.rank_profile, parameters.presentation.summary
+    unknown = {schema.name for schema in target.schemas if summary not in schema.summaries}
+    unknown -= {name for _, name in answering.without_summary}
+    problems = [_problem(config, schema, profile, summary, schema.name in unknown) for schema in target.schemas]
+    errors = [problem for problem in problems if problem is not None]
+    left = tuple(schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
+    cluster = target.cluster
+    for key in answering.order_by:
+        if left and not any(sorts(schema, key) for schema in left):
+            errors.append(InvalidQuery(f"The cluster {cluster.id} has no sortable attribute named: {key.field}"))
+            left = ()
+    if not left:
+        return PreparedCluster(cluster.id, place, None, tuple(errors))
+    rank = Rank(
+        profile,
+        properties=parameters.rank_properties,
+        features=parameters.features,
+        override=parameters.ranking_override(),
+    )
+    types = () if len(left) == len(cluster.schemas) else tuple(schema.name for schema in left)
+    return PreparedCluster(cluster.id, place, rank, tuple(errors), types)
+
+
+def _problem(
+    config: SearchConfig, schema: Schema, rank_profile: str, summary: str, is_unknown: bool
+) -> PaperwaspError | None:
+    """Why documents of this type cannot be searched. `is_unknown`: no document type has the summary class."""
+    if problem := config.profile_problem(schema, rank_profile):
+        return InvalidQuery(problem)
+    return InvalidQuery(f"invalid presentation.summary={summary}") if is_unknown else None
+
+
+def _ranked_globally(
+    config: SearchConfig,
+    parameters: SearchParameters,
+    answering: Answering,
+    targets: tuple[Target, ...],
+    clusters: tuple[PreparedCluster, ...],
+) -> tuple[PreparedCluster, ...]:
+    """The clusters, each asked for documents of each type on its own where their hits are ranked anew once they are
+    merged. Errors: IllegalQuery."""
+    rankings = {
+        (target.cluster.id, schema.name): GlobalRanking.of(
+            config.global_phase(schema, parameters.rank_profile), parameters.global_phase
+        )
+        for target in targets
+        for schema in target.schemas
+    }
+    if not any(rankings.values()):
+        return clusters
+    check_order(answering.order_by)
+    if parameters.values.search_after is not None:
+        raise IllegalQuery("'searchAfter' does not go together with a global phase")
+    parts: list[PreparedCluster] = []
+    for cluster in clusters:
+        names = [name for of, name in rankings if of == cluster.cluster]
+        if cluster.rank is None or not any(rankings[cluster.cluster, name] for name in names):
+            parts.append(cluster)
+            continue
+        errors = cluster.errors
+        for name in cluster.document_types or names:
+            ranking = rankings[cluster.cluster, name]
+            rank = replace(cluster.rank, global_hits=ranking.rerank_count if ranking else 0)
+            parts.append(PreparedCluster(cluster.cluster, cluster.place, rank, errors, (name,), ranking))
+            errors = ()
+    return tuple(parts)
+
+
+def _sources(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:
+    """Those of `from` and of the parameter; `from sources *` sets the parameter aside."""
+    if statement is None or not statement.sources:
+        return () if parameters.yql else parameters.sources
+    return (*parameters.sources, *statement.sources)
+
+
+def _window(parameters: SearchParameters, statement: YqlQuery | None) -> Window:
+    """Errors: InvalidQuery."""
+    timeout_ms = None if statement is None else statement.timeout_ms
+    if statement is None or statement.hits is None or statement.offset is None:
+        return Window(None, None, timeout_ms, parameters.is_estimate)
+    hits, offset = statement.hits, statement.offset
+    if offset > parameters.max_offset:
+        raise InvalidQuery(f"Requested offset {offset}, but the max offset allowed is {parameters.max_offset}.")
+    if hits > parameters.max_hits:
+        raise InvalidQuery(f"Requested {hits} hits returned, but max hits allowed is {parameters.max_hits}.")
+    return Window(hits, offset, timeout_ms, parameters.is_estimate)
+
+
+def _order_by(
+    parameters: SearchParameters, statement: YqlQuery | None, targets: tuple[Target, ...]
+) -> tuple[SortKey, ...]:
+    if statement is not None and statement.order_by:
+        if len(statement.order_by) > limits.SORT_KEYS:
+            raise IllegalQuery(f"'order by' has {len(statement.order_by)} keys; at most {limits.SORT_KEYS}")
+        keys = keys_of_yql(statement.order_by, targets)
+    elif parameters.sorting:
+        keys = tuple(in_any_case(key, targets) for key in read_sorting(parameters.sorting))
+    else:
+        return ()
+    check_features(keys, targets, parameters.rank_profile)
+    return completed(keys, targets, parameters.text.locale)

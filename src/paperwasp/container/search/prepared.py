@@ -1,0 +1,171 @@
+"""A prepared query: all of a request's plan that no value changes. It is bound to the values of each request.
+
+Which values there are says the column of `parameter_table.PARAMETERS`; those of literals and of parameters in YQL are
+in slots (`yql.lifting`). Everything here is frozen and shared: by requests, and by the clusters of one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from paperwasp.container.search.after import After, read_after
+from paperwasp.container.search.global_ranking import GlobalRanking
+from paperwasp.container.search.inputs import InputTypes
+from paperwasp.container.search.plan import Answering, ClusterQuery, SearchPlan
+from paperwasp.container.search.rewrites import AddTerms, Context, Failing, Rewrite
+from paperwasp.container.search.settings import RequestValues, SearchParameters
+from paperwasp.container.search.tree import TreeTemplate, language_of
+from paperwasp.container.search.values import Now
+from paperwasp.errors import IllegalQuery, PaperwaspError
+from paperwasp.query.items import Item
+from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
+from paperwasp.yql.statement import StatementTemplate
+
+_NO_INPUTS: Final[Mapping[str, object]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCluster:
+    """What one cluster is asked, but for the values."""
+
+    cluster: str
+    place: int
+    """Its place among the clusters that are searched, from 0."""
+    rank: Rank | None
+    """None: the cluster is not asked."""
+    errors: tuple[PaperwaspError, ...] = ()
+    document_types: tuple[str, ...] = ()
+    ranking: GlobalRanking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which hits a query shows, and within which time. None: as the values say."""
+
+    hits: int | None
+    offset: int | None
+    timeout_ms: float | None
+    is_estimate: bool
+
+
+class _Bound(NamedTuple):
+    """What is the same for all clusters of one request."""
+
+    match: Match
+    inputs: Mapping[str, object]
+    now_seconds: float | None
+    hits: int
+    offset: int
+    after: After | None
+    deadline: Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """One shape of query under one configuration."""
+
+    parameters: SearchParameters
+    """What shapes it. The values among them are of the request that it was prepared for."""
+    statement: StatementTemplate | None
+    tree: TreeTemplate | None
+    """None: semantic rules have made the tree (`answering.rules`), which is of one request alone."""
+    add_terms: AddTerms
+    rewrites: tuple[Rewrite, ...]
+    checks: tuple[Rewrite, ...]
+    """The rewrites that come after all values are read but the inputs of ranking."""
+    said_language: str
+    window: Window
+    answering: Answering
+    clusters: tuple[PreparedCluster, ...]
+    match: Match
+    """Without tree and language."""
+    inputs: InputTypes | Failing
+    now: Now | None
+    """What the time is for rank features; None: what it is."""
+    show: Show
+    observe: Observe
+    deadline: Deadline
+    """Without its time."""
+    failure: Failing | None
+    """What is wrong beside all of this, and found last."""
+
+    @property
+    def serves_others(self) -> bool:
+        """Whether other requests of the shape can be bound to it."""
+        steps = (self.inputs, self.failure, *self.rewrites, *self.checks)
+        return self.tree is not None and not any(isinstance(step, Failing) for step in steps)
+
+    def bind(self, values: RequestValues, now_ns: int, now_seconds: float = 0) -> SearchPlan:
+        """The plan of a request that started at `now_ns` on the monotonic clock, and at `now_seconds` since 1970.
+
+        Errors: IllegalQuery, InvalidQuery.
+        """
+        window, now, deadline = self.window, self.now, self.deadline
+        offset = values.offset if window.offset is None else window.offset
+        hits = 0 if window.is_estimate else values.hits if window.hits is None else window.hits
+        timeout_ms = values.timeout_ms if window.timeout_ms is None else window.timeout_ms
+        tree, context = self._tree(values)
+        for rewrite in self.rewrites:
+            tree = rewrite(tree, context)
+        after = None if values.search_after is None else self._after(values.search_after, offset)
+        for check in self.checks:
+            tree = check(tree, context)
+        is_merged = self.answering.is_merged
+        bound = _Bound(
+            self._match(tree, context),
+            self._inputs(values.inputs) if values.inputs else _NO_INPUTS,
+            None if now is None else now_seconds - now.seconds if now.is_relative else now.seconds,
+            hits + offset if is_merged else hits,
+            0 if is_merged else offset,
+            after,
+            Deadline(now_ns + int(timeout_ms * 1e6), deadline.is_soft, deadline.soft_share),
+        )
+        if self.failure is not None:
+            raise self.failure.error
+        queries = tuple([self._query(cluster, bound) for cluster in self.clusters])
+        return SearchPlan(tree, hits, offset, timeout_ms, queries, self.answering, after)
+
+    def _tree(self, values: RequestValues) -> tuple[Item, Context]:
+        """The tree with the user's text, and what its rewrites may look at."""
+        if self.tree is None:
+            assert self.answering.rules is not None
+            before = None if self.statement is None else self.statement.statement.tree
+            return self.answering.rules.tree, Context(values, language_of(self.said_language, values, before))
+        filled = self.tree.filled(values)
+        tree = self.add_terms(self.tree.completed(filled, values), values)
+        spoken = filled if self.tree.says_language else None
+        return tree, Context(values, language_of(self.said_language, values, spoken))
+
+    def _after(self, token: str, offset: int) -> After:
+        if offset:
+            raise IllegalQuery("'searchAfter' says where the page begins: there can be no offset beside it")
+        if self.parameters.collapse.fields:
+            raise IllegalQuery("'searchAfter' does not go together with 'collapsefield'")
+        return read_after(token, self.answering.clusters, len(self.answering.order_by))
+
+    def _match(self, tree: Item, context: Context) -> Match:
+        match, values = self.match, context.values
+        streaming = values.streamed() if values.streaming else None
+        return Match(tree, (), context.language, match.gram_match, match.match_phase, streaming)
+
+    def _inputs(self, given: Mapping[str, str]) -> Mapping[str, object]:
+        if isinstance(self.inputs, Failing):
+            raise self.inputs.error
+        return self.inputs.values(given)
+
+    def _query(self, cluster: PreparedCluster, bound: _Bound) -> ClusterQuery:
+        rank, match = cluster.rank, bound.match
+        if rank is None:
+            return ClusterQuery(cluster.cluster, None, cluster.errors)
+        if bound.inputs or bound.now_seconds is not None:
+            rank = replace(rank, inputs=bound.inputs, now_seconds=bound.now_seconds)
+        if cluster.document_types:
+            match = replace(match, document_types=cluster.document_types)
+        hits = bound.hits if cluster.ranking is None else max(bound.hits, cluster.ranking.rerank_count)
+        after = None if bound.after is None else bound.after.within(cluster.place)
+        order = Order(hits, bound.offset, self.answering.order_by, after)
+        query = Query(match, rank, order, self.show, self.observe, bound.deadline)
+        return ClusterQuery(cluster.cluster, query, cluster.errors, cluster.ranking)
