@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "limits", "env", "version", "core"),
+    ("errors", "limits", "env", "yielding", "version", "core"),
     ("large_json",),
     ("parsing", "tensor", "linguistics", "http"),
     ("document", "query"),

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import secrets
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-from paperwasp import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +34,6 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-class _Collector:
-    """The garbage collector, put off as long as somebody asks for that."""
-
-    def __init__(self) -> None:
-        self._asking = 0
-        self._lock = threading.Lock()
-
-    def begin(self) -> None:
-        with self._lock:
-            self._asking += 1
-            gc.disable()
-
-    def end(self) -> None:
-        with self._lock:
-            self._asking -= 1
-            if not self._asking:
-                gc.enable()
-
-
-_COLLECTOR = _Collector()
-
-
-@contextmanager
-def collecting_later(size_bytes: int) -> Iterator[None]:
-    """Puts off the search for garbage during work on a large request: each search would look at all of the millions
-    of objects that are being made, and no other thread runs meanwhile."""
-    if size_bytes < limits.LARGE_REQUEST_BYTES:
-        yield
-        return
-    _COLLECTOR.begin()
-    try:
-        yield
-    finally:
-        _COLLECTOR.end()
 
 
 _M_ARENA_MAX: Final = -8

@@ -1,4 +1,4 @@
-"""JSON of any size to values, without keeping other threads waiting.
+"""JSON of any size to values, and large arrays to JSON, without keeping other threads waiting.
 
 Decoding builds one Python object for each value and keeps the interpreter's lock all the while: some hundred
 milliseconds for ten megabytes. So a large text is looked through first, by a kernel that needs no lock and refuses
@@ -8,6 +8,8 @@ threads run.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -57,6 +59,16 @@ def _load(text: bytes, most_values: int) -> Any:
     if not steps:  # a single string, or a small value between white space
         return orjson.loads(text)
     return _Decoder(text).value(steps)
+
+
+def array_in_pieces(values: Iterable[Any]) -> orjson.Fragment:
+    """The array of these values, for orjson: written in pieces, between which other threads run, and without having
+    all of them at once."""
+    each = iter(values)
+    written = []
+    while piece := list(islice(each, limits.JSON_PIECE_VALUES)):
+        written.append(orjson.dumps(piece, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1])
+    return orjson.Fragment(b"[%b]" % b",".join(written))
 
 
 class _Decoder:

@@ -83,6 +83,8 @@ FUZZY_CHARACTERS: Final = 1024
 JSON_PIECE_BYTES: Final = 32 * 1024
 """Larger texts of JSON are decoded outside the event loop, and in pieces of about this size: to build the values of one
 takes about a millisecond, for which nobody else runs."""
+JSON_PIECE_VALUES: Final = 1024
+"""Values that are written at a time where an array may be large, for the same reason."""
 DOCUMENT_INLINE_QUERY_CHARACTERS: Final = 4096
 """Requests to /document/v1/ with a longer query string are read outside the event loop, too: a selection takes some
 microseconds for each character."""

@@ -16,8 +16,8 @@ from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
 from paperwasp.configserver.deadline import Deadline
-from paperwasp.configserver.yielding import yielding_to_requests
 from paperwasp.errors import Overload
+from paperwasp.yielding import yielding_to_requests
 
 P = ParamSpec("P")
 T = TypeVar("T")

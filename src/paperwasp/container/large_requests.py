@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from paperwasp import limits
-from paperwasp.env import collecting_later
 from paperwasp.http.messages import Request
+from paperwasp.yielding import yielding_if_large
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
@@ -31,7 +31,7 @@ async def read_in_turn(
         return read(*given, **named)
 
     def read_outside() -> _Made:
-        with collecting_later(len(request.body)):
+        with yielding_if_large(len(request.body)):
             return read(*given, **named)
 
     async with one_large:

@@ -39,11 +39,12 @@ from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.document.tensor_forms import DEFAULT_FORM
-from paperwasp.env import SYSTEM, Environment, collecting_later, release_memory
+from paperwasp.env import SYSTEM, Environment, release_memory
 from paperwasp.errors import Conflict, InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.index.text_index import TextIndex
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import DocumentStore
+from paperwasp.yielding import yielding_if_large
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -275,7 +276,7 @@ class ContentNode:
 
     def _process(self, batch: Sequence[Waiting]) -> None:
         size_bytes = sum(size_bytes for _, _, size_bytes in batch)
-        with collecting_later(size_bytes):
+        with yielding_if_large(size_bytes):
             waiting = self._encode(batch)
             replies = [reply for _, reply in waiting]
             entries = [entry for entry, _ in waiting]

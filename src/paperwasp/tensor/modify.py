@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -22,11 +23,13 @@ CellOperation = Literal["replace", "add", "multiply"]
 Cell = tuple[Labels, tuple[int, ...], float]
 """Labels of the mapped dimensions, indexes of the indexed ones, operand."""
 
-_JOIN: Final[Mapping[CellOperation, Callable[[float, float], float]]] = {
-    "replace": lambda old, new: new,
-    "add": lambda old, new: old + new,
-    "multiply": lambda old, new: old * new,
+_Numbers = NDArray[np.float64]
+_JOIN: Final[Mapping[CellOperation, Callable[[_Numbers, NDArray[np.int64], _Numbers], None]]] = {
+    "replace": lambda cells, places, operands: cells.__setitem__(places, operands),
+    "add": np.add.at,
+    "multiply": np.multiply.at,
 }
+"""Joins the cells at some places with operands, one after the other where a place is named again."""
 CREATED_WITH: Final[Mapping[CellOperation, float]] = {"replace": 0.0, "add": 0.0, "multiply": 1.0}
 """What new cells are before the operation, where it creates cells."""
 
@@ -44,13 +47,22 @@ def modified(tensor: Tensor, operation: CellOperation, cells: Sequence[Cell], cr
     """
     if create_default is not None:
         tensor = _with_subspaces(tensor, [labels for labels, _, _ in cells], create_default)
-    join = _JOIN[operation]
-    values = tensor.cells.astype(np.float64)
-    for labels, indexes, operand in cells:
-        row = tensor.rows.get(labels)
-        if row is not None:
-            values[(row, *indexes)] = join(float(values[(row, *indexes)]), operand)
+    rows = tensor.rows
+    there = [cell for cell in cells if cell[0] in rows]
+    values = np.array(tensor.cells, np.float64, order="C")
+    operands = np.array([operand for _, _, operand in there], np.float64)
+    with np.errstate(all="ignore"):
+        _JOIN[operation](values.reshape(-1), _places(tensor, there), operands)
     return Tensor(tensor.type, tensor.labels, _wrapped_cells(values, tensor.type.cell_type))
+
+
+def _places(tensor: Tensor, cells: Sequence[Cell]) -> NDArray[np.int64]:
+    """Where cells that are there stand among all cells of the tensor, one row after the other."""
+    rows = np.array([tensor.rows[labels] for labels, _, _ in cells], np.int64)
+    if not tensor.type.indexed or not cells:
+        return rows
+    indexes = np.array([indexes for _, indexes, _ in cells], np.int64)
+    return np.ravel_multi_index((rows, *indexes.T), tensor.cells.shape).astype(np.int64)
 
 
 def added(tensor: Tensor, addition: Tensor) -> Tensor:
@@ -69,12 +81,21 @@ def removed(tensor: Tensor, addresses: Iterable[tuple[tuple[str, str], ...]]) ->
     for address in addresses:
         pairs = sorted((places[name], label) for name, label in address)
         wanted.setdefault(tuple(place for place, _ in pairs), set()).add(tuple(label for _, label in pairs))
-    kept = [
-        row
-        for row, labels in enumerate(tensor.labels)
-        if not any(tuple(labels[place] for place in at) in found for at, found in wanted.items())
-    ]
+    kept = list(range(len(tensor.labels)))
+    for at, found in wanted.items():
+        part = _part(at)
+        kept = [row for row in kept if part(tensor.labels[row]) not in found]
     return Tensor(tensor.type, tuple(tensor.labels[row] for row in kept), tensor.cells[kept])
+
+
+def _part(places: tuple[int, ...]) -> Callable[[Labels], Labels]:
+    """Takes the labels at these places."""
+    if not places:
+        return lambda labels: ()
+    if len(places) == 1:
+        (place,) = places
+        return lambda labels: (labels[place],)
+    return itemgetter(*places)
 
 
 def _with_subspaces(tensor: Tensor, wanted: Iterable[Labels], value: float) -> Tensor:

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from paperwasp.errors import LanguageError
+from paperwasp.large_json import array_in_pieces
 from paperwasp.tensor.json_format import read_blocks, read_cells
 from paperwasp.tensor.modify import CREATED_WITH, Cell, CellOperation
 from paperwasp.tensor.types import TensorType
@@ -75,18 +76,18 @@ def _as_stored(cells: Mapping[tuple[tuple[str, ...], tuple[int, ...]], float], t
 
 
 def write_modify(modification: _Modification, type_: TensorType) -> dict[str, Any]:
-    """The JSON of a modification that was read."""
+    """The JSON of a modification that was read, for orjson."""
     written: dict[str, Any] = {"operation": modification.operation}
     if modification.create_default is not None:
         written["create"] = True
     mapped, indexed = [d.name for d in type_.mapped], [d.name for d in type_.indexed]
-    written["cells"] = [
+    written["cells"] = array_in_pieces(
         {
             "address": dict(zip(mapped, labels, strict=True)) | dict(zip(indexed, map(str, indexes), strict=True)),
             "value": _shown(operand),
         }
         for labels, indexes, operand in modification.cells
-    ]
+    )
     return written
 
 
@@ -127,5 +128,5 @@ def _address(address: Any, names: frozenset[str], type_: TensorType) -> tuple[tu
 
 
 def write_addresses(addresses: Iterable[Iterable[tuple[str, str]]]) -> dict[str, Any]:
-    """The JSON of addresses that were read."""
-    return {"addresses": [dict(address) for address in addresses]}
+    """The JSON of addresses that were read, for orjson."""
+    return {"addresses": array_in_pieces(map(dict, addresses))}

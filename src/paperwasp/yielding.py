@@ -2,7 +2,7 @@
 
 Two things of the interpreter would: a thread that computes keeps the interpreter's lock for a switch interval, five
 milliseconds, whenever another asks for it, which a query does many times; and making the many objects of a large model
-makes the collector look at all objects again and again, with everybody waiting.
+or request makes the collector look at all objects again and again, with everybody waiting.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+
+from paperwasp import limits
 
 SWITCH_SECONDS: Final = 0.0005
 _NO_FULL_COLLECTION: Final = 1 << 30
@@ -56,3 +58,40 @@ def yielding_to_requests() -> Iterator[None]:
         yield
     finally:
         _SETTINGS.leave()
+
+
+class _Collector:
+    """The garbage collector, put off as long as somebody asks for that."""
+
+    def __init__(self) -> None:
+        self._asking = 0
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._asking += 1
+            gc.disable()
+
+    def end(self) -> None:
+        with self._lock:
+            self._asking -= 1
+            if not self._asking:
+                gc.enable()
+
+
+_COLLECTOR: Final = _Collector()
+
+
+@contextmanager
+def yielding_if_large(size_bytes: int) -> Iterator[None]:
+    """As `yielding_to_requests` for the work on a large request, and no collection at all is started: each would look
+    at all of the millions of objects that are being made. Work on smaller requests goes on as usual."""
+    if size_bytes < limits.LARGE_REQUEST_BYTES:
+        yield
+        return
+    _COLLECTOR.begin()
+    try:
+        with yielding_to_requests():
+            yield
+    finally:
+        _COLLECTOR.end()

@@ -6,7 +6,7 @@ import gc
 import sys
 import threading
 
-from paperwasp.configserver.yielding import SWITCH_SECONDS, yielding_to_requests
+from paperwasp.yielding import SWITCH_SECONDS, yielding_to_requests
 
 
 def settings() -> tuple[float, tuple[int, int, int]]:
