@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rocksdict import Checkpoint, Rdict
 
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption
+from paperwasp.store import document_store
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites, restore
 
 
@@ -71,6 +73,23 @@ def test_a_checkpoint_is_one_moment(tmp_path: Path) -> None:
     restore(tmp_path / "second", tmp_path / "store")
     store = DocumentStore(tmp_path / "store")
     assert [document.fields for _, document in store.scan()] == [b"later", b"later"]
+    store.close()
+
+
+def test_memory_is_written_before_a_checkpoint_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making one keeps the interpreter's lock, so nothing that takes long may be left for it."""
+    store = DocumentStore(tmp_path / "store")
+    left: list[int | None] = []
+
+    def observed(database: Rdict) -> Checkpoint:
+        left.append(database.property_int_value("rocksdb.num-entries-active-mem-table"))
+        return Checkpoint(database)
+
+    monkeypatch.setattr(document_store, "Checkpoint", observed)
+    put(store, 1, b"{}")
+    assert store._database.property_int_value("rocksdb.num-entries-active-mem-table") == 1
+    store.checkpoint(tmp_path / "checkpoint")
+    assert left == [0]
     store.close()
 
 

@@ -196,6 +196,7 @@ class DocumentStore:
 
     def checkpoint(self, directory: Path) -> None:
         """Makes `directory` (which must not exist) a durable copy of the present state, by hard links where it can."""
+        self.flush()  # without the interpreter's lock, which making a checkpoint keeps all the while
         try:
             Checkpoint(self._database).create_checkpoint(str(directory))
         except Exception as error:
