@@ -24,8 +24,6 @@ from paperwasp.core import _core
 HITS = 10
 K1, B = 1.2, 0.75
 BATCH_DOCUMENTS = 50_000
-MOST_WORDS = 64
-"""Of a query."""
 
 Hits = list[tuple[float, int]]
 Search = Callable[[], Hits]
@@ -48,11 +46,8 @@ class Paperwasp:
         self._lexicon = _core.Lexicon()
         self._lexicon.add_words("".join(words).encode(), np.full(len(words), 5, np.uint32))
         self._segment = _segment_of(corpus)
-        self._reader = _core.Reader([(0, self._count, [self._segment])], 1)
+        self._reader = _core.Reader([(0, self._count, [self._segment], None)], 1)
         self._column = percentile_column(self._count)
-        self._field = np.zeros(MOST_WORDS, np.uint32)
-        self._k1, self._b = np.full(MOST_WORDS, K1), np.full(MOST_WORDS, B)
-        self._average_lengths = np.full(MOST_WORDS, self._average_length)
 
     @property
     def size_mb(self) -> float:
@@ -82,11 +77,8 @@ class Paperwasp:
         ids = [self._lexicon.find(word) for word in words]
         frequencies = np.array([_core.document_frequency(self._reader, 0, i) for i in ids], np.float64)
         weights = np.log1p((self._count - frequencies + 0.5) / (frequencies + 0.5)) if idf is None else idf(frequencies)
-        n = len(ids)
-        lids, scores, *_ = _core.top_k(
-            self._reader, self._field[:n], np.array(ids, np.uint32), weights, self._k1[:n], self._b[:n],
-            self._average_lengths[:n], HITS, all_words, False, accept,
-        )  # fmt: skip
+        terms = [(0, i, weight, K1, B, self._average_length) for i, weight in zip(ids, weights.tolist(), strict=True)]
+        lids, scores, *_ = _core.best(self._reader, terms, [], HITS, all_words, False, accept)
         return list(zip(scores.tolist(), lids.tolist(), strict=True))
 
     def any_of_as_pisa(self, words: Sequence[str]) -> Search:

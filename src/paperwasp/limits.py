@@ -66,6 +66,11 @@ QUERY_TREES_CHARACTERS: Final = 128 * 1024
 QUERY_INLINE_BYTES: Final = 16 * 1024
 """Larger requests are read and planned outside the event loop, one at a time."""
 QUERY_ITEMS: Final = 10_000
+FREQUENT_TERMS_BYTES: Final = 64 * 1024 * 1024
+"""Memory for bitmaps of the documents that have frequent terms, of the whole process. Terms beyond have none, and are
+read from their postings. Of 500,000 abstracts all bitmaps together take 61 MB."""
+TERM_FREQUENCIES: Final = 16_384
+"""Counts of the live documents with a term that are kept of each state of the index: about 3 MB."""
 FIELD_MATCH_CHARACTERS: Final = 1_000_000
 """Of a text that are cut into words, where `match: max-length` says nothing else."""
 TERM_OCCURRENCES: Final = 10_000

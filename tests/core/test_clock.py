@@ -22,7 +22,7 @@ def reader() -> _core.Reader:
     terms = np.tile(np.arange(TERMS, dtype=np.uint32), DOCUMENTS)
     offsets = np.arange(DOCUMENTS + 1, dtype=np.uint64) * np.uint64(TERMS)
     segment = _core.invert(terms, terms.copy(), offsets, float(TERMS))
-    return _core.Reader([(0, DOCUMENTS, [segment])], 1)
+    return _core.Reader([(0, DOCUMENTS, [segment], None)], 1)
 
 
 @pytest.fixture
@@ -42,24 +42,11 @@ def many_rows(lists: int, rows: int) -> tuple[list[np.ndarray], list[np.ndarray]
     return [offsets] * lists, [np.tile(np.arange(10, dtype=np.uint32), rows)] * lists
 
 
-def top_k(
-    reader: _core.Reader, every: bool = False, terms: int = TERMS, weights: np.ndarray | None = None
+def best(
+    reader: _core.Reader, every: bool = False, accept: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, int, int]:
-    ones = np.ones(terms)
-    numbers = np.arange(terms, dtype=np.uint32)
-    return _core.top_k(
-        reader,
-        np.zeros(terms, np.uint32),
-        numbers,
-        ones if weights is None else weights,
-        1.2 * ones,
-        0.75 * ones,
-        TERMS * ones,
-        10,
-        every,
-        every,
-        None,
-    )
+    terms = [(0, number, 1.0, 1.2, 0.75, float(TERMS)) for number in range(TERMS)]
+    return _core.best(reader, terms, [], 10, every, True, accept)
 
 
 def match_all(reader: _core.Reader) -> None:
@@ -69,9 +56,6 @@ def match_all(reader: _core.Reader) -> None:
 
 LONG: dict[str, Callable[[_core.Reader], object]] = {
     "match": match_all,
-    "count_any": lambda reader: _core.count_any(
-        reader, np.zeros(TERMS, np.uint32), np.arange(TERMS, dtype=np.uint32), everywhere()
-    ),
     "phrase": lambda reader: _core.phrase(reader, 0, np.arange(TERMS, dtype=np.uint32), None),
     "positions": lambda reader: _core.positions(reader, 0, 3, np.arange(DOCUMENTS, dtype=np.uint32)),
     "merge_positions": lambda _: _core.merge_positions(*many_rows(100, 1000)),
@@ -79,7 +63,7 @@ LONG: dict[str, Callable[[_core.Reader], object]] = {
     "near": lambda _: _core.near(*many_rows(100, 1000), [], 100, False, 5, 0, -1),
     "onear": lambda _: _core.near(*many_rows(100, 5000), [], 100, True, 5, 0, -1),
     "short calls": lambda reader: [_core.document_frequency(reader, 0, 1) for _ in range(1000)],
-    "top_k": lambda reader: top_k(reader),
+    "best": best,
 }
 
 
@@ -115,7 +99,7 @@ def test_the_time_of_other_threads_is_their_own(reader: _core.Reader, bounded: C
 
 
 @pytest.mark.parametrize("every", [False, True])
-def test_top_k_gives_the_best_of_what_it_searched(bounded: Callable[[float], None], every: bool) -> None:
+def test_the_best_are_those_of_what_it_searched(bounded: Callable[[float], None], every: bool) -> None:
     """Scores rise with the lids, so that nothing is skipped: of what was searched the last documents are the best.
     Afterwards the same thread finds all, as if nothing had been."""
     terms = np.tile(np.arange(TERMS, dtype=np.uint32), DOCUMENTS)
@@ -124,25 +108,25 @@ def test_top_k_gives_the_best_of_what_it_searched(bounded: Callable[[float], Non
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
     tokens = terms.repeat(repeats)
     positions = (np.arange(len(tokens)) - starts[:-1].astype(np.int64).repeat(lengths)).astype(np.uint32)
-    rising = _core.Reader([(0, DOCUMENTS, [_core.invert(tokens, positions, starts, float(TERMS))])], 1)
-    whole = top_k(rising, every)
+    rising = _core.Reader([(0, DOCUMENTS, [_core.invert(tokens, positions, starts, float(TERMS))], None)], 1)
+    whole = best(rising, every)
     assert whole[3] == DOCUMENTS
     partly = []
     for microseconds in range(0, 30_000, 500):
         bounded(microseconds / 1e6)
         try:
-            lids, scores, _, searched = top_k(rising, every)
+            lids, scores, _, searched = best(rising, every)
         except OutOfTime:
             continue
         if searched == DOCUMENTS:
             break
         end_work_at(0)
-        best = rescored(rising, every, searched)
-        assert lids.tolist() == best[0].tolist() and scores.tolist() == best[1].tolist()
+        expected = rescored(rising, every, searched)
+        assert lids.tolist() == expected[0].tolist() and scores.tolist() == expected[1].tolist()
         partly.append(searched)
     assert partly and partly[-1] > 0
     end_work_at(0)
-    again = top_k(rising, every)
+    again = best(rising, every)
     assert again[0].tolist() == whole[0].tolist() and again[1].tolist() == whole[1].tolist()
 
 
@@ -150,18 +134,5 @@ def rescored(reader: _core.Reader, every: bool, searched: int) -> tuple[np.ndarr
     """The best of the documents below `searched`."""
     bits = np.zeros(DOCUMENTS, np.bool_)
     bits[:searched] = True
-    ones = np.ones(TERMS)
-    found = _core.top_k(
-        reader,
-        np.zeros(TERMS, np.uint32),
-        np.arange(TERMS, dtype=np.uint32),
-        ones,
-        1.2 * ones,
-        0.75 * ones,
-        TERMS * ones,
-        10,
-        every,
-        every,
-        np.packbits(bits, bitorder="little").view(np.uint64),
-    )
+    found = best(reader, every, np.packbits(bits, bitorder="little").view(np.uint64))
     return found[0], found[1]

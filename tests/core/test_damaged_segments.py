@@ -38,7 +38,7 @@ WHOLE = [segment(1, elements=False), segment(2, elements=True)]
 
 def read_all(buffer: np.ndarray) -> None:
     """Everything that is asked of a segment, in every way."""
-    reader = _core.Reader([(0, DOCUMENTS, [buffer])], 1)
+    reader = _core.Reader([(0, DOCUMENTS, [buffer], _core.FrequentTerms(0, DOCUMENTS, 1, 1 << 30, 1))], 1)
     lids = np.arange(DOCUMENTS, dtype=np.uint32)
     bitmap = np.zeros((DOCUMENTS + 63) // 64, np.uint64)
     for term in range(TERMS):
@@ -50,10 +50,9 @@ def read_all(buffer: np.ndarray) -> None:
             _core.locate(reader, 0, lids, offsets, positions)
     _core.phrase(reader, 0, np.array([0, 1, 2], np.uint32), None)
     _core.field_lengths(reader, 0, lids, np.empty(DOCUMENTS, np.int32))
-    ones = np.ones(TERMS)
+    terms = [(0, number, 1.0, 1.2, 0.75, 8.0) for number in range(TERMS)]
     for every in (False, True):
-        fields, terms = np.zeros(TERMS, np.uint32), np.arange(TERMS, dtype=np.uint32)
-        _core.top_k(reader, fields, terms, ones, 1.2 * ones, 0.75 * ones, 8 * ones, 5, every, every, None)
+        _core.best(reader, terms, [], 5, every, True, None)
     _core.merge([buffer], np.arange(DOCUMENTS, dtype=np.uint32), DOCUMENTS, 8.0)
 
 

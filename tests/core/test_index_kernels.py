@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -44,12 +44,14 @@ class Corpus:
         offsets = np.concatenate([[0], np.cumsum([len(d) for d in chosen])]).astype(np.uint64)
         return _core.invert(terms, positions, offsets, average_length)
 
-    def reader(self, cuts: list[int], average_lengths: list[float]) -> _core.Reader:
+    def reader(self, cuts: list[int], average_lengths: list[float], most_bytes: int = 1 << 30) -> _core.Reader:
+        """Parts of all sizes keep bitmaps of their frequent terms, up to so many bytes."""
         bounds = sorted({0, len(self.documents), *(c % len(self.documents) for c in cuts)})
-        parts: list[tuple[int, int, list[np.ndarray | None]]] = []
+        parts: list[tuple[int, int, list[np.ndarray | None], _core.FrequentTerms | None]] = []
         for i, (start, end) in enumerate(pairwise(bounds)):
             average = average_lengths[i % len(average_lengths)]
-            parts.append((start, end - start, [self.segment(start, end, average)]))
+            frequent = _core.FrequentTerms(start, end - start, 1, most_bytes, 1)
+            parts.append((start, end - start, [self.segment(start, end, average)], frequent))
         return _core.Reader(parts, 1)
 
 
@@ -65,7 +67,7 @@ def random_bitmap(seed: int, share: float, documents: int) -> tuple[np.ndarray, 
     return bits, np.concatenate([packed, np.zeros(-len(packed) % 8, np.uint8)]).view(np.uint64)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=100)
 @given(
     corpus=corpora,
     cuts=cut_points,
@@ -74,12 +76,13 @@ def random_bitmap(seed: int, share: float, documents: int) -> tuple[np.ndarray, 
     weights=st.lists(st.just(0.0) | st.floats(1e-3, 12), min_size=8, max_size=8),
     k=st.integers(1, 40),
     every=st.booleans(),
-    counted=st.booleans(),
     bitmap=st.none() | bitmaps,
     parameters=st.sampled_from([(1.2, 0.75), (0.9, 0.4), (0.0, 0.0), (2.0, 1.0)]),
     drift=st.floats(0.3, 3),
+    phrases=st.dictionaries(st.integers(0, 7), st.lists(st.integers(0, 5), min_size=1, max_size=2), max_size=2),
+    most_bytes=st.sampled_from([0, 64, 1 << 30]),
 )
-def test_top_k_is_that_of_scoring_everything(
+def test_the_best_are_those_of_scoring_everything(
     corpus: Corpus,
     cuts: list[int],
     built_with: list[float],
@@ -87,44 +90,98 @@ def test_top_k_is_that_of_scoring_everything(
     weights: list[float],
     k: int,
     every: bool,
-    counted: bool,
     bitmap: tuple[int, float] | None,
     parameters: tuple[float, float],
     drift: float,
+    phrases: dict[int, list[int]],
+    most_bytes: int,
 ) -> None:
     average = corpus.average_length * drift
+    plain = PlainIndex(corpus.documents)
     terms = [PlainTerm(t, w, *parameters, average) for t, w in zip(chosen, weights, strict=False)]
-    reader = corpus.reader(cuts, built_with)
+    for number, words in phrases.items():
+        if number < len(terms):
+            found = {lid: len(starts) for lid, starts in plain.phrase(words).items()}
+            terms[number] = replace(terms[number], found=found)
+    reader = corpus.reader(cuts, built_with, most_bytes)
     bits, accept = random_bitmap(*bitmap, len(corpus.documents)) if bitmap else (None, None)
-    expected = PlainIndex(corpus.documents).top_k(terms, k, every, lambda lid: bits is None or bool(bits[lid]))
-    lids, scores, found, searched = run_top_k(reader, terms, k, every, counted, accept)
-    assert searched == reader.limit
-    # A document that scores nothing may be left out of "any": its caller looks for those in another way.
+    expected, count = plain.best(terms, k, every, lambda lid: bits is None or bool(bits[lid]))
+    # A document that scores nothing may be left out: its caller looks for those in another way.
     scoring = [hit for hit in expected if hit[1] > 0]
-    hits = [hit for hit in zip(lids.tolist(), scores.tolist(), strict=True) if hit[1] > 0]
-    assert hits == scoring
-    if every and counted:
-        everything = PlainIndex(corpus.documents).top_k(terms, 10**6, True, lambda lid: bits is None or bool(bits[lid]))
-        assert found == len(everything)
+    for _ in range(2):  # the second time, bitmaps are there
+        lids, scores, counted, searched = run_best(reader, terms, k, every, accept)
+        assert searched == reader.limit
+        hits = [hit for hit in zip(lids.tolist(), scores.tolist(), strict=True) if hit[1] > 0]
+        assert hits == scoring
+        assert counted == count
+    lids, scores, *_ = run_best(reader, terms, k, every, accept, count=False)
+    assert [hit for hit in zip(lids.tolist(), scores.tolist(), strict=True) if hit[1] > 0] == scoring
 
 
-def run_top_k(
-    reader: _core.Reader, terms: list[PlainTerm], k: int, every: bool, counted: bool, accept: np.ndarray | None
+def run_best(
+    reader: _core.Reader,
+    terms: list[PlainTerm],
+    k: int,
+    every: bool,
+    accept: np.ndarray | None,
+    count: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, int, int]:
-    count = len(terms)
-    return _core.top_k(
+    found = [
+        (number, np.array(sorted(t.found), np.uint32), np.cumsum([0, *(t.found[lid] for lid in sorted(t.found))]))
+        for number, t in enumerate(terms)
+        if t.found is not None
+    ]
+    return _core.best(
         reader,
-        np.zeros(count, np.uint32),
-        np.array([t.term for t in terms], np.uint32),
-        np.array([t.weight for t in terms]),
-        np.array([t.k1 for t in terms]),
-        np.array([t.b for t in terms]),
-        np.array([t.average_length for t in terms]),
+        [(0, t.term, t.weight, t.k1, t.b, t.average_length) for t in terms],
+        [(number, lids, offsets.astype(np.uint32)) for number, lids, offsets in found],
         k,
         every,
-        counted,
+        count,
         accept,
     )
+
+
+@pytest.mark.parametrize(
+    ("lids", "offsets"),
+    [([5, 5], [0, 1, 2]), ([5, 4], [0, 1, 2]), ([40], [0, 1]), ([5], [0]), ([5], [1, 1]), ([5], [2, 1])],
+)
+def test_documents_that_cannot_be_found_are_refused(lids: list[int], offsets: list[int]) -> None:
+    reader = Corpus.random(1, 40).reader([], [10.0])
+    found = (0, np.array(lids, np.uint32), np.array(offsets, np.uint32))
+    with pytest.raises(ValueError):
+        _core.best(reader, [(0, 0, 1.0, 1.2, 0.75, 10.0)], [found], 10, False, True, None)
+
+
+def test_documents_are_found_of_a_term_of_the_query() -> None:
+    reader = Corpus.random(1, 40).reader([], [10.0])
+    found = np.array([5], np.uint32), np.array([0, 1], np.uint32)
+    term = (0, 0, 1.0, 1.2, 0.75, 10.0)
+    for numbers in ([1], [0, 0]):
+        with pytest.raises(ValueError):
+            _core.best(reader, [term], [(number, *found) for number in numbers], 10, False, True, None)
+
+
+def test_frequent_terms_belong_to_one_part() -> None:
+    segment = Corpus.random(1, 40).segment(0, 40, 10.0)
+    for base, documents in ((64, 40), (0, 41)):
+        with pytest.raises(ValueError):
+            _core.Reader([(0, 40, [segment], _core.FrequentTerms(base, documents, 1, 1 << 30, 1))], 1)
+
+
+def test_bitmaps_stay_within_their_bytes_and_go_with_their_part() -> None:
+    """Of 700 documents a bitmap has 88 bytes: 11 words of 64."""
+    corpus = Corpus.random(1, 700)
+    before = _core.FrequentTerms.bytes_kept()
+    reader = corpus.reader([], [10.0], before + 2 * 88)
+    bitmap = np.zeros(11, np.uint64)
+    kept = []
+    for term in range(4):
+        _core.match(reader, 0, term, bitmap)
+        kept.append(_core.FrequentTerms.bytes_kept() - before)
+    assert kept == [88, 176, 176, 176]
+    del reader
+    assert _core.FrequentTerms.bytes_kept() == before
 
 
 @settings(deadline=None, max_examples=30)
@@ -159,16 +216,24 @@ def test_statistics_of_what_is_not_accepted(corpus: Corpus, cuts: list[int], bit
 
 
 @settings(deadline=None, max_examples=30)
-@given(corpus=corpora, cuts=cut_points, chosen=st.lists(st.integers(0, TERMS), max_size=5), bitmap=bitmaps)
-def test_count_of_documents_with_any_term(
-    corpus: Corpus, cuts: list[int], chosen: list[int], bitmap: tuple[int, float]
+@given(
+    corpus=corpora,
+    cuts=cut_points,
+    term=st.integers(0, TERMS),
+    bitmap=bitmaps,
+    most_bytes=st.sampled_from([0, 1 << 30]),
+)
+def test_count_of_accepted_documents_with_a_term(
+    corpus: Corpus, cuts: list[int], term: int, bitmap: tuple[int, float], most_bytes: int
 ) -> None:
-    reader = corpus.reader(cuts, [10.0])
+    reader = corpus.reader(cuts, [10.0], most_bytes)
     bits, accept = random_bitmap(*bitmap, len(corpus.documents))
-    found = _core.count_any(reader, np.zeros(len(chosen), np.uint32), np.array(chosen, np.uint32), accept)
-    plain = PlainIndex(corpus.documents)
-    there = np.any([plain.occurrences(term) > 0 for term in chosen] or [np.zeros(1, np.bool_)], axis=0)
-    assert found == np.count_nonzero(there & bits)
+    there = PlainIndex(corpus.documents).occurrences(term) > 0
+    for _ in range(2):
+        assert _core.count_accepted(reader, 0, term, accept) == np.count_nonzero(there & bits)
+        found = np.zeros(len(accept), np.uint64)
+        _core.match(reader, 0, term, found)
+        assert _core.bitmap_lids(found, len(bits)).tolist() == np.flatnonzero(there).tolist()
 
 
 @settings(deadline=None, max_examples=30)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp import limits
 from paperwasp.errors import Corruption
 from paperwasp.index import IndexedField, IndexSnapshot, TextIndex
 from paperwasp.index.parts import FAN_OUT, MEMORY_FAN_OUT, SMALLEST_CLASS_TOKENS
@@ -112,6 +113,33 @@ def test_lengths_are_those_of_live_documents(tmp_path: Path) -> None:
     assert after.live_lengths(0, some, True) == (3, 3)
     assert after.live_lengths(1, some, True) == (4, 8 / 5)
     assert before.live_lengths(0, some, True) == (3, 3)
+
+
+def test_statistics_are_those_of_the_bitmap_that_is_given(tmp_path: Path) -> None:
+    """Of one snapshot and several bitmaps in turn."""
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("a b c", "a", "", "b c"))
+    snapshot = index.snapshot()
+    first, second = bitmap([0, 3], 4), bitmap([1], 4)
+    word = snapshot.term_id("a")
+    for _ in range(2):
+        assert snapshot.live_frequency(0, word, first, True) == 1
+        assert snapshot.live_lengths(0, first, True) == (2.5, 2.5)
+        assert snapshot.live_frequency(0, word, second, True) == 1
+        assert snapshot.live_lengths(0, second, True) == (1.0, 1.0)
+        assert snapshot.live_frequency(0, word, second, False) == 2
+    changed = bitmap([0, 1, 3], 4)
+    assert snapshot.live_frequency(0, word, changed, True) == 2
+    assert snapshot.live_lengths(0, changed, True) == (2.0, 2.0)
+
+
+def test_statistics_are_kept_of_few_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TERM_FREQUENCIES", 2)
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("a b c", "a", "a b"))
+    snapshot, live = index.snapshot(), bitmap([0, 2], 3)
+    for _ in range(2):
+        assert [snapshot.live_frequency(0, snapshot.term_id(word), live, True) for word in "abc"] == [2, 2, 1]
 
 
 batches = st.lists(

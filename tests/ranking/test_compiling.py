@@ -16,6 +16,7 @@ from paperwasp.ranking import Program, parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Description
+from paperwasp.ranking.program import Bm25Field
 from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
 from paperwasp.tensor.value import Tensor
@@ -27,7 +28,7 @@ class Named:
     """A feature whose value a test gives by name."""
 
     name: str
-    bm25_field: str | None = None
+    bm25_field: Bm25Field | None = None
     query_name: str | None = None
 
     def compute(self, context: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -42,7 +43,7 @@ class AnyFeature(NoFeatures):
         full = f"{name}({','.join(arguments)})" if arguments else name
         return Named(
             full + ("." + output if output else ""),
-            arguments[0] if name == "bm25" else None,
+            Bm25Field(arguments[0], 1.2, 0.75, None) if name == "bm25" else None,
             arguments[0] if name == "query" else None,
         )
 

@@ -5,6 +5,7 @@ namespace paperwasp {
 void bind_clock(nb::module_& m);
 void bind_lexicon(nb::module_& m);
 void bind_word_set(nb::module_& m);
+void bind_term_bits(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_positions(nb::module_& m);
 void bind_segment(nb::module_& m);
@@ -48,6 +49,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_word_set(m);
     paperwasp::bind_segment(m);
     paperwasp::bind_segment_check(m);
+    paperwasp::bind_term_bits(m);
     paperwasp::bind_reader(m);
     paperwasp::bind_positions(m);
     paperwasp::bind_top_k(m);

@@ -1,11 +1,11 @@
-"""The plain twin of the index kernels (segment_writer, reader, top_k): what they must answer, written to be read.
+"""The plain twin of the index kernels (segment_writer, reader, term_bits, top_k): what they must answer.
 
 A document is a list of (term, position); the index is just those lists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ class PlainTerm:
     k1: float
     b: float
     average_length: float
+    found: Mapping[int, int] | None = None
+    """Where it is no word but a phrase, say: how often it occurs in the documents that have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,12 @@ class PlainIndex:
         """For every document."""
         counts = [sum(found == term for found, _ in document) for document in self.documents]
         return np.array(counts, np.int32)
+
+    def occurrences_of(self, term: PlainTerm) -> NDArray[np.int32]:
+        """For every document, of a word or of what is found."""
+        if term.found is None:
+            return self.occurrences(term.term)
+        return np.array([term.found.get(lid, 0) for lid in range(len(self.documents))], np.int32)
 
     def lengths(self) -> NDArray[np.int32]:
         return np.array([min(len(document), 65535) for document in self.documents], np.int32)
@@ -57,19 +65,20 @@ class PlainIndex:
         total = np.zeros(len(self.documents))
         lengths = self.lengths().astype(np.float64)
         for t in terms:
-            found = self.occurrences(t.term)
+            found = self.occurrences_of(t)
             f = found[there := found > 0].astype(np.float64)
             saturation = t.k1 * (1 - t.b) + t.k1 * t.b * (lengths[there] / t.average_length)
             total[there] += f * (t.weight * (t.k1 + 1)) / (f + saturation)
         return total
 
-    def top_k(
+    def best(
         self, terms: Sequence[PlainTerm], k: int, every: bool, accept: Callable[[int], bool]
-    ) -> list[tuple[int, float]]:
-        """The best k (lid, score) of those with some term, or with every one; ties: the lower lid first."""
-        counts = np.array([self.occurrences(t.term) for t in terms]).reshape(len(terms), len(self.documents)) > 0
+    ) -> tuple[list[tuple[int, float]], int]:
+        """The best k (lid, score) of those with some term, or with every one, and how many there are; ties: the lower
+        lid first."""
+        counts = np.array([self.occurrences_of(t) for t in terms]).reshape(len(terms), len(self.documents)) > 0
         matches = counts.all(0) if every else counts.any(0)
         scores = self.scores(terms)
         hits = [lid for lid in np.flatnonzero(matches).tolist() if accept(lid)]
         hits.sort(key=lambda lid: (-scores[lid], lid))
-        return [(lid, float(scores[lid])) for lid in hits[:k]]
+        return [(lid, float(scores[lid])) for lid in hits[:k]], len(hits)

@@ -4,6 +4,7 @@
 #include "reader.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -24,10 +25,10 @@ PAPERWASP_CLONES uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_
 
 namespace {
 
-constexpr size_t MANY_LIDS = 1024;  // beyond this, other threads may run meanwhile
+constexpr uint64_t STEPS_OF_LID = 20;  // to look up a document in a posting list
 
-// parts: a list of (base, documents, [buffer or None for each field]).
-std::unique_ptr<Reader> make_reader(const nb::list& parts, uint32_t fields) {
+// parts: a list of (base, documents, [buffer or None for each field], FrequentTerms or None).
+std::unique_ptr<Reader> make_reader(const nb::sequence& parts, uint32_t fields) {
     auto reader = std::make_unique<Reader>();
     reader->fields = fields;
     for (nb::handle item : parts) {
@@ -49,6 +50,11 @@ std::unique_ptr<Reader> make_reader(const nb::list& parts, uint32_t fields) {
             reader->owners.push_back(nb::borrow(buffer));
         }
         part.segments.resize(fields);
+        if (nb::handle frequent = described[3]; !frequent.is_none()) {
+            part.frequent = nb::cast<FrequentTerms*>(frequent);
+            if (part.frequent->base() != part.base || part.frequent->documents() != part.documents) throw nb::value_error("frequent terms of another part");
+            reader->owners.push_back(nb::borrow(frequent));
+        }
         reader->parts.push_back(std::move(part));
     }
     return reader;
@@ -57,15 +63,7 @@ std::unique_ptr<Reader> make_reader(const nb::list& parts, uint32_t fields) {
 uint64_t document_frequency(const Reader& reader, uint32_t field, uint32_t term) {
     Clock clock;
     check_field(reader, field);
-    uint64_t total = 0;
-    reader.for_each(field, term, [&](const Part&, const Segment& segment, uint32_t place) { total += segment.frequencies[place]; });
-    return total;
-}
-
-// Told before each block, of every SOME_BLOCKS of them.
-constexpr uint32_t SOME_BLOCKS = 16;
-inline void spend_on_blocks(Clock& clock, const Cursor& cursor) {
-    if (cursor.block() % SOME_BLOCKS == 0) clock.spend(SOME_BLOCKS * BLOCK);
+    return reader.frequency(field, term);
 }
 
 // Documents with the term that the bitmap accepts.
@@ -73,11 +71,15 @@ uint64_t count_accepted(const Reader& reader, uint32_t field, uint32_t term, In<
     check_field(reader, field);
     if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     Clock clock;
-    nb::gil_scoped_release unlocked;
+    const GilRelease unlocked(is_much(reader.steps_of(field, term)));
     uint64_t total = 0;
     reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
+        if (const uint64_t* kept = part.kept_bits(field, place, clock)) {
+            total += count_bits(kept, accept.data() + (part.base >> 6), words_of_lids(part.base, part.documents));
+            return;
+        }
         for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
-            spend_on_blocks(clock, cursor);
+            clock.spend(BLOCK);
             const uint32_t* documents = cursor.documents();
             for (uint32_t i = 0, n = cursor.count(); i < n; ++i) total += accepts(accept.data(), part.base + documents[i]);
         }
@@ -114,7 +116,7 @@ nb::tuple unaccepted_statistics(const Reader& reader, uint32_t field, In<uint64_
     if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     uint64_t documents = 0, tokens = 0, elements = 0;
     {
-        const GilRelease unlocked(reader.limit() > MANY_LIDS);
+        const GilRelease unlocked(is_much(reader.limit() / 4));
         for (const Part& part : reader.parts) {
             const Segment& segment = part.segments[field];
             if (segment.header == nullptr) continue;
@@ -144,40 +146,9 @@ nb::tuple unaccepted_statistics(const Reader& reader, uint32_t field, In<uint64_
     return nb::make_tuple(documents, tokens, elements);
 }
 
-constexpr uint32_t NEAR = 8;  // words of 32 bits that a block of documents may reach over for its bits to be gathered word by word
-
-// Of a full block of documents, the bits of the 32 that begin with `start`. A loop that vectorizes.
-PAPERWASP_INLINE uint32_t bits_of(const uint32_t* documents, uint32_t start) {
-    uint32_t bits = 0;
-    for (uint32_t i = 0; i < BLOCK; ++i) {
-        const uint32_t bit = documents[i] - start;  // beyond 31 too for those before `start`
-        bits |= bit < 32 ? 1u << (bit & 31) : 0;
-    }
-    return bits;
-}
-
-// Sets the bits of documents, which rise. Those that lie far apart are set byte by byte: whoever sets a bit waits for the last store to the
-// same place, and bytes are more places than words.
-PAPERWASP_CLONES void set_bits(const uint32_t* documents, uint32_t count, uint32_t base, uint64_t* words) {
-    const uint32_t first = (base + documents[0]) >> 5, last = (base + documents[count - 1]) >> 5;
-    if (count == BLOCK && last - first < NEAR) {
-        for (uint32_t at = first; at <= last; ++at) words[at >> 1] |= uint64_t{bits_of(documents, at * 32 - base)} << (at % 2 * 32);
-        return;
-    }
-    auto* bytes = reinterpret_cast<uint8_t*>(words);
-    for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t lid = base + documents[i];
-        bytes[lid >> 3] |= static_cast<uint8_t>(1u << (lid & 7));
-    }
-}
-
-void set_bits(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words, Clock& clock) {
-    reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
-        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
-            spend_on_blocks(clock, cursor);
-            set_bits(cursor.documents(), cursor.count(), part.base, words);
-        }
-    });
+// Sets the bits of all documents with the term, by lid.
+void set_term(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words, Clock& clock) {
+    reader.for_each(field, term, [&](const Part& part, const Segment&, uint32_t place) { part.set_term(field, place, words, clock); });
 }
 
 // Sets the bit of every document with the term.
@@ -185,21 +156,8 @@ void match(const Reader& reader, uint32_t field, uint32_t term, Out<uint64_t> bi
     check_field(reader, field);
     if (bitmap.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     Clock clock;
-    nb::gil_scoped_release unlocked;
-    set_bits(reader, field, term, bitmap.data(), clock);
-}
-
-// How many documents that the bitmap accepts have any of the terms (each in its field).
-uint64_t count_any(const Reader& reader, In<uint32_t> fields, In<uint32_t> terms, In<uint64_t> accept) {
-    if (fields.size() != terms.size()) throw nb::value_error("one field for each term");
-    if (accept.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
-    for (size_t i = 0; i < fields.size(); ++i) check_field(reader, fields.data()[i]);
-    Clock clock;
-    nb::gil_scoped_release unlocked;
-    thread_local std::vector<uint64_t> words;
-    words.assign(reader.limit() / 64 + 1, 0);
-    for (size_t i = 0; i < fields.size(); ++i) set_bits(reader, fields.data()[i], terms.data()[i], words.data(), clock);
-    return count_bits(words.data(), accept.data(), std::min(words.size(), accept.size()));
+    const GilRelease unlocked(is_much(reader.steps_of(field, term)));
+    set_term(reader, field, term, bitmap.data(), clock);
 }
 
 // Calls visit(index in lids, cursor, place in the cursor's block) for the lids with the term.
@@ -228,7 +186,7 @@ void visit_lids(const Reader& reader, uint32_t field, uint32_t term, const uint3
 void occurrences(const Reader& reader, uint32_t field, uint32_t term, In<uint32_t> lids, Out<int32_t> to) {
     check_field(reader, field);
     if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
-    const GilRelease unlocked(lids.size() > MANY_LIDS);
+    const GilRelease unlocked(is_much(STEPS_OF_LID * lids.size()));
     std::fill(to.data(), to.data() + to.size(), 0);
     visit_lids(reader, field, term, lids.data(), lids.size(),
                [&](size_t i, Cursor& cursor, uint32_t at) { to.data()[i] = static_cast<int32_t>(cursor.frequencies()[at]); });
@@ -241,7 +199,7 @@ nb::tuple positions(const Reader& reader, uint32_t field, uint32_t term, In<uint
     auto offsets = std::make_unique<std::vector<uint32_t>>(n + 1, 0);
     auto values = std::make_unique<std::vector<uint32_t>>();
     {
-        const GilRelease unlocked(n > MANY_LIDS);
+        const GilRelease unlocked(is_much(STEPS_OF_LID * n));
         size_t done = 0;
         visit_lids(reader, field, term, lids.data(), n, [&](size_t i, Cursor& cursor, uint32_t at) {
             for (; done <= i; ++done) (*offsets)[done] = static_cast<uint32_t>(values->size());
@@ -257,7 +215,7 @@ nb::tuple positions(const Reader& reader, uint32_t field, uint32_t term, In<uint
 void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<int32_t> to) {
     check_field(reader, field);
     if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
-    const GilRelease unlocked(lids.size() > MANY_LIDS);
+    const GilRelease unlocked(is_much(STEPS_OF_LID * lids.size()));
     std::fill(to.data(), to.data() + to.size(), 0);
     size_t i = 0;
     for (const Part& part : reader.parts) {
@@ -301,7 +259,7 @@ nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uin
     auto ends = std::make_unique<std::vector<uint32_t>>(positions.size(), 0);
     auto weights = std::make_unique<std::vector<int32_t>>(positions.size(), 1);
     {
-        const GilRelease unlocked(positions.size() > MANY_LIDS);
+        const GilRelease unlocked(is_much(4 * positions.size()));
         size_t i = 0;
         for (const Part& part : reader.parts) {
             const Segment& segment = part.segments[field];
@@ -332,8 +290,10 @@ nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const
     auto lids = std::make_unique<std::vector<uint32_t>>();
     auto offsets = std::make_unique<std::vector<uint32_t>>(1, 0);
     auto values = std::make_unique<std::vector<uint32_t>>();
+    uint64_t least = std::numeric_limits<uint64_t>::max();  // documents with the rarest word
+    for (size_t i = 0; i < terms.size(); ++i) least = std::min(least, reader.frequency(field, terms.data()[i]));
     {
-        nb::gil_scoped_release unlocked;
+        const GilRelease unlocked(is_much(STEPS_OF_LID * terms.size() * least));
         PhraseFinds finds{*lids, *offsets, *values};
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
         for (const Part& part : reader.parts) {
@@ -355,11 +315,12 @@ nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const
 // The set bits of a bitmap below `limit`, rising.
 nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
     auto lids = std::make_unique<std::vector<uint32_t>>();
+    const uint64_t* words = bitmap.data();
+    const size_t n = std::min<size_t>(bitmap.size(), (static_cast<size_t>(limit) + 63) / 64);
+    const uint64_t count = count_bits(words, words, n);
     {
-        nb::gil_scoped_release unlocked;
-        const uint64_t* words = bitmap.data();
-        const size_t n = std::min<size_t>(bitmap.size(), (static_cast<size_t>(limit) + 63) / 64);
-        lids->reserve(count_bits(words, words, n));
+        const GilRelease unlocked(is_much(n + count));
+        lids->reserve(count);
         for (size_t w = 0; w < n; ++w)
             for (uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
                 const auto lid = static_cast<uint32_t>(w * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
@@ -378,7 +339,7 @@ uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) {
 
 void bind_reader(nb::module_& m) {
     nb::class_<Reader>(m, "Reader")
-        .def("__init__", [](Reader* self, const nb::list& parts, uint32_t fields) { new (self) Reader(std::move(*make_reader(parts, fields))); },
+        .def("__init__", [](Reader* self, const nb::sequence& parts, uint32_t fields) { new (self) Reader(std::move(*make_reader(parts, fields))); },
              nb::arg("parts"), nb::arg("fields"))
         .def_prop_ro("limit", &Reader::limit);
     m.def("document_frequency", &document_frequency, nb::arg("reader"), nb::arg("field"), nb::arg("term"));
@@ -387,7 +348,6 @@ void bind_reader(nb::module_& m) {
     m.def("element_count", &element_count, nb::arg("reader"), nb::arg("field"));
     m.def("unaccepted_statistics", &unaccepted_statistics, nb::arg("reader"), nb::arg("field"), nb::arg("accept"));
     m.def("match", &match, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("bitmap").noconvert());
-    m.def("count_any", &count_any, nb::arg("reader"), nb::arg("fields"), nb::arg("terms"), nb::arg("accept"));
     m.def("occurrences", &occurrences, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"), nb::arg("to").noconvert());
     m.def("positions", &positions, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("lids"));
     m.def("field_lengths", &field_lengths, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("to").noconvert());

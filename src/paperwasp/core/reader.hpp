@@ -9,6 +9,7 @@
 
 #include "core.hpp"
 #include "segment.hpp"
+#include "term_bits.hpp"
 
 namespace paperwasp {
 
@@ -16,12 +17,45 @@ struct Part {
     uint32_t base = 0;
     uint32_t documents = 0;
     std::vector<Segment> segments;  // by field; header == nullptr where no document has the field
+    FrequentTerms* frequent = nullptr;  // nullptr: no bitmaps are kept
+
+    // Tokens in a field of a document.
+    uint32_t length(uint32_t field, uint32_t document) const { return segments[field].header == nullptr ? 0 : segments[field].field_lengths[document]; }
+
+    // The bitmap that is kept of a term, from the word of the part's first document on; nullptr: there is none.
+    const uint64_t* kept_bits(uint32_t field, uint32_t place, Clock& clock) const {
+        return frequent == nullptr ? nullptr : frequent->find(segments[field], field, place, clock);
+    }
+
+    // Sets the bits of the documents that have a term. `words`: by lid, of the whole index.
+    void set_term(uint32_t field, uint32_t place, uint64_t* words, Clock& clock) const {
+        if (const uint64_t* kept = kept_bits(field, place, clock))
+            join_bits(words + (base >> 6), kept, words_of_lids(base, documents));
+        else
+            set_postings(segments[field], place, base, words, clock);
+    }
 };
 
 struct Reader {
     std::vector<Part> parts;
     std::vector<nb::object> owners;  // keep the buffers alive
     uint32_t fields = 0;
+
+    // Documents with a term, over all parts.
+    uint64_t frequency(uint32_t field, uint32_t term) const {
+        uint64_t total = 0;
+        for_each(field, term, [&](const Part&, const Segment& segment, uint32_t place) { total += segment.frequencies[place]; });
+        return total;
+    }
+
+    // About how many nanoseconds it takes to set the bits of all documents with a term.
+    uint64_t steps_of(uint32_t field, uint32_t term) const {
+        uint64_t steps = 0;
+        for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
+            steps += part.frequent != nullptr ? part.frequent->steps_of(segment, field, place) : segment.frequencies[place];
+        });
+        return steps;
+    }
 
     uint32_t limit() const { return parts.empty() ? 0 : parts.back().base + parts.back().documents; }
 

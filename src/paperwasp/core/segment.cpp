@@ -210,7 +210,7 @@ std::vector<uint8_t> SegmentBuilder::finish(const Elements& elements) {
 
 // ----------------------------------------------------------------------------------------------------------------- cursor
 
-Cursor::Cursor(const Segment& segment, uint32_t place) : segment_(&segment) {
+Cursor::Cursor(const Segment& segment, uint32_t place) {
     frequency_ = segment.frequencies[place];
     blocks_ = blocks_of(frequency_);
     bytes_ = segment.postings + segment.starts[place];
@@ -224,6 +224,33 @@ Cursor::Cursor(const Segment& segment, uint32_t place) : segment_(&segment) {
         position_offsets_ = segment.block_positions + start;
     }
 }
+
+void PlainPostings::reserve(size_t count) {
+    documents.reserve(count);
+    frequencies.reserve(count);
+}
+
+void PlainPostings::add(uint32_t document, uint32_t frequency, const uint16_t* lengths, double average_length) {
+    const float weight = bm25_weight(static_cast<float>(frequency), lengths[document], static_cast<float>(average_length));
+    if (documents.size() % BLOCK == 0) {
+        block_last.push_back(document);
+        block_weights.push_back(weight);
+    }
+    block_last.back() = document;
+    block_weights.back() = std::max(block_weights.back(), weight);
+    max_weight = std::max(max_weight, weight);
+    documents.push_back(document);
+    frequencies.push_back(frequency);
+}
+
+Cursor::Cursor(const PlainPostings& postings)
+    : plain_(&postings),
+      last_(postings.block_last.data()),
+      weight_(postings.block_weights.data()),
+      max_weight_(postings.max_weight),
+      single_last_(postings.documents.back()),
+      frequency_(static_cast<uint32_t>(postings.documents.size())),
+      blocks_(blocks_of(frequency_)) {}
 
 void Cursor::shallow_seek(uint32_t document) {
     if (block_ >= blocks_ || last_of(block_) >= document) return;
@@ -251,6 +278,12 @@ const uint32_t* Cursor::frequencies() {
 }
 
 void Cursor::decode_documents() {
+    if (plain_ != nullptr) {
+        std::copy_n(plain_->documents.data() + size_t{block_} * BLOCK, count(), document_values_);
+        std::fill(document_values_ + count(), document_values_ + BLOCK, NO_INDEX);
+        decoded_documents_ = block_;
+        return;
+    }
     const uint8_t* at = bytes_ + (offsets_ != nullptr ? offsets_[block_] : 0);
     const uint32_t width = at[0];
     const uint32_t before = block_ > 0 ? last_[block_ - 1] : 0;
@@ -267,6 +300,12 @@ void Cursor::decode_documents() {
 }
 
 void Cursor::decode_frequencies() {
+    if (plain_ != nullptr) {
+        std::copy_n(plain_->frequencies.data() + size_t{block_} * BLOCK, count(), frequency_values_);
+        std::fill(frequency_values_ + count(), frequency_values_ + BLOCK, 1u);
+        decoded_frequencies_ = block_;
+        return;
+    }
     const uint8_t* at = bytes_ + (offsets_ != nullptr ? offsets_[block_] : 0);
     const uint32_t gap_width = at[0], width = at[1];
     const uint32_t n = count();

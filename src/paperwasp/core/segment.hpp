@@ -138,11 +138,25 @@ class SegmentBuilder {
     std::vector<uint8_t> postings_, positions_;
 };
 
+// A posting list in memory, unpacked, of documents of one segment: of what is found by a query and is no term of the segment.
+struct PlainPostings {
+    std::vector<uint32_t> documents, frequencies;
+    std::vector<uint32_t> block_last;
+    std::vector<float> block_weights;
+    float max_weight = 0;
+
+    void reserve(size_t count);
+    // Documents ascend; each has the field, in which it has lengths[document] tokens.
+    void add(uint32_t document, uint32_t frequency, const uint16_t* lengths, double average_length);
+};
+
 // A cursor over one term's postings in one segment: decodes a block at a time. Copies are cheap only before the first decode.
 class Cursor {
   public:
     Cursor() = default;
     Cursor(const Segment& segment, uint32_t place);
+    // Without positions. The postings are not empty.
+    explicit Cursor(const PlainPostings& postings);
 
     uint32_t frequency() const { return frequency_; }
     uint32_t block_count() const { return blocks_; }
@@ -188,7 +202,7 @@ class Cursor {
     void decode_frequencies();
     void count_occurrences();
 
-    const Segment* segment_ = nullptr;
+    const PlainPostings* plain_ = nullptr;
     const uint8_t *bytes_ = nullptr, *position_bytes_ = nullptr;
     const uint32_t *last_ = nullptr, *offsets_ = nullptr, *position_offsets_ = nullptr;
     const float* weight_ = nullptr;

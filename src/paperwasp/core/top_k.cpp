@@ -19,16 +19,17 @@
 #include <optional>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
-#include "accumulators.hpp"
 #include "arrays.hpp"
+#include "bm25_query.hpp"
 #include "clock.hpp"
 #include "reader.hpp"
 
 namespace paperwasp {
 namespace {
 
-constexpr float SLACK = 4e-6f;
 // Terms are left out of accumulation while their bounds together are below this share of the threshold, not only while they are below all
 // of it: adding a posting costs about 1 ns, completing a candidate 10 to 30. Measured on 200k abstracts, mean of short / long queries
 // in us: 162 / 482 at 1, 123 / 265 at 0.6, 116 / 231 at 0.4, 123 / 267 at 0.2.
@@ -39,135 +40,6 @@ constexpr uint32_t SPARSE_WINDOW = 65536;  // where postings are few
 // Keeps the parts of the hot loop apart: inlined into one function they run out of registers (a fifth slower).
 #define NOINLINE __attribute__((noinline))
 
-// One term of the query: `weight` (its idf and whatever the rank profile multiplies it with) times BM25's saturation.
-struct QueryTerm {
-    uint32_t field, term;
-    double weight, k1, b, average_length;
-
-    double score(uint32_t frequency, uint32_t length) const {
-        const double f = frequency;
-        return f * (weight * (k1 + 1)) / (f + (k1 * (1 - b) + k1 * b * (length / average_length)));
-    }
-};
-
-// Adds up each field's terms, then the fields: as a sum of bm25 features does.
-class Sum {
-  public:
-    void add(const QueryTerm& term, double score) {
-        if (term.field != field_) {
-            fields_ += terms_;
-            terms_ = 0;
-            field_ = term.field;
-        }
-        terms_ += score;
-    }
-    double total() const { return fields_ + terms_; }
-
-  private:
-    uint32_t field_ = NO_INDEX;
-    double fields_ = 0, terms_ = 0;
-};
-
-struct Scored {
-    double score;
-    uint32_t lid;
-    // Whether a is the better hit.
-    friend bool operator<(const Scored& a, const Scored& b) { return a.score != b.score ? a.score > b.score : a.lid < b.lid; }
-};
-
-// The best `capacity` hits so far; the worst of them on top.
-class Best {
-  public:
-    Best(uint32_t capacity, double floor) : capacity_(capacity), floor_(floor) { update(); }
-
-    // What a float upper bound must exceed to be worth completing.
-    float threshold() const { return threshold_; }
-
-    void add(double score, uint32_t lid) {
-        const Scored hit{score, lid};
-        if (heap_.size() < capacity_) {
-            heap_.push_back(hit);
-            std::push_heap(heap_.begin(), heap_.end());
-            if (heap_.size() == capacity_) update();
-        } else if (hit < heap_.front()) {
-            std::pop_heap(heap_.begin(), heap_.end());
-            heap_.back() = hit;
-            std::push_heap(heap_.begin(), heap_.end());
-            update();
-        }
-    }
-
-    std::vector<Scored> sorted() {
-        std::sort(heap_.begin(), heap_.end());
-        return std::move(heap_);
-    }
-
-  private:
-    void update() {
-        const double least = heap_.size() == capacity_ ? std::max(floor_, heap_.front().score) : floor_;
-        threshold_ = least <= 0 ? -1.0f : static_cast<float>(least) * (1 - SLACK);
-    }
-
-    uint32_t capacity_;
-    double floor_;  // at least `capacity_` documents score this much
-    float threshold_;
-    std::vector<Scored> heap_;
-};
-
-// One term of the query in one segment.
-struct List {
-    const QueryTerm* query;
-    const uint16_t* lengths;
-    Cursor walk;   // accumulates
-    Cursor probe;  // completes candidates
-    float scale;   // from stored weight to a bound on the contribution
-    bool stored;   // whether stored weights apply (default k1 and b)
-    Saturation saturation;
-    float bound;  // in the current window
-
-    List(const QueryTerm& term, const Segment& segment, uint32_t place)
-        : query(&term), lengths(segment.field_lengths), walk(segment, place), probe(segment, place) {
-        stored = static_cast<float>(term.k1) == DEFAULT_K1 && static_cast<float>(term.b) == DEFAULT_B;
-        const double drift = std::max(1.0, term.average_length / segment.header->average_length);
-        scale = static_cast<float>(stored ? term.weight * drift : term.weight * (term.k1 + 1)) * (1 + SLACK);
-        saturation = {static_cast<float>(term.weight * (term.k1 + 1)), static_cast<float>(term.k1 * (1 - term.b)),
-                      static_cast<float>(term.k1 * term.b / term.average_length)};
-        bound = 0;
-    }
-
-    float bound_of(uint32_t block) const { return stored ? scale * walk.weight_of(block) : scale; }
-    float bound_of_term() const { return stored ? scale * walk.max_weight() : scale; }
-
-    float contribution(uint32_t frequency, uint32_t document) const { return saturation.weight(frequency, lengths[document]); }
-
-    // Of each document of the current block.
-    const float* contributions() {
-        if (weighed_ != walk.block()) {
-            const uint32_t* documents = walk.documents();
-            uint32_t found[BLOCK] = {};
-            for (uint32_t i = 0, n = walk.count(); i < n; ++i) found[i] = lengths[documents[i]];
-            saturation.weigh(walk.frequencies(), found, contributions_);
-            weighed_ = walk.block();
-        }
-        return contributions_;
-    }
-
-    // Moves to the window [low, high) and sets `bound` to the largest contribution of any of its documents.
-    void enter(uint32_t low, uint32_t high) {
-        walk.shallow_seek(low);
-        float most = 0;
-        for (uint32_t b = walk.block(); b < walk.block_count(); ++b) {
-            most = std::max(most, bound_of(b));
-            if (walk.last_of(b) >= high - 1) break;
-        }
-        bound = most;
-    }
-
-  private:
-    uint32_t weighed_ = NO_INDEX;  // the block of contributions_
-    float contributions_[BLOCK];
-};
-
 // A filter that few documents pass, and the lid of the segment's first document. Tested for every posting, before it is scored; other
 // filters are tested for candidates only. bitmap == nullptr: not such a filter.
 struct Rare {
@@ -175,6 +47,8 @@ struct Rare {
     uint32_t base;
 };
 constexpr uint64_t RARE_SHARE = 8;  // one document in so many
+// Fewer accepted documents than this share of the postings are looked up in each list, one by one.
+constexpr uint64_t POSTINGS_OF_CANDIDATE = 16;
 
 // Adds the contributions of the current block's documents [from, to) that pass the filter.
 void add_accepted(List& list, uint32_t from, uint32_t to, uint32_t low, const Rare& rare, Accumulators& window) {
@@ -219,10 +93,12 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
 
 class AnyOf {
   public:
-    AnyOf(const Part& part, std::vector<List> lists, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window, Clock& clock,
-          uint32_t& searched)
-        : part_(part),
-          lists_(std::move(lists)),
+    AnyOf(const Query& query, const Part& part, PartLists& here, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window,
+          Clock& clock, uint32_t& searched)
+        : terms_(query.terms),
+          part_(part),
+          here_(here),
+          lists_(here.lists),
           order_(lists_.size()),
           below_(lists_.size() + 1),
           accept_(accept),
@@ -285,16 +161,13 @@ class AnyOf {
         if (score <= best_.threshold()) return;
         if (searched_ > 0) searched_ = part_.base + document;  // before the end of the first window there is no answer
         clock_.spend(static_cast<int64_t>(16 * lists_.size()));
-        Sum exact;
-        for (List& list : lists_) {
-            const uint32_t at = list.probe.find(document);
-            if (at != NO_INDEX) exact.add(*list.query, list.query->score(list.probe.frequencies()[at], list.lengths[document]));
-        }
-        best_.add(exact.total(), part_.base + document);
+        best_.add(here_.score(terms_, document), part_.base + document);
     }
 
+    const std::vector<QueryTerm>& terms_;
     const Part& part_;
-    std::vector<List> lists_;       // in the order of the query
+    PartLists& here_;
+    std::vector<List>& lists_;
     std::vector<uint32_t> order_;   // by rising bound in the window
     std::vector<float> below_;      // below_[i]: bounds of order_[0..i) together
     size_t first_ = 0;              // order_[first_..] are essential
@@ -306,10 +179,42 @@ class AnyOf {
     uint32_t& searched_;  // documents below this lid are done; it is right whenever the time is over
 };
 
-// Intersects; adds to `found` how many documents are accepted. With `count`, all are looked at; otherwise only those that may enter.
+// A bitmap of some documents of a part, from the word of its first document on. nullptr: all of them.
+struct PartBits {
+    const uint64_t* words;
+    uint32_t first;  // the bit of document 0
+
+    bool has(uint32_t document) const { return accepts(words, first + document); }
+};
+
+// The accepted documents of a part that all lists have of which a bitmap is kept.
+PartBits accepted_by_all(const Part& part, const std::vector<List>& lists, const uint64_t* accept, std::vector<uint64_t>& words) {
+    const size_t n = words_of_lids(part.base, part.documents);
+    const uint64_t* given = accept != nullptr ? accept + (part.base >> 6) : nullptr;
+    const uint64_t* joined = given;
+    for (const List& list : lists) {
+        if (list.kept == nullptr) continue;
+        if (joined == given) words.resize(n);
+        if (joined == nullptr)
+            std::copy(list.kept, list.kept + n, words.begin());
+        else
+            meet_bits(words.data(), joined, list.kept, n);
+        joined = words.data();
+    }
+    return {joined, part.base & 63};
+}
+
+// Intersects; adds to `matches` how many documents are accepted. With `count`, all are looked at; otherwise only those that may enter.
 // Documents below `searched` are done.
-void all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, bool count, Best& best, Clock& clock, uint64_t& found,
+void all_of(const Query& query, const Part& part, PartLists& here, const uint64_t* accept, bool count, Best& best, Clock& clock, uint64_t& matches,
             uint32_t& searched) {
+    std::vector<List>& lists = here.lists;
+    thread_local std::vector<uint64_t> words;
+    const PartBits accepted = accepted_by_all(part, lists, accept, words);
+    if (count && std::all_of(lists.begin(), lists.end(), [](const List& list) { return list.kept != nullptr; })) {
+        matches += count_bits(accepted.words, accepted.words, words_of_lids(part.base, part.documents));
+        count = false;
+    }
     std::vector<uint32_t> order(lists.size());
     std::iota(order.begin(), order.end(), 0u);
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return lists[a].walk.frequency() < lists[b].walk.frequency(); });
@@ -326,31 +231,35 @@ void all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, 
         const uint32_t n = lead.walk.count();
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t document = documents[i];
-            if (!accepts(accept, part.base + document)) continue;
+            if (!accepted.has(document)) continue;
             float bound = hopeless ? 0 : lead.contribution(lead.walk.frequencies()[i], document);
-            if (!count && bound + others <= best.threshold()) continue;
+            bool may_enter = !hopeless && bound + others > best.threshold();
             places[order[0]] = i;
             size_t j = 1;
-            for (float most = bound; j < order.size(); ++j) {
+            for (float most = bound; j < order.size() && (count || may_enter); ++j) {
                 List& list = lists[order[j]];
+                if (!may_enter && list.kept != nullptr) continue;  // it has the document, as `accepted` says
                 list.walk.shallow_seek(document);
                 if (list.walk.exhausted()) return;
-                if (!count) {
+                if (may_enter) {
                     most += list.bound_of(list.walk.block());
-                    if (most + rest[j + 1] <= best.threshold()) break;
+                    may_enter = most + rest[j + 1] > best.threshold();
+                    if (!may_enter && (!count || list.kept != nullptr)) continue;
                 }
                 places[order[j]] = list.walk.find(document);
                 if (places[order[j]] == NO_INDEX) break;
             }
             finds += j;
             if (j < order.size()) continue;
-            ++found;
-            if (hopeless) continue;
+            if (count) ++matches;
+            if (!may_enter) continue;
             for (j = 1; j < order.size(); ++j) bound += lists[order[j]].contribution(lists[order[j]].walk.frequencies()[places[order[j]]], document);
             if (bound <= best.threshold()) continue;
             Sum exact;
-            for (size_t t = 0; t < lists.size(); ++t)
-                exact.add(*lists[t].query, lists[t].query->score(lists[t].walk.frequencies()[places[t]], lists[t].lengths[document]));
+            for (size_t t = 0; t < query.terms.size(); ++t) {
+                List& list = lists[here.of_term[t]];
+                exact.add(query.terms[t], query.terms[t].score(list.walk.frequencies()[places[here.of_term[t]]], list.lengths[document]));
+            }
             best.add(exact.total(), part.base + document);
         }
         searched = part.base + lead.walk.last_of(lead.walk.block()) + 1;
@@ -358,70 +267,58 @@ void all_of(const Part& part, std::vector<List>& lists, const uint64_t* accept, 
     }
 }
 
-// A score that at least `k` accepted documents reach: the k-th best of some term's champions.
-double floor_of(const Reader& reader, const std::vector<QueryTerm>& terms, uint32_t k, const uint64_t* accept) {
-    double floor = 0;
-    std::vector<double> weights;
-    for (const QueryTerm& term : terms) {
-        if (static_cast<float>(term.k1) != DEFAULT_K1 || static_cast<float>(term.b) != DEFAULT_B) continue;
-        weights.clear();
-        reader.for_each(term.field, term.term, [&](const Part& part, const Segment& segment, uint32_t place) {
-            const uint32_t start = segment.champion_starts[place];
-            if (start == NO_INDEX) return;
-            const double drift = std::min(1.0, term.average_length / segment.header->average_length);
-            for (uint32_t i = start; i < start + CHAMPIONS; ++i)
-                if (accepts(accept, part.base + segment.champion_docs[i])) weights.push_back(segment.champion_weights[i] * drift * term.weight);
-        });
-        if (weights.size() < k) continue;
-        std::nth_element(weights.begin(), weights.begin() + (k - 1), weights.end(), std::greater<>());
-        floor = std::max(floor, weights[k - 1]);
+// Scores all accepted documents of a part, one by one.
+void score_accepted(const Query& query, const Part& part, PartLists& here, const uint64_t* accept, Best& best, Clock& clock) {
+    const uint32_t end = part.base + part.documents;
+    for (uint32_t lid = part.base; lid < end;) {
+        const uint64_t left = accept[lid >> 6] >> (lid & 63);
+        if (left == 0) {
+            lid = (lid | 63) + 1;
+            continue;
+        }
+        lid += static_cast<uint32_t>(__builtin_ctzll(left));
+        if (lid >= end) return;
+        clock.spend(static_cast<int64_t>(16 * query.terms.size()));
+        const uint32_t document = lid - part.base;
+        float most = 0;
+        for (List& list : here.lists) {
+            list.probe.shallow_seek(document);
+            if (!list.probe.exhausted()) most += list.bound_of(list.probe.block());
+        }
+        if (most > best.threshold() && most > 0)
+            if (const double score = here.score(query.terms, document); score > 0) best.add(score, lid);
+        ++lid;
     }
-    // A hair below: a document that has just this score must still enter.
-    return floor * (1 - 2 * static_cast<double>(SLACK));
 }
 
-std::vector<List> lists_of(const Part& part, const std::vector<QueryTerm>& terms) {
-    std::vector<List> lists;
-    lists.reserve(terms.size());
-    for (const QueryTerm& term : terms) {
-        const Segment& segment = part.segments[term.field];
-        if (segment.header == nullptr) continue;
-        if (const uint32_t place = segment.find(term.term); place != NO_INDEX) lists.emplace_back(term, segment, place);
-    }
-    return lists;
-}
-
-nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<double> weights, In<double> k1, In<double> b,
-                In<double> average_lengths, uint32_t k, bool all, bool count, const std::optional<In<uint64_t>>& accept) {
-    const size_t n = fields.size();
-    if (ids.size() != n || weights.size() != n || k1.size() != n || b.size() != n || average_lengths.size() != n || k == 0)
-        throw nb::value_error("arrays of terms must have one length, and k must be positive");
+nb::tuple best(const Reader& reader, const std::vector<TermTuple>& terms, const std::vector<FoundTuple>& found, uint32_t k, bool all, bool count,
+               const std::optional<In<uint64_t>>& accept) {
+    if (k == 0) throw nb::value_error("k must be positive");
     if (accept && accept->size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
-    std::vector<QueryTerm> terms;
-    for (size_t i = 0; i < n; ++i) {
-        check_field(reader, fields.data()[i]);
-        if (!(weights.data()[i] >= 0) || !(k1.data()[i] >= 0) || !(b.data()[i] >= 0 && b.data()[i] <= 1)) throw nb::value_error("weights must not be negative");
-        const double average = average_lengths.data()[i];
-        terms.push_back({fields.data()[i], ids.data()[i], weights.data()[i], k1.data()[i], b.data()[i], average > 0 ? average : 1});
-    }
+    const std::vector<std::optional<Found>> found_of_terms = read_found(reader, terms.size(), found);
+    const Query query = read_query(reader, terms, found_of_terms);
     auto scores = std::make_unique<std::vector<double>>();
     auto lids = std::make_unique<std::vector<uint32_t>>();
-    uint64_t found = 0;
+    uint64_t matches = 0;
     uint32_t searched = 0;
     Clock clock;
     {
-        nb::gil_scoped_release unlocked;
+        const GilRelease unlocked(is_much(steps_of(reader, query, all, count)));
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
-        Best best(k, all || n == 0 ? 0 : floor_of(reader, terms, k, bitmap));
+        Best best(k, all || terms.empty() ? 0 : floor_of(reader, query, k, bitmap));
         thread_local Accumulators window(SPARSE_WINDOW);
-        const bool is_rare = accept && count_bits(bitmap, bitmap, accept->size()) * RARE_SHARE < reader.limit();
+        const uint64_t accepted = accept ? count_bits(bitmap, bitmap, accept->size()) : reader.limit();
+        const bool is_rare = accept && accepted * RARE_SHARE < reader.limit();
+        const bool one_by_one = accept && accepted * query.lists.size() * POSTINGS_OF_CANDIDATE < query.postings(reader);
         try {
             for (const Part& part : reader.parts) {
-                std::vector<List> lists = lists_of(part, terms);
-                if (!lists.empty() && !all)
-                    AnyOf(part, std::move(lists), bitmap, is_rare, best, window, clock, searched).run();
-                else if (lists.size() == n && n > 0)
-                    all_of(part, lists, bitmap, count, best, clock, found, searched);
+                PartLists here = query.in(part, all, clock);
+                if (!here.lists.empty() && !all && one_by_one)
+                    score_accepted(query, part, here, bitmap, best, clock);
+                else if (!here.lists.empty() && !all)
+                    AnyOf(query, part, here, bitmap, is_rare, best, window, clock, searched).run();
+                else if (all && !terms.empty() && here.lists.size() == query.lists.size())
+                    all_of(query, part, here, bitmap, count, best, clock, matches, searched);
                 searched = part.base + part.documents;
             }
         } catch (const OutOfTime&) {
@@ -432,17 +329,20 @@ nb::tuple top_k(const Reader& reader, In<uint32_t> fields, In<uint32_t> ids, In<
             scores->push_back(hit.score);
             lids->push_back(hit.lid);
         }
+        if (count && !all && searched == reader.limit()) matches = count_any(reader, query, accept, clock);
     }
-    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), found, searched);
+    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), matches, searched);
 }
 
 }  // namespace
 
 void bind_top_k(nb::module_& m) {
-    m.def("top_k", &top_k, nb::arg("reader"), nb::arg("fields"), nb::arg("terms"), nb::arg("weights"), nb::arg("k1"), nb::arg("b"),
-          nb::arg("average_lengths"), nb::arg("k"), nb::arg("all"), nb::arg("count"), nb::arg("accept").none(),
-          "The best k documents by sum of weight * BM25: (lids, scores, documents found where all terms are asked for and counted, the lid up\n"
-          "to which documents were searched: the reader's limit, unless the time was over before).");
+    m.def("best", &best, nb::arg("reader"), nb::arg("terms"), nb::arg("found"), nb::arg("k"), nb::arg("all"), nb::arg("count"),
+          nb::arg("accept").none(),
+          "The best k documents by sum of weight * BM25, of those that have any or all of the terms: (lids, scores, how many such documents there\n"
+          "are, the lid up to which documents were searched: the reader's limit, unless the time was over before).\n"
+          "terms: (field, term, weight, k1, b, average length of the field) of each. found: of terms that are no words, such as phrases,\n"
+          "(number among the terms, lids, offsets): document i has offsets[i + 1] - offsets[i] occurrences, at least one. Documents are counted if `count` says so and all were searched.");
 }
 
 }  // namespace paperwasp

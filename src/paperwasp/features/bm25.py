@@ -15,6 +15,7 @@ from paperwasp.core import _core
 from paperwasp.features.base import MatchContext, RankTerm, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.parts import Part, PartsOf, explains
+from paperwasp.ranking.program import Bm25Field
 
 DEFAULT_K1 = 1.2
 DEFAULT_B = 0.75
@@ -56,6 +57,12 @@ def bm25_parameters(setup: RankSetup, field: str) -> Bm25Parameters:
         setup.number(DEFAULT_B, f"{prefix}.b"),
         None if math.isnan(average) else average,
     )
+
+
+def bm25_field_of(setup: RankSetup, field: str) -> Bm25Field:
+    """The same for the kernel that finds the best hits without scoring all."""
+    parameters = bm25_parameters(setup, field)
+    return Bm25Field(field, parameters.k1, parameters.b, parameters.average_field_length)
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:

@@ -13,12 +13,14 @@ from typing import Any
 
 from paperwasp.errors import LanguageError
 from paperwasp.features.base import MatchContext
+from paperwasp.features.bm25 import bm25_field_of
 from paperwasp.features.family import RankSetup, check_arguments, families
 from paperwasp.features.foreach import features_of_each
 from paperwasp.features.parts import PartsOf, parts_of
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.expression import parse_reference
 from paperwasp.ranking.names import Description
+from paperwasp.ranking.program import Bm25Field
 from paperwasp.ranking.scope import Scope, Source, argument_text
 from paperwasp.tensor.kept import KeptTensors
 
@@ -29,7 +31,7 @@ class BoundFeature:
 
     name: str
     compute: Callable[[MatchContext], Any]
-    bm25_field: str | None = None
+    bm25_field: Bm25Field | None = None
     query_name: str | None = None
     bind_parts: Callable[[], PartsOf | None] = lambda: None
     """What it is made of, for those who ask why."""
@@ -94,7 +96,8 @@ class Catalog:
             known = tuple(argument for argument in _positional(name, arguments) if argument is not None)
             given = self.setup, known, output or family.outputs[0]
             compute = family.bind(*given)
-            bm25_field = known[0] if name == "bm25" and len(known) == 1 and self.setup.has_bm25(known[0]) else None
+            is_pruned_by = name == "bm25" and len(known) == 1 and self.setup.has_bm25(known[0])
+            bm25_field = bm25_field_of(self.setup, known[0]) if is_pruned_by else None
             query_name = known[0] if name == "query" else None
             self._bound[canonical] = BoundFeature(
                 canonical, compute, bm25_field, query_name, partial(parts_of, name, *given)

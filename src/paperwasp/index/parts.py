@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.index.tokens import Buffer, Tokens, joined
 
@@ -29,6 +30,8 @@ MEMORY_FAN_OUT = 8
 SMALLEST_CLASS_TOKENS = 2048
 LEAST_INVERTED_TOKENS = 4096
 """Parts of fewer are inverted when they are searched: a few of them take a search a millisecond, once."""
+LEAST_DOCUMENTS_OF_BITMAPS = 4096
+"""Parts of fewer keep no bitmaps of their frequent terms: postings are read as fast."""
 
 
 Postings: TypeAlias = Buffer | Tokens
@@ -49,6 +52,13 @@ class Part:
     def segments(self) -> tuple[Buffer | None, ...]:
         """The fields as kernels read them. Any thread."""
         return tuple(field.segment if isinstance(field, Tokens) else field for field in self.fields)
+
+    @cached_property
+    def frequent(self) -> _core.FrequentTerms:
+        """Keeps the bitmaps of its frequent terms, made when they are needed first. Any thread."""
+        return _core.FrequentTerms(
+            self.base, self.documents, len(self.fields), limits.FREQUENT_TERMS_BYTES, LEAST_DOCUMENTS_OF_BITMAPS
+        )
 
     @property
     def limit(self) -> int:

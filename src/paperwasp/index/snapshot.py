@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.index.parts import Bitmap, Part
 
@@ -24,6 +25,9 @@ EXACT_COUNT_FREQUENCY = 4096
 EXACT_COUNT_DEAD = 65_536
 """Dead documents that have a term are counted where there are at most this many dead ones, else estimated."""
 
+LIVE_BITMAPS: Final = 16
+"""Bitmaps of live documents whose statistics are kept."""
+
 
 class Places(NamedTuple):
     """Of each position, its element. A field of single values has one, of weight 1."""
@@ -35,6 +39,40 @@ class Places(NamedTuple):
     ends: NDArray[np.uint32]
     """The position after its last one."""
     weights: NDArray[np.int32]
+
+
+class _LiveStatistics:
+    """What was counted among the live documents of one bitmap. Threads may add the same entry twice."""
+
+    def __init__(self, live: Bitmap) -> None:
+        self.live = live
+        self.frequencies: dict[tuple[int, int], int] = {}
+        """By field number and term."""
+        self.lengths: dict[int, tuple[float, float]] = {}
+        """By field number."""
+        self.dead_lids: NDArray[np.uint32] | None = None
+
+
+class _KeptStatistics:
+    """The statistics of the bitmaps that queries of one snapshot give: one of each document type, as a rule."""
+
+    def __init__(self) -> None:
+        self.of_all = _LiveStatistics(np.zeros(0, np.uint64))
+        """Where no document is dead."""
+        self._by_bitmap: tuple[_LiveStatistics, ...] = ()
+        self._last: tuple[Bitmap, _LiveStatistics] = self.of_all.live, self.of_all
+
+    def of(self, live: Bitmap) -> _LiveStatistics:
+        """Those of a bitmap. All terms of a query give the same array: only the first has its words compared."""
+        array, found = self._last
+        if array is live:
+            return found
+        equal = next((each for each in self._by_bitmap if np.array_equal(each.live, live)), None)
+        found = equal or _LiveStatistics(live.copy())
+        if equal is None:
+            self._by_bitmap = (found, *self._by_bitmap[: LIVE_BITMAPS - 1])
+        self._last = live, found
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +88,8 @@ class IndexSnapshot:
     @cached_property
     def reader(self) -> _core.Reader:
         """The parts as the kernels read them."""
-        return _core.Reader([(part.base, part.documents, list(part.segments)) for part in self.parts], self.numbers)
+        parts = [(part.base, part.documents, list(part.segments), part.frequent) for part in self.parts]
+        return _core.Reader(parts, self.numbers)
 
     def has(self, key: FieldKey) -> bool:
         """Whether the field is indexed."""
@@ -81,12 +120,21 @@ class IndexSnapshot:
         Exact up to EXACT_COUNT_FREQUENCY documents, or EXACT_COUNT_DEAD dead ones; beyond, dead documents are taken to
         be as many as elsewhere. Vespa counts what is replaced until its disk indexes are fused.
         """
+        known = self._among(live, dead).frequencies
+        frequency = known.get((number, term))
+        if frequency is None:
+            frequency = self._live_frequency(number, term, live, dead)
+            if len(known) < limits.TERM_FREQUENCIES:
+                known[number, term] = frequency
+        return frequency
+
+    def _live_frequency(self, number: int, term: int, live: Bitmap, dead: bool) -> int:
         frequency = self.document_frequency(number, term)
         if not dead or frequency == 0:
             return frequency
         if frequency <= EXACT_COUNT_FREQUENCY:
             return _core.count_accepted(self.reader, number, term, live)
-        gone = self._dead_lids(number, live)
+        gone = self._dead_lids(live)
         if len(gone) <= EXACT_COUNT_DEAD:
             return frequency - int(np.count_nonzero(self.occurrences(number, term, gone)))
         indexed = max(1, self.statistics(number)[0])
@@ -109,6 +157,12 @@ class IndexSnapshot:
         A single value is one element. `dead`: whether the index may hold documents that are not live. Vespa averages
         over what was fed, replaced versions among it, where newer documents count more in an index in memory.
         """
+        known = self._among(live, dead).lengths
+        if number not in known:
+            known[number] = self._live_lengths(number, live, dead)
+        return known[number]
+
+    def _live_lengths(self, number: int, live: Bitmap, dead: bool) -> tuple[float, float]:
         documents, tokens = _core.field_statistics(self.reader, number)
         elements = _core.element_count(self.reader, number)
         if dead and documents:
@@ -116,17 +170,20 @@ class IndexSnapshot:
             documents, tokens, elements = documents - gone[0], max(0, tokens - gone[1]), elements - gone[2]
         return tokens / max(1, documents), tokens / max(1, elements)
 
-    def _dead_lids(self, number: int, live: Bitmap) -> NDArray[np.uint32]:
-        """The lids below the reader's limit that are not live; the last ones are kept, as each term of a query asks."""
-        known = self._dead.get(number)
-        if known is None or not np.array_equal(known[0], live):
+    def _dead_lids(self, live: Bitmap) -> NDArray[np.uint32]:
+        """The lids below the reader's limit that are not live."""
+        among = self._among(live, True)
+        if among.dead_lids is None:
             limit = self.reader.limit
-            known = self._dead[number] = live.copy(), _core.bitmap_lids(~live[: (limit + 63) // 64], limit)
-        return known[1]  # not from the dictionary: another thread may have put others there
+            among.dead_lids = _core.bitmap_lids(~live[: (limit + 63) // 64], limit)
+        return among.dead_lids
+
+    def _among(self, live: Bitmap, dead: bool) -> _LiveStatistics:
+        return self._kept.of(live) if dead else self._kept.of_all
 
     @cached_property
-    def _dead(self) -> dict[int, tuple[Bitmap, NDArray[np.uint32]]]:
-        return {}
+    def _kept(self) -> _KeptStatistics:
+        return _KeptStatistics()
 
     def occurrences(self, number: int, term: int, lids: NDArray[np.uint32]) -> NDArray[np.int32]:
         result = np.empty(len(lids), np.int32)

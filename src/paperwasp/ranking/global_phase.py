@@ -56,7 +56,7 @@ class Normalizer:
     name: str
     input: Program
     of: Callable[[Floats], Floats]
-    bm25_field: str | None = None
+    bm25_field: None = None
     query_name: str | None = None
 
     def compute(self, context: Any) -> Floats:

@@ -22,7 +22,7 @@ def weighted_sum(program: Program, known: Callable[[Feature], float | None]) -> 
     """
     operands: list[Form] = []
     for feature in program.features:
-        bm25 = {feature.bm25_field: 1.0} if feature.bm25_field is not None else None
+        bm25 = {feature.bm25_field.name: 1.0} if feature.bm25_field is not None else None
         operands.append(bm25 or known(feature))
     operands += [float(constant) for constant in program.constants]
     operands += [None] * program.temporaries

@@ -34,7 +34,7 @@ from paperwasp.ranking.global_phase import NORMALIZERS, GlobalPhase
 from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
-from paperwasp.ranking.program import Feature, Program, ProgramBuilder
+from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import FunctionSource, Source
 from paperwasp.ranking.tensor_plan import RankValue, TensorGraph
 from paperwasp.ranking.text_hash import text_number
@@ -145,6 +145,8 @@ class CompiledProfile:
     """Names in query(name) that are not declared, in a profile with tensors: they count as numbers."""
     bm25_sum: tuple[tuple[str, float], ...] | None
     """(field, weight) when the first phase is exactly the sum of weight · bm25(field), no weight negative."""
+    bm25_fields: Mapping[str, Bm25Field]
+    """By name, the fields whose bm25 the first phase takes."""
     explanations: Mapping[str, Explanation]
     """By `first-phase`, `second-phase`, `global-phase`. Raises LanguageError for what is too deep to be explained."""
 
@@ -392,6 +394,7 @@ class _ProfileCompiler:
             undeclared_inputs=undeclared,
             properties={key: values[0] for key, values in profile.rank_properties.items()},
             bm25_sum=_bm25_sum(first_phase),
+            bm25_fields={field.name: field for each in first_phase.features if (field := each.bm25_field) is not None},
             explanations=explanations,
         )
 

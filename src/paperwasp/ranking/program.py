@@ -21,6 +21,17 @@ from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Bm25Field:
+    """bm25 of a field that an index can prune by, as a rank profile sets it."""
+
+    name: str
+    k1: float
+    b: float
+    average_length: float | None
+    """In tokens; None: that of the documents."""
+
+
 class Feature(Protocol):
     """A rank feature bound to its arguments, as a feature catalog answers it."""
 
@@ -29,7 +40,7 @@ class Feature(Protocol):
         """Its canonical name, such as `fieldTermMatch(title,0).occurrences`."""
 
     @property
-    def bm25_field(self) -> str | None:
+    def bm25_field(self) -> Bm25Field | None:
         """The field, if it is the bm25 of a field that an index can prune by."""
 
     @property

@@ -68,7 +68,7 @@ class TensorFeature:
     """A tensor that is a number, as a feature of the scalar program."""
 
     node: TensorNode
-    bm25_field: str | None = None
+    bm25_field: None = None
     query_name: str | None = None
 
     @property

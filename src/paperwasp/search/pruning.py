@@ -1,52 +1,61 @@
 """Finds the best hits without scoring all, where the query and the rank profile allow it.
 
-They do when the first phase is a weighted sum of bm25 features and the query is one `or` or `and` of
-words, beside conditions that add nothing to the score: those become a filter. What else an `or` has, such as phrases,
-matches few documents as a rule, and these are scored in full. The answer is that of scoring everything
-(`core/top_k.cpp`).
+They do when the first phase is a weighted sum of bm25 features. The kernel (`core/top_k.cpp`) then takes the words of
+the query, and what phrases have been found to match, as terms, and the documents that may be hits as a bitmap. How a
+query is put to it:
+
+* an `or` of words and phrases, which are found by their terms alone;
+* an `and` of words of one field, whose posting lists are intersected;
+* anything else whose terms count wherever they match: what the query matches becomes the bitmap.
+
+Conditions that add nothing to the score only narrow the bitmap. What an `or` has that is neither word nor phrase
+matches few documents as a rule, and these are scored in full. The answer is that of scoring everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.features.bm25 import Bm25Parameters, bm25_parameters, idf_of
-from paperwasp.features.family import RankSetup
-from paperwasp.operators import IndexMatch, Operator, TermOperator
+from paperwasp.features.bm25 import idf_of
+from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, SearchSpace
 from paperwasp.operators.composed import WithoutPositions
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
-from paperwasp.operators.term import FieldMatch
+from paperwasp.operators.term import FoundMatch
 from paperwasp.operators.weak_and import WeakAndOperator
 from paperwasp.ranking import CompiledProfile
 from paperwasp.search.block import QuerySetting
 
 LEAST_WEIGHT: Final = 1e-20
 """The kernel bounds scores in single precision: weights of bm25 must be between this and its inverse."""
-AS_ONE_OCCURRENCE: Final = Bm25Parameters(k1=0.0, b=0.0)
-"""Of a word that only filters: whatever stands where, it adds its weight."""
 SPARE_HITS: Final = 4
 """Found beyond those wanted, since the kernel sums in another order than the rank program when fields have weights."""
 
 
+ONE_OCCURRENCE: Final = (0.0, 0.0)
+"""k1 and b of a word that only filters: whatever stands where, it adds its weight."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A query as the kernel can run it."""
+    """A query as the kernel can run it: documents with any, or all, of some terms."""
 
     terms: tuple[TermOperator, ...]
-    all_terms: bool
+    all_terms: bool = False
     filters: tuple[Operator, ...] = ()
     excluded: tuple[Operator, ...] = ()
     rest: tuple[Operator, ...] = ()
-    """Of an or: what the kernel does not run, such as phrases. Documents that these match are scored in full."""
+    """Of an or: what the kernel does not run. Documents that these match are scored in full."""
+    are_accepted: bool = False
+    """Whether what the filters leave are the matches already."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,75 +76,114 @@ class PrunedHits:
     rest_count: int = 0
 
 
-def shape_of(operator: Operator, weights: Mapping[str, float]) -> Shape | None:
-    """How to run a query whose score is the sum of `weights` (field → weight) times bm25; None if only in full."""
+def shape_of(operator: Operator, fields: Mapping[str, float]) -> Shape | None:
+    """How to run a query whose score is a sum of bm25 over `fields`; None: only in full."""
+    return _listed_shape(operator, fields) or _accepted_shape(operator, fields)
+
+
+def _listed_shape(operator: Operator, fields: Mapping[str, float]) -> Shape | None:
+    """Where the posting lists themselves say what matches."""
     if isinstance(operator, TermOperator):
-        return _any_of((operator,), weights)
+        return _any_of((operator,), fields)
     if isinstance(operator, WeakAndOperator):
-        inner = _any_of(operator.children, weights)
+        inner = _any_of(operator.children, fields)
         return inner and replace(inner, filters=(operator,))
     if isinstance(operator, OrOperator):
-        return _any_of(operator.children, weights)
+        return _any_of(operator.children, fields)
     if isinstance(operator, NotOperator):
-        inner = shape_of(operator.positive, weights)
+        inner = _listed_shape(operator.positive, fields)
         return inner and replace(inner, excluded=(*inner.excluded, *operator.negatives))
     if isinstance(operator, AndOperator):
-        return _and_shape(operator, weights)
+        return _and_shape(operator, fields)
     return None
 
 
-def _and_shape(operator: AndOperator, weights: Mapping[str, float]) -> Shape | None:
+def _and_shape(operator: AndOperator, fields: Mapping[str, float]) -> Shape | None:
     if operator.targets_hits:  # it must look for them among what all others match, words too
         return None
-    scoring = [child for child in operator.children if _scores(child, weights)]
-    filters = tuple(child for child in operator.children if not _scores(child, weights))
+    scoring = [child for child in operator.children if _scores(child, fields)]
+    filters = tuple(child for child in operator.children if not _scores(child, fields))
     if len(scoring) == 1:
-        inner = shape_of(scoring[0], weights)
+        inner = _listed_shape(scoring[0], fields)
         return inner and replace(inner, filters=(*inner.filters, *filters))
-    words = tuple(child for child in scoring if isinstance(child, TermOperator) and _is_one_word(child, weights))
+    words = tuple(child for child in scoring if isinstance(child, TermOperator) and _is_one_word(child, fields))
     return Shape(words, True, filters) if words and len(words) == len(scoring) else None
 
 
-def _scores(operator: Operator, weights: Mapping[str, float]) -> bool:
-    return any(match.field in weights for term in operator.terms() for match in term.matches)
+def _accepted_shape(operator: Operator, fields: Mapping[str, float]) -> Shape | None:
+    terms = tuple(operator.terms())
+    if not _scores(operator, fields) or not all(_is_runnable(term, fields) for term in terms):
+        return None
+    return Shape(terms, filters=(operator,), are_accepted=True)
 
 
-def _any_of(children: Sequence[Operator], weights: Mapping[str, float]) -> Shape | None:
+def _scores(operator: Operator, fields: Mapping[str, float]) -> bool:
+    return any(match.field in fields for term in operator.terms() for match in term.matches)
+
+
+def _any_of(children: Sequence[Operator], fields: Mapping[str, float]) -> Shape | None:
     terms, rest = [], []
     for child in children:
-        if isinstance(child, TermOperator) and _is_prunable(child, weights):
+        if isinstance(child, TermOperator) and child.annotations.ranked and _is_runnable(child, fields):
             terms.append(child)
         else:
             rest.append(child)
-    return Shape(tuple(terms), False, rest=tuple(rest)) if terms else None
+    return Shape(tuple(terms), rest=tuple(rest)) if terms else None
 
 
-def _is_prunable(term: TermOperator, weights: Mapping[str, float]) -> bool:
-    return term.annotations.ranked and all(_posting(m) is not None for m in term.matches if m.field in weights)
+def _is_runnable(term: TermOperator, fields: Mapping[str, float]) -> bool:
+    return all(isinstance(_bare(match), IndexMatch | FoundMatch) for match in term.matches if match.field in fields)
 
 
-def _is_one_word(term: TermOperator, weights: Mapping[str, float]) -> bool:
-    ranked = term.annotations.ranked and len(term.matches) == 1
-    return ranked and _posting(term.matches[0]) is not None and term.matches[0].field in weights
+def _is_one_word(term: TermOperator, fields: Mapping[str, float]) -> bool:
+    if not term.annotations.ranked or len(term.matches) != 1:
+        return False
+    (match,) = term.matches
+    return isinstance(_bare(match), IndexMatch) and match.field in fields
 
 
-def _posting(match: FieldMatch) -> IndexMatch | None:
-    """The word whose postings a match is; a word that only filters has them too."""
-    inner = match.match if isinstance(match, WithoutPositions) else match
-    return inner if isinstance(inner, IndexMatch) else None
+def _bare(match: FieldMatch) -> FieldMatch:
+    """What a match that only filters is made of: it has postings too."""
+    return match.match if isinstance(match, WithoutPositions) else match
 
 
-@dataclass(eq=False)
-class _Lists:
-    """The posting lists to run, as the kernel takes them."""
+class _Terms:
+    """The terms of a query in the fields that are ranked by, as the kernel takes them."""
 
-    fields: list[int] = field(default_factory=list)
-    terms: list[int] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
-    parameters: list[Bm25Parameters] = field(default_factory=list)
-    average_lengths: list[float] = field(default_factory=list)
-    only_filter: bool = False
-    """Whether there are words that only filter."""
+    def __init__(self) -> None:
+        self.terms: list[tuple[int, int, float, float, float, float]] = []
+        """(field number, term, weight, k1, b, average length of the field)"""
+        self.found: list[tuple[int, NDArray[np.uint32], NDArray[np.uint32]]] = []
+        """(number among the terms, lids, offsets): of phrases."""
+        self.scoring = 0
+        """How many of the terms have a weight: the first ones."""
+        self.only_filter = False
+        """Whether there are words that only filter."""
+        self.are_counted = True
+        """Whether the kernel counts what matches: all that a term matches is among the terms."""
+
+    def add(self, match: FieldMatch, weight: float, k1: float, b: float, average_length: float) -> None:
+        inner = _bare(match)
+        if match.only_filters:
+            self.only_filter = True
+            k1, b = ONE_OCCURRENCE
+        if isinstance(inner, IndexMatch):
+            self.terms.append((inner.number, inner.term, weight, k1, b, average_length))
+        elif isinstance(inner, FoundMatch):
+            lids, offsets, _ = inner.found
+            self.found.append((len(self.terms), lids, offsets))
+            self.terms.append((inner.number, 0, weight, k1, b, average_length))
+
+    def add_without_weight(self, matches: Sequence[FieldMatch]) -> None:
+        """Matches in fields that do not count for the score, to have their documents counted."""
+        if all(isinstance(_bare(match), IndexMatch) for match in matches):
+            self.terms += [
+                (match.number, match.term, 0.0, 0.0, 0.0, 1.0)
+                for each in matches
+                if isinstance(match := _bare(each), IndexMatch)
+            ]
+        else:
+            self.are_counted = False
 
 
 def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySetting, wanted: int) -> PrunedHits | None:
@@ -153,32 +201,30 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
     rest = _rest(shape, space, accept)
     if rest is not None:
         accept = accept & ~rest
-    lists = _lists_of(shape, profile, setting, weights)
-    lids, scores, found, searched = _core.top_k(
+    terms = _terms_of(shape, profile, setting, weights)
+    # Two summands give the same sum in any order; more might not.
+    exact = len(weights) <= 2 and set(weights.values()) == {1.0} and not terms.only_filter
+    lids, scores, found, searched = _core.best(
         space.index.reader,
-        np.array(lists.fields, np.uint32),
-        np.array(lists.terms, np.uint32),
-        np.array(lists.weights, np.float64),
-        np.array([p.k1 for p in lists.parameters], np.float64),
-        np.array([p.b for p in lists.parameters], np.float64),
-        np.array(lists.average_lengths, np.float64),
-        wanted + SPARE_HITS,
+        terms.terms,
+        terms.found,
+        wanted if exact else wanted + SPARE_HITS,
         shape.all_terms,
-        shape.all_terms,
-        accept,
+        terms.are_counted,
+        None if accept is space.accept and not space.dead else accept,
     )
     limit = space.index.reader.limit
     if searched < limit:  # out of time
         found = max(found, len(lids))
-    elif not shape.all_terms:
-        found = _count_any(shape, space, accept)
+    elif shape.are_accepted:
+        found = _core.bitmap_count(accept, space.accept)
+    elif not terms.are_counted:
+        found = _core.bitmap_count(OrOperator(space, shape.terms).bitmap(), accept)
     if len(lids) < min(wanted, found):  # documents that match but score nothing are hits too
         return None
-    # Two summands give the same sum in any order; more might not.
-    exact = len(weights) <= 2 and set(weights.values()) == {1.0} and not lists.only_filter
     rest_count = 0 if rest is None else _core.bitmap_count(rest, space.accept)
     done = searched / limit if limit else 1.0
-    return PrunedHits(lids, scores, len(lists.terms), exact, found + rest_count, done, rest, rest_count)
+    return PrunedHits(lids, scores, terms.scoring, exact, found + rest_count, done, rest, rest_count)
 
 
 def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
@@ -189,18 +235,8 @@ def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
     return found
 
 
-def _count_any(shape: Shape, space: SearchSpace, accept: Bitmap) -> int:
-    matches = [match for term in shape.terms for match in term.matches]
-    words = [word for match in matches if (word := _posting(match)) is not None]
-    if len(words) == len(matches) == 1 and accept is space.accept and not space.dead:
-        return words[0].frequency()
-    if len(words) < len(matches):  # attributes, in fields that do not count for the score
-        return _core.bitmap_count(OrOperator(space, shape.terms).bitmap(), accept)
-    numbers = np.array([match.number for match in words], np.uint32)
-    return _core.count_any(space.index.reader, numbers, np.array([match.term for match in words], np.uint32), accept)
-
-
 def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:
+    """The documents that the filters leave: the space's own bitmap where there are none."""
     accept = space.accept
     for operator in sorted(shape.filters, key=lambda operator: operator.estimate()):
         accept = accept & operator.bitmap(accept)
@@ -209,33 +245,28 @@ def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:
     return accept
 
 
-def _lists_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, weights: Mapping[str, float]) -> _Lists:
-    lists = _Lists()
-    schema = setting.space.schema
-    setup = RankSetup(schema, schema.rank_profiles[profile.name])
+def _terms_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, weights: Mapping[str, float]) -> _Terms:
+    found = _Terms()
+    idfs = [_idf(term) for term in shape.terms]
     for name, weight in weights.items():
         if weight == 0:
             continue
-        parameters = bm25_parameters(setup, name)
-        statistics = setting.field_statistics(name)
-        average_length = parameters.average_field_length or statistics.average_length or 1.0
-        for idf, match, only_filters in _matches_in(name, shape, setting):
-            lists.fields.append(match.number)
-            lists.terms.append(match.term)
-            lists.weights.append(idf * weight)
-            lists.parameters.append(AS_ONE_OCCURRENCE if only_filters else parameters)
-            lists.only_filter |= only_filters
-            lists.average_lengths.append(average_length)
-    return lists
-
-
-def _matches_in(field: str, shape: Shape, setting: QuerySetting) -> Iterator[tuple[float, IndexMatch, bool]]:
-    """The words of the query that search a field, with the idf of their terms, and whether they only filter."""
-    searched = set(shape.terms)
-    for term in setting.terms.operators:
-        if term in searched:
-            notes = term.annotations
+        field = profile.bm25_fields[name]
+        average_length = field.average_length or setting.field_statistics(name).average_length or 1.0
+        for term, idf in zip(shape.terms, idfs, strict=True):
             for match in term.matches:
-                if match.field == field and (word := _posting(match)) is not None:
-                    idf = idf_of(notes.document_frequency, notes.significance, term.document_frequency)
-                    yield idf, word, match.only_filters
+                if match.field == name:
+                    found.add(match, idf * weight, field.k1, field.b, average_length)
+    found.scoring = len(found.terms)
+    if shape.are_accepted:
+        found.are_counted = False
+    elif not shape.all_terms:
+        found.add_without_weight(
+            [match for term in shape.terms for match in term.matches if not weights.get(match.field)]
+        )
+    return found
+
+
+def _idf(term: TermOperator) -> float:
+    notes = term.annotations
+    return idf_of(notes.document_frequency, notes.significance, term.document_frequency)

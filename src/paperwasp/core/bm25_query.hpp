@@ -1,0 +1,87 @@
+// A query for the best documents by BM25, as the kernel takes it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "clock.hpp"
+#include "core.hpp"
+#include "reader.hpp"
+#include "term_lists.hpp"
+
+namespace paperwasp {
+
+// The posting lists of one part, and which of them a term of the query reads.
+struct PartLists {
+    std::vector<List> lists;
+    std::vector<uint32_t> of_term;      // NO_INDEX: no document of the part has the term
+    std::vector<PlainPostings> plain;  // what lists read that are not in the segments
+
+    // The exact score of a document: by probes, for which documents must ascend.
+    double score(const std::vector<QueryTerm>& terms, uint32_t document) {
+        Sum exact;
+        for (size_t t = 0; t < terms.size(); ++t) {
+            if (of_term[t] == NO_INDEX) continue;
+            List& list = lists[of_term[t]];
+            const uint32_t at = list.probe.find(document);
+            if (at != NO_INDEX) exact.add(terms[t], terms[t].score(list.probe.frequencies()[at], list.lengths[document]));
+        }
+        return exact.total();
+    }
+};
+
+// Documents that have been found to match a term that is no word, such as a phrase. Document i has occurrences offsets[i] to offsets[i + 1].
+struct Found {
+    In<uint32_t> lids, offsets;
+
+    uint32_t lid(size_t i) const { return lids.data()[i]; }
+    uint32_t frequency(size_t i) const { return offsets.data()[i + 1] - offsets.data()[i]; }
+
+    // Those of a part, whose field has so many tokens in each document.
+    PlainPostings in(const Part& part, const uint16_t* lengths, double average_length) const;
+};
+
+// A posting list of a query, with the weight of all terms that read it.
+struct QueryList {
+    QueryTerm term;
+    const Found* found;  // nullptr: it is in the segments
+
+    uint64_t frequency(const Reader& reader) const { return found != nullptr ? found->lids.size() : reader.frequency(term.field, term.term); }
+};
+
+struct Query {
+    std::vector<QueryTerm> terms;  // in the order of the query: in this order scores are added up
+    std::vector<QueryList> lists;
+    std::vector<uint32_t> list_of;  // by term
+
+    // `found`: nullptr of a word. It must outlive the query.
+    void add(const QueryTerm& term, const Found* found);
+
+    // Of all its lists.
+    uint64_t postings(const Reader& reader) const;
+
+    // The posting lists of a part. `with_bits`: with the bitmaps that are kept of them.
+    PartLists in(const Part& part, bool with_bits, Clock& clock) const;
+};
+
+using TermTuple = std::tuple<uint32_t, uint32_t, double, double, double, double>;  // field, term, weight, k1, b, average length
+using FoundTuple = std::tuple<uint32_t, In<uint32_t>, In<uint32_t>>;               // number of the term, lids, offsets
+
+// Documents that are found, by term; throws ValueError for what cannot be.
+std::vector<std::optional<Found>> read_found(const Reader& reader, size_t terms, const std::vector<FoundTuple>& found);
+
+// Throws ValueError for what cannot be a query of this index.
+Query read_query(const Reader& reader, const std::vector<TermTuple>& terms, const std::vector<std::optional<Found>>& found);
+
+// A score that at least `k` accepted documents reach: the k-th best of some term's champions.
+double floor_of(const Reader& reader, const Query& query, uint32_t k, const uint64_t* accept);
+
+// How many accepted documents have any of the terms.
+uint64_t count_any(const Reader& reader, const Query& query, const std::optional<In<uint64_t>>& accept, Clock& clock);
+
+// About how many nanoseconds a search takes. `all`: for documents with all terms; `count`: that are counted.
+uint64_t steps_of(const Reader& reader, const Query& query, bool all, bool count);
+
+}  // namespace paperwasp
