@@ -30,7 +30,7 @@ void range_bitmap(In<T> values, T low, T high, Out<uint64_t> bitmap) {
     const T* v = values.data();
     uint64_t* words = bitmap.data();
     Clock().spend(static_cast<int64_t>(rows));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(rows / 4));
     range_of(v, rows, low, high, words);
 }
 
@@ -42,7 +42,7 @@ void array_range_bitmap(In<T> values, In<uint64_t> rows, T low, T high, Out<uint
     const size_t count = rows.shape(0), elements = values.shape(0);
     uint64_t* words = bitmap.data();
     Clock().spend(static_cast<int64_t>(count));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(2 * (count + elements)));
     fill(words, count, [=](size_t i) -> uint8_t {
         return any_element(r[i], elements, [=](uint64_t place) { return v[place] >= low && v[place] <= high; });
     });

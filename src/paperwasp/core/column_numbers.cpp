@@ -70,7 +70,7 @@ void column_numbers(In<T> values, In<uint32_t> lids, T unset, Out<double> out) {
     const uint32_t* lid = lids.data();
     Clock clock;
     clock.spend(static_cast<int64_t>(count));
-    const GilRelease release(count > 4096);
+    const GilRelease release(is_much(2 * count));
     if (greatest(lid, count) >= values.shape(0)) throw std::invalid_argument("a lid without a value");
     if (stand_together(lid, count))
         run(values.data() + lid[0], unset, count, out.data());

@@ -139,7 +139,7 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
     uint32_t* vector = vectors.data();
     const Distance<Q, C> of(metric, query.data(), size);
     Clock clock;
-    const GilRelease release(count * size > 4096);
+    const GilRelease release(is_much(count * (size / 8 + 10)));
     for (size_t i = 0; i < count; ++i) {
         clock.spend(static_cast<int64_t>(number_of_elements(row[i]) * size / 4 + 1));
         double best = std::numeric_limits<double>::infinity();

@@ -18,6 +18,7 @@ namespace {
 constexpr size_t COLUMNS = 9;
 constexpr double NEAR = 8.0;  // words: further apart terms are not near
 constexpr uint32_t NOBODY = 0xFFFFFFFFu;
+constexpr uint64_t STEPS_OF_HIT = 2000;  // about
 
 // One term's places in all hits.
 struct Places {
@@ -231,7 +232,7 @@ nb::tuple element_match(const nb::list& places, In<double> weights, size_t hits,
     auto rows = std::make_unique<std::vector<double>>();
     Clock clock;
     {
-        const GilRelease unlocked(hits > 16);
+        const GilRelease unlocked(is_much(STEPS_OF_HIT * hits));
         Matcher matcher(terms, weights.data(), flow, clock);
         for (size_t i = 0; i < hits; ++i) {
             matcher.hit(i, *elements, *rows);

@@ -27,7 +27,7 @@ nb::tuple row_elements(In<uint64_t> rows, In<uint64_t> wanted, size_t elements) 
     const size_t count = rows.shape(0);
     auto offsets = std::make_unique<Numbers>(count + 1), numbers = std::make_unique<Numbers>();
     {
-        nb::gil_scoped_release release;
+        const GilRelease release(is_much(8 * count));
         const uint64_t* words = wanted.data();
         for (size_t i = 0; i < count; ++i) {
             const uint64_t row = rows.data()[i], start = row >> ROW_LENGTH_BITS, length = row & ROW_LENGTH_MASK;
@@ -80,7 +80,7 @@ nb::tuple join_elements(unsigned how, In<uint32_t> a_offsets, In<uint32_t> a, In
     const size_t count = a_offsets.shape(0) - 1;
     auto offsets = std::make_unique<Numbers>(count + 1), numbers = std::make_unique<Numbers>();
     {
-        nb::gil_scoped_release release;
+        const GilRelease release(is_much(4 * (count + a.shape(0) + b.shape(0))));
         const uint32_t *ao = a_offsets.data(), *bo = b_offsets.data();
         for (size_t i = 0; i < count; ++i) {
             join(static_cast<Join>(how), a.data() + ao[i], a.data() + ao[i + 1], b.data() + bo[i], b.data() + bo[i + 1], *numbers);

@@ -22,6 +22,7 @@ constexpr double LEAST_CONNECTEDNESS = 0.1;
 constexpr double DEFAULT_CONNECTEDNESS = 0.1f;  // in single precision, so that neighbours tie with words that have no pair
 constexpr size_t SHORT_LIST = 16;
 constexpr int64_t STEPS_OF_WORD = 10;
+constexpr uint64_t STEPS_OF_HIT = 2000;  // about
 
 struct Importances {
     double proximity_completeness, relatedness, earliness, segment_proximity, occurrence, field_completeness;
@@ -388,7 +389,7 @@ void field_match(const nb::list& offsets, const nb::list& positions, In<uint8_t>
         query.worth.push_back(values.data());
     }
     Clock clock;
-    const GilRelease unlocked(hits > 16);
+    const GilRelease unlocked(is_much(STEPS_OF_HIT * hits));
     Hit hit(query, clock);
     for (size_t i = 0; i < hits; ++i) {
         clock.spend(static_cast<int64_t>(METRICS + words * STEPS_OF_WORD));

@@ -116,7 +116,7 @@ void forest_sum(In<uint64_t> nodes, In<double> values, In<uint32_t> roots, In<in
     const size_t lanes = std::clamp<size_t>(SCRATCH_VALUES / width / LANES, 1, 64);
     const size_t block_rows = lanes * LANES;
     Clock clock;
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(16 * rows * roots.shape(0)));
     std::vector<double> block(block_rows * width), added(block_rows);
     for (size_t first = 0; first < rows; first += block_rows) {
         const size_t here = std::min(block_rows, rows - first);

@@ -196,7 +196,7 @@ class Scan {
 nb::tuple scan_json(nb::bytes text, int64_t most_values, uint64_t most_depth, int64_t piece_bytes) {
     Scan scan(text.c_str(), text.size(), most_values, most_depth, piece_bytes);
     {
-        nb::gil_scoped_release release;
+        const GilRelease release(is_much(text.size()));
         scan.run();
     }
     nb::list steps;

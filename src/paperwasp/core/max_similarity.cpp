@@ -131,6 +131,13 @@ void check(const Tokens& tokens, const Cells& cells, size_t cells_of_token, cons
     }
 }
 
+// Of all documents together.
+uint64_t rows_of(const In<int64_t>& counts) {
+    uint64_t rows = 0;
+    for (size_t i = 0; i < counts.shape(0); ++i) rows += static_cast<uint64_t>(counts.data()[i]);
+    return rows;
+}
+
 size_t padded(size_t count, size_t lanes) { return (count + lanes - 1) / lanes * lanes; }
 
 // Works documents one after another: `raise(row, count, best)` for some of its rows. `steps` of the clock for each row.
@@ -140,7 +147,7 @@ void work(In<int64_t> starts, In<int64_t> counts, OutMatrix<T> greatest, size_t 
     T* out = greatest.data();
     std::vector<T> best(padded(m, lanes));
     Clock clock;
-    const GilRelease release(true);
+    const GilRelease release(is_much(static_cast<uint64_t>(steps) * rows_of(counts)));
     for (size_t i = 0; i < n; ++i) {
         std::fill(best.begin(), best.end(), -std::numeric_limits<T>::infinity());
         const size_t count = static_cast<size_t>(counts.data()[i]);
@@ -233,7 +240,7 @@ void least_bits(Matrix<int8_t> tokens, Matrix<int8_t> cells, In<int64_t> starts,
     for (size_t token = 0; token < m; ++token)
         if (octets != 0) std::memcpy(given.data() + token * words, tokens.data() + token * octets, octets);
     Clock clock;
-    const GilRelease release(true);
+    const GilRelease release(is_much(m * words * rows_of(counts)));
     std::fill(out, out + n * m, std::numeric_limits<uint32_t>::max());
     for (size_t i = 0; i < n; ++i) {
         const size_t start = static_cast<size_t>(starts.data()[i]), count = static_cast<size_t>(counts.data()[i]);

@@ -28,7 +28,7 @@ void term_distance(In<uint32_t> first_offsets, In<uint32_t> first_positions, uin
     check_lists(second_offsets, second_positions, hits);
 
     Clock().spend(static_cast<int64_t>(first_positions.shape(0) + second_positions.shape(0) + hits));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(2 * (first_positions.shape(0) + second_positions.shape(0) + hits)));
     const uint64_t to_last_word = first_length - 1;
     for (size_t hit = 0; hit < hits; ++hit) {
         const uint32_t *a = first_positions.data() + first_offsets.data()[hit];

@@ -55,7 +55,7 @@ void places_in(In<int64_t> numbers, In<uint64_t> rows, In<int32_t> box, int32_t 
     check_bitmap(bitmap.shape(0), count);
     uint64_t* words = bitmap.data();
     Clock().spend(static_cast<int64_t>(count));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(2 * (count + elements)));
     if (single)
         fill_area(number, count, area, words);
     else

@@ -13,7 +13,7 @@
 namespace paperwasp {
 namespace {
 
-constexpr size_t MANY_VALUES = 1 << 14;  // beyond this, other threads may run meanwhile
+constexpr uint64_t STEPS_OF_VALUE = 4;
 
 template <typename T>
 struct List {
@@ -55,7 +55,7 @@ nb::tuple merge_positions(const nb::list& offsets, const nb::list& positions) {
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto merged = std::make_unique<std::vector<uint32_t>>();
     {
-        const GilRelease unlocked(in.values > MANY_VALUES);
+        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values));
         merged->reserve(in.values);
         for (size_t row = 0; row < in.rows; ++row) {
             const auto start = static_cast<std::ptrdiff_t>(merged->size());
@@ -80,7 +80,7 @@ nb::tuple follow(const nb::list& offsets, const nb::list& positions) {
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto starts = std::make_unique<std::vector<uint32_t>>();
     {
-        const GilRelease unlocked(in.values > MANY_VALUES);
+        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values));
         for (size_t row = 0; row < in.rows; ++row) {
             const size_t first = starts->size();
             starts->insert(starts->end(), in.lists[0].begin(row), in.lists[0].end(row));
@@ -253,7 +253,7 @@ nb::tuple near(const nb::list& offsets, const nb::list& positions, const nb::lis
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto firsts = std::make_unique<std::vector<uint32_t>>();
     {
-        const GilRelease unlocked(in.values > MANY_VALUES);
+        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values));
         std::vector<Places> terms, excluded;
         std::vector<Span> spans;
         for (size_t row = 0; row < in.rows; ++row) {

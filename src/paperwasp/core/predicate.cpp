@@ -61,7 +61,7 @@ void evaluate_predicates(In<uint32_t> programs, In<uint64_t> rows, In<uint64_t> 
     bool sound = true;
     Clock clock;
     {
-        nb::gil_scoped_release release;
+        const GilRelease release(is_much(16 * count));
         for (size_t i = 0; i < count && sound; ++i) {
             const uint64_t start = rows.data()[i] >> 24, length = rows.data()[i] & 0xFFFFFF;
             clock.spend(static_cast<int64_t>(length));

@@ -76,7 +76,7 @@ void products(In<T> values, In<uint64_t> rows, In<int32_t> weights, In<T> keys, 
     double* sum = sums.data();
     const Places<T> places(keys.data(), keys.shape(0));
     Clock clock;
-    const GilRelease release(count > 256);
+    const GilRelease release(is_much(8 * (single ? count : count + elements)));
     for (size_t i = 0; i < count; ++i) {
         clock.spend(single ? 4 : static_cast<int64_t>(4 * number_of_elements(row[lid[i]])));
         uint64_t total = 0;

@@ -205,7 +205,7 @@ void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<doubl
         if (column.shape(0) != n && column.shape(0) != 1) throw std::invalid_argument("a column has another length");
 
     Clock clock;
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(4 * n * (code.shape(0) / WIDTH)));
     // One block per operand that does not change with the rows or is a temporary; long columns are read in place.
     std::vector<double> registers(operands * BLOCK, 0.0);
     std::vector<const double *> sources(operands);

@@ -72,7 +72,7 @@ nb::object first_rows(In<T> values, In<uint64_t> bitmap, size_t wanted, bool des
     std::unique_ptr<std::vector<uint32_t>> found;
     {
         Clock().spend(static_cast<int64_t>(2 * rows));
-        nb::gil_scoped_release release;
+        const GilRelease release(is_much(rows));
         const T* v = values.data();
         found = descending ? first_of(v, rows, bitmap.data(), wanted, [](T a, T b) { return a > b; })
                            : first_of(v, rows, bitmap.data(), wanted, [](T a, T b) { return a < b; });

@@ -37,6 +37,7 @@ struct Way {
 };
 
 constexpr size_t EDIT_OUTPUTS = 4;
+constexpr uint64_t STEPS_OF_HIT = 2000;  // about
 
 // results: cost, deletions, insertions and replacements of each hit. A hit costs terms times words.
 void edit_distance(const nb::list& offsets, const nb::list& positions, In<int32_t> lengths, double deletion, double insertion,
@@ -45,7 +46,7 @@ void edit_distance(const nb::list& offsets, const nb::list& positions, In<int32_
     const std::vector<List> lists = lists_of(offsets, positions, hits);
     if (results.size() != EDIT_OUTPUTS * hits) throw nb::value_error("results that do not fit the hits");
     Clock clock;
-    const GilRelease unlocked(hits > 16);
+    const GilRelease unlocked(is_much(STEPS_OF_HIT * hits));
     std::vector<Way> before, now;
     for (size_t hit = 0; hit < hits; ++hit) {
         const size_t words = static_cast<size_t>(std::max(lengths.data()[hit], 0));
@@ -83,7 +84,7 @@ void order_matches(const nb::list& offsets, const nb::list& positions, In<int32_
     const std::vector<List> lists = lists_of(offsets, positions, hits);
     if (results.size() != 3 * hits) throw nb::value_error("results that do not fit the hits");
     Clock clock;
-    const GilRelease unlocked(hits > 16);
+    const GilRelease unlocked(is_much(STEPS_OF_HIT * hits));
     const uint64_t terms = lists.size();
     for (size_t hit = 0; hit < hits; ++hit) {
         const uint64_t words = static_cast<uint64_t>(std::max(lengths.data()[hit], 0));

@@ -42,7 +42,7 @@ void each_string(In<uint8_t> content, In<uint64_t> ends, Out<uint8_t> table, Tes
     const Strings strings(content, ends, table);
     uint8_t* fits = table.data();
     Clock clock;
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(content.shape(0) + 8 * strings.count));
     for (size_t i = 0; i < strings.count; ++i) {
         const std::string_view text = strings[i];
         clock.spend(1 + static_cast<int64_t>(text.size() / 16));
@@ -69,7 +69,7 @@ void texts_having(In<uint8_t> content, In<uint64_t> ends, nb::bytes part, Out<ui
     const std::string_view wanted = view_of(part);
     uint8_t* fits = table.data();
     const uint64_t size = content.shape(0);
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(size / 4));
     std::fill(fits, fits + strings.count, wanted.empty());
     if (wanted.empty()) return;
     const char* from = strings.content;

@@ -203,7 +203,7 @@ void set_bitmap(In<T> values, In<T> numbers, Out<uint64_t> bitmap) {
     const T *v = values.data(), *n = numbers.data();
     uint64_t* words = bitmap.data();
     Clock().spend(static_cast<int64_t>(rows));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(rows + 20 * count));
     if (count > 0 && count <= FEW) {
         T few[FEW];
         for (size_t i = 0; i < FEW; ++i) few[i] = n[i < count ? i : 0];
@@ -227,7 +227,7 @@ void array_set_bitmap(In<T> values, In<uint64_t> rows, In<T> numbers, Out<uint64
     const uint64_t* r = rows.data();
     uint64_t* words = bitmap.data();
     Clock().spend(static_cast<int64_t>(count));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(2 * (count + elements)));
     const Numbers<T> set(numbers.data(), numbers.shape(0));
     fill(words, count, [&](size_t i) -> uint8_t { return any_element(r[i], elements, [&](uint64_t place) { return set.has(v[place]); }); });
 }
@@ -248,7 +248,7 @@ void member_bitmap(In<uint32_t> codes, In<uint8_t> table, Out<uint64_t> bitmap) 
     const uint32_t* code = codes.data();
     uint64_t* words = bitmap.data();
     Clock().spend(static_cast<int64_t>(rows));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(rows));
     std::vector<uint32_t> bits;
     const CloseSet<uint32_t> set = set_of_table(table, bits);
     fill_close(code, rows, set, test_bits(bits.size()), words);
@@ -261,7 +261,7 @@ void array_member_bitmap(In<uint32_t> codes, In<uint64_t> rows, In<uint8_t> tabl
     const uint64_t* r = rows.data();
     uint64_t* words = bitmap.data();
     Clock().spend(static_cast<int64_t>(count));
-    nb::gil_scoped_release release;
+    const GilRelease release(is_much(2 * (count + elements)));
     std::vector<uint32_t> bits;
     const CloseSet<uint32_t> set = set_of_table(table, bits);
     fill(words, count, [&](size_t i) -> uint8_t { return any_element(r[i], elements, [&](uint64_t place) { return set.has(code[place]) != 0; }); });
