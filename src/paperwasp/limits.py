@@ -202,6 +202,16 @@ SEARCH_CACHE_BYTES: Final = 32 * 1024 * 1024
 """Of the answers that a container keeps, with their requests."""
 SEARCH_CACHE_ANSWER_BYTES: Final = 1024 * 1024
 """Larger answers are not kept."""
+PREPARED_QUERIES: Final = 2048
+"""Shapes of queries that a container keeps prepared."""
+PREPARED_QUERIES_BYTES: Final = 32 * 1024 * 1024
+"""Of all of them, about."""
+PREPARED_QUERY_CHARACTERS: Final = 16 * 1024
+"""Of the parameters of a request: with more its query is not kept."""
+REQUEST_FORMS: Final = 512
+"""Lists of parameter names of which a container remembers what they say."""
+REQUEST_FORM_BYTES: Final = 8 * 1024
+"""Of the names of a request, about: what is longer is not remembered."""
 
 # Feeding
 DOCUMENT_TIMEOUT_MS: Final = 180_000

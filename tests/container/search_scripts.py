@@ -21,6 +21,7 @@ import orjson
 
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.container.search.kept_queries import KeptQueries
 from paperwasp.content.messages import StampRequest
 from paperwasp.document.types import BOOL, INT, POSITION, STRING, DocumentType, array_of, struct_of, tensor_field
 from paperwasp.env import Environment
@@ -141,7 +142,7 @@ class FakeClusters:
         self.asked: list[tuple[str, Query]] = []
         self.stamp = 0
 
-    async def request(self, address: str, message: object) -> object:
+    async def ask(self, address: str, message: object) -> object:
         if isinstance(message, StampRequest):
             return self.stamp
         assert isinstance(message, Query)
@@ -231,12 +232,22 @@ def request_of(text: str) -> Request:
     return Request(method, "/search/", query.replace(" ", "+"), headers, "\n".join(rest).encode())
 
 
-def ask(text: str, query_profiles: QueryProfiles, rules: RuleBases = NO_RULES) -> str:
-    """The answer to a case, as the script shows it."""
+def handler_of(search_config: SearchConfig, prepared: KeptQueries | None = None) -> tuple[SearchHandler, FakeClusters]:
+    """A handler at the time of the scripts, and the clusters behind it."""
     clusters = FakeClusters()
     environment = Environment(monotonic_ns=lambda: START_NS, time_ns=lambda: NOW_SECONDS * 10**9)
-    handler = SearchHandler(clusters, config(query_profiles, rules), environment)
-    response = asyncio.run(handler.handle(request_of(text)))
+    return SearchHandler(clusters, search_config, environment, prepared=prepared), clusters
+
+
+def ask(text: str, query_profiles: QueryProfiles, rules: RuleBases = NO_RULES) -> str:
+    """The answer to a case, as the script shows it."""
+    return answer_of(request_of(text), *handler_of(config(query_profiles, rules)))
+
+
+def answer_of(request: Request, handler: SearchHandler, clusters: FakeClusters) -> str:
+    """The answer of a handler, and what it asked the clusters for it, as a script shows it."""
+    clusters.asked.clear()
+    response = asyncio.run(handler.handle(request))
     shown = [f"{response.status} {response.content_type}"]
     shown += [f"asked: {describe(address, message)}" for address, message in clusters.asked]
     return "\n".join([*shown, *shown_body(response)])

@@ -46,7 +46,7 @@ def test_a_new_configuration_takes_effect_at_once() -> None:
 
 def test_a_cluster_that_does_not_answer_is_not_awaited_for_ever() -> None:
     class Silent:
-        async def request(self, address: str, message: object) -> object:
+        async def ask(self, address: str, message: object) -> object:
             await asyncio.Event().wait()
             raise AssertionError
 
@@ -63,8 +63,8 @@ def test_several_clusters_are_merged_by_relevance_within_the_window() -> None:
 
 def test_timing_is_what_the_clusters_took_to_write_hits_and_the_rest() -> None:
     class Measured(FakeClusters):
-        async def request(self, address: str, message: object) -> object:
-            answer = await super().request(address, message)
+        async def ask(self, address: str, message: object) -> object:
+            answer = await super().ask(address, message)
             assert isinstance(answer, SearchResponse)
             return replace(answer, summary_ns=3_000_000 if address == "content/other" else 2_000_000)
 
@@ -157,7 +157,7 @@ def test_what_is_asked_is_not_shared_between_requests() -> None:
     seen: list[Query] = []
 
     class Clusters:
-        async def request(self, address: str, message: object) -> object:
+        async def ask(self, address: str, message: object) -> object:
             assert isinstance(message, Query)
             seen.append(message)
             return SearchResponse(0, 0, ())

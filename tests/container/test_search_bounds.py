@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -14,7 +15,7 @@ from paperwasp import limits
 from paperwasp.container.search import handler as search
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
-from paperwasp.container.search.prepare import plan_search
+from paperwasp.container.search.prepare import plan_search, prepare_query
 from paperwasp.container.search.sorting import read_sorting
 from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
@@ -65,11 +66,15 @@ def planning_threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
     """The threads that plan queries from now on, as they do."""
     threads: list[threading.Thread] = []
 
-    def noted(*given: Any) -> Any:
-        threads.append(threading.current_thread())
-        return plan_search(*given)
+    def noted(plan: Callable[..., Any]) -> Callable[..., Any]:
+        def planning(*given: Any) -> Any:
+            threads.append(threading.current_thread())
+            return plan(*given)
 
-    monkeypatch.setattr(search, "plan_search", noted)
+        return planning
+
+    monkeypatch.setattr(search, "plan_search", noted(plan_search))
+    monkeypatch.setattr(search, "prepare_query", noted(prepare_query))
     return threads
 
 

@@ -12,6 +12,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.container.search.cache import SearchCache, key_of
 from paperwasp.container.search.handler import SearchHandler
+from paperwasp.container.search.shapes import form_of
 from paperwasp.http.messages import Request, Response
 from tests.chance import SEED
 from tests.container.search_nodes import put, remove, running, update
@@ -92,7 +93,7 @@ def test_another_view_and_another_application_end_it() -> None:
 
 def test_the_least_recently_used_make_room() -> None:
     cache = SearchCache(3000)
-    keys = [key_of([("query", str(number))], "json") for number in range(4)]
+    keys = [key_of([("query", str(number))], form_of(["query"]), "json") for number in range(4)]
     for key in keys[:3]:
         cache.put(key, Response(200, b"x" * 300), None, {"media": 1})
     assert cache.get(keys[0], None) is not None

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.container.search.parameter_table import full_name
+from paperwasp.container.search.shapes import Form
 from paperwasp.http.messages import Response
 
 Key = tuple[str, frozenset[tuple[str, str]] | tuple[tuple[str, str], ...]]
 ENTRY_BYTES: Final = 600
 """About what keeping an answer takes beside its body and the texts of the request."""
-_CACHING: Final = "nocache"
-_NOT_OF_THE_KEY: Final = (_CACHING, "nocachewrite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +79,13 @@ class SearchCache:
         self.size_bytes = 0
 
 
-def key_of(pairs: Sequence[tuple[str, str]], format_: str) -> Key:
+def key_of(pairs: Sequence[tuple[str, str]], form: Form, format_: str) -> Key:
     """What makes requests the same: their parameters, and the format of the answer. The order of the parameters counts
     only where one is given several times, maybe by its aliases: the last is in force."""
-    if any(name[:7].lower() == _CACHING for name, _ in pairs):
-        pairs = [pair for pair in pairs if pair[0].lower() not in _NOT_OF_THE_KEY]
-    once = len({full_name(name) for name, _ in pairs}) == len(pairs)
-    return format_, frozenset(pairs) if once else tuple(pairs)
+    if form.caching:
+        pairs = [pair for place, pair in enumerate(pairs) if place not in form.caching]
+    return format_, tuple(pairs) if form.repeats else frozenset(pairs)
 
 
 def _size_of(key: Key) -> int:
-    return sum(len(name) + len(value) for name, value in key[1])
+    return sum([len(name) + len(value) for name, value in key[1]])

@@ -13,22 +13,25 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from paperwasp import limits
+from paperwasp.cluster.messenger import Answered
 from paperwasp.container.search.benchmark_headers import benchmark_headers, is_benchmark
-from paperwasp.container.search.cache import Key, SearchCache, key_of
+from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
+from paperwasp.container.search.kept_queries import KeptQueries
 from paperwasp.container.search.merge import TIMED_OUT, Answer, merged
-from paperwasp.container.search.parameters import read_parameters
+from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.plan import SearchPlan
-from paperwasp.container.search.prepare import plan_search
+from paperwasp.container.search.prepare import plan_search, prepare_query
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters
+from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import respond_xml, types_of
@@ -58,7 +61,17 @@ _Made = TypeVar("_Made")
 class Messenger(Protocol):
     """What of `cluster.messenger.Messenger` a search needs."""
 
-    def request(self, address: str, message: object) -> Awaitable[object]: ...
+    def ask(self, address: str, message: object) -> Awaitable[object]: ...
+
+
+@dataclass(slots=True)
+class _Shown:
+    """How the answer is written, as far as it is known: nothing is before the parameters are read."""
+
+    accepted: str
+    """The format that the request accepts, unless its parameters say another."""
+    format: str = ""
+    callback: str = ""
 
 
 class SearchHandler:
@@ -70,13 +83,17 @@ class SearchHandler:
         config: SearchConfig | None = None,
         environment: Environment = SYSTEM,
         address_of: Callable[[str], str] = "content/{}".format,
+        prepared: KeptQueries | None = None,
     ) -> None:
-        """`address_of` says where a content cluster of the application is served."""
+        """`address_of` says where a content cluster of the application is served. `prepared`: what keeps the prepared
+        queries."""
         self._messenger = messenger
         self._address_of = address_of
         self._config = config or SearchConfig()
         self._environment = environment
         self.cache = SearchCache()
+        self._forms = Forms()
+        self._prepared = prepared if prepared is not None else KeptQueries()
         self._one_large = asyncio.Lock()
 
     def configure(self, config: SearchConfig) -> None:
@@ -85,52 +102,88 @@ class SearchHandler:
     async def handle(self, request: Request) -> Response:
         """The answer to a GET or POST. Never raises but for cancellation."""
         started_ns = self._environment.monotonic_ns()
-        accepted = accepted_format(request)
-        format_, callback = "", ""  # until the parameters are read
+        shown = _Shown(accepted_format(request))
         try:
-            config = self._config
-            large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
-            pairs = await self._done(large, parameter_pairs, request)
-            key = key_of(pairs, accepted)
-            kept = await self._kept(key, pairs, config)
-            if kept is not None and not is_benchmark(request):
-                return kept
-            parameters = await self._done(large, read_parameters, pairs, config.query_profiles)
-            parameters.presentation.format = format_ = parameters.presentation.format or accepted
-            callback = parameters.presentation.callback
-            now_seconds = self._environment.now_seconds()
-            asked = (config, parameters, started_ns, now_seconds)
-            end_ns = started_ns + int(_longest_ms(parameters) * 1e6)
-            in_time = self._in_time(plan_search, end_ns)
-            if large:
-                await self._until_turn(end_ns)
-                plan = await self._done(large, in_time, *asked)
-            elif rule_base_of(config, parameters) is not None:  # a few words may keep rules busy for a second
-                plan = await asyncio.to_thread(in_time, *asked)
-            else:
-                plan = plan_search(*asked)
-            result, answers = await self._search(plan, parameters, started_ns)
+            return await self._answer(request, self._config, started_ns, shown)
         except PaperwaspError as error:
             failed = SearchResult(errors=[SearchError.of(error)])
-            return _response(failed, format_ or plain_format(request) or accepted, callback)
         except Exception as error:
             _LOG.exception("a search request failed")
             failed = SearchResult(errors=[SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}")])
-            return _response(failed, format_ or plain_format(request) or accepted, callback)
-        response = _response(result, format_, callback, config)
+        format_ = shown.format or plain_format(request) or shown.accepted
+        return _response(failed, format_, shown.callback)
+
+    async def _answer(self, request: Request, config: SearchConfig, started_ns: int, shown: _Shown) -> Response:
+        large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
+        pairs = await self._done(parameter_pairs, request) if large else parameter_pairs(request)
+        form = self._forms.of(pairs)
+        key = key_of(pairs, form, shown.accepted)
+        measured = is_benchmark(request)
+        kept = self.cache.get(key, config)
+        if kept is not None and not _sets_aside(pairs, form) and await self._holds(key, kept) and not measured:
+            return kept.response
+        bound = None if large else self._bound(pairs, form, config, started_ns, shown)
+        plan, parameters = bound or await self._read(pairs, form, config, started_ns, shown, large=large)
+        result, answers = await self._search(plan, parameters, started_ns)
+        response = _response(result, shown.format, shown.callback, config)
         if _may_be_kept(plan, parameters, result):
             self._keep(key, response, config, answers)
-        if is_benchmark(request):
+        if measured:
             elapsed_ns = self._environment.monotonic_ns() - started_ns
             return replace(response, headers=benchmark_headers(request, plan, result, elapsed_ns))
         return response
 
-    async def _done(
-        self, large: bool, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs
-    ) -> _Made:
-        """What `work` makes of a request; of a large one on a thread, while the event loop serves others."""
-        if not large:
-            return work(*given, **named)
+    def _bound(
+        self, pairs: Pairs, form: Form, config: SearchConfig, started_ns: int, shown: _Shown
+    ) -> tuple[SearchPlan, SearchParameters] | None:
+        """The plan of a request whose shape is prepared; None where it is not, and where something is wrong with the
+        values: then reading all of the request says what, and at which place of its text."""
+        shape = self._shape(pairs, form, config, shown)
+        prepared = self._prepared.get(shape, config)
+        if prepared is None:
+            return None
+        parameters, statement = prepared.parameters, prepared.statement
+        try:
+            values = parameters.values if shape.is_whole else shape.values(statement.names if statement else ())
+            check_window(parameters, values)
+            plan = prepared.bind(values, started_ns, self._environment.now_seconds())
+        except (PaperwaspError, ValueError):
+            return None
+        shown.format, shown.callback = parameters.presentation.format or "", parameters.presentation.callback
+        return plan, parameters
+
+    def _shape(self, pairs: Pairs, form: Form, config: SearchConfig, shown: _Shown) -> Shape:
+        is_whole = form.names_profile or config.query_profiles.has_default
+        return shape_of(pairs, form, shown.accepted, is_whole=is_whole)
+
+    async def _read(
+        self, pairs: Pairs, form: Form, config: SearchConfig, started_ns: int, shown: _Shown, *, large: bool
+    ) -> tuple[SearchPlan, SearchParameters]:
+        """The plan of a request that is read from its parameters on. What is prepared for it is kept.
+
+        Errors: IllegalQuery, InvalidQuery, Timeout.
+        """
+        if large:
+            parameters = await self._done(read_parameters, pairs, config.query_profiles)
+        else:
+            parameters = read_parameters(pairs, config.query_profiles)
+        parameters.presentation.format = shown.format = parameters.presentation.format or shown.accepted
+        shown.callback = parameters.presentation.callback
+        now_seconds = self._environment.now_seconds()
+        end_ns = started_ns + int(_longest_ms(parameters) * 1e6)
+        asked = (config, parameters, started_ns, now_seconds)
+        if large:
+            await self._until_turn(end_ns)
+            return await self._done(self._in_time(plan_search, end_ns), *asked), parameters
+        if rule_base_of(config, parameters) is not None:  # a few words may keep rules busy for a second
+            return await asyncio.to_thread(self._in_time(plan_search, end_ns), *asked), parameters
+        prepared = prepare_query(config, parameters)
+        plan = prepared.bind(parameters.values, started_ns, now_seconds)
+        self._prepared.put(self._shape(pairs, form, config, shown), prepared, config)
+        return plan, parameters
+
+    async def _done(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
+        """What `work` makes of a large request, on a thread, while the event loop serves others."""
         async with self._one_large:
             return await asyncio.to_thread(work, *given, **named)
 
@@ -160,19 +213,17 @@ class SearchHandler:
 
         return begin
 
-    async def _kept(self, key: Key, pairs: Sequence[tuple[str, str]], config: SearchConfig) -> Response | None:
-        """The answer that is kept for such a request, if it still holds."""
-        found = self.cache.get(key, config)
-        if found is None or any(name.lower() == "nocache" and value.lower() != "false" for name, value in pairs):
-            return None
+    async def _holds(self, key: Key, kept: CachedAnswer) -> bool:
+        """Whether an answer that is kept is still the answer."""
         try:
-            for cluster, stamp in found.stamps.items():
-                if await self._messenger.request(self._address_of(cluster), _STAMP) != stamp:
+            for cluster, stamp in kept.stamps.items():
+                found = self._messenger.ask(self._address_of(cluster), _STAMP)
+                if (found.answer() if type(found) is Answered else await found) != stamp:
                     self.cache.drop(key)
-                    return None
+                    return False
         except Exception:
-            return None  # the query itself will tell what is wrong
-        return found.response
+            return False  # the query itself will tell what is wrong
+        return True
 
     def _keep(self, key: Key, response: Response, config: SearchConfig, answers: Sequence[Answer]) -> None:
         seen = {(cluster, answer.stamp) for cluster, answer in answers if isinstance(answer, SearchResponse)}
@@ -238,8 +289,12 @@ class SearchHandler:
 
     async def _ask(self, cluster: str, query: Query, timeout_ms: float) -> Answer:
         try:
-            async with asyncio.timeout(timeout_ms / 1000 + GRACE_SECONDS):
-                answer = await self._messenger.request(self._address_of(cluster), query)
+            found = self._messenger.ask(self._address_of(cluster), query)
+            if type(found) is Answered:
+                answer = found.answer()
+            else:
+                async with asyncio.timeout(timeout_ms / 1000 + GRACE_SECONDS):
+                    answer = await found
         except TimeoutError:
             return cluster, SearchError(TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
         except PaperwaspError as error:
@@ -249,6 +304,12 @@ class SearchHandler:
             return cluster, SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}", cluster)
         assert isinstance(answer, SearchResponse)
         return cluster, answer
+
+
+def _sets_aside(pairs: Pairs, form: Form) -> bool:
+    """Whether a request is not to be given an answer that is kept."""
+    given = [pairs[place] for place in form.caching]
+    return any(name.lower() == "nocache" and value.lower() != "false" for name, value in given)
 
 
 def _not_read_in_time() -> Timeout:
@@ -281,7 +342,7 @@ def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchR
         plan.answering.is_repeatable
         and not (parameters.no_cache or parameters.no_cache_write)
         and not (parameters.trace.level or parameters.presentation.timing or parameters.list_features)
-        and not parameters.values.streaming
+        and not any(query.query is not None and query.query.match.streaming for query in plan.queries)
         and not result.errors
         and (result.coverage is None or not result.coverage.degraded)
     )

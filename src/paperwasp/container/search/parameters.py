@@ -37,7 +37,7 @@ def read_parameters(
     else:
         for key, value in pairs:
             set_parameter(parameters, key, value)
-    check_window(parameters)
+    check_window(parameters, parameters.values)
     if parameters.presentation.callback and parameters.presentation.format == "cbor":
         raise IllegalQuery("'jsoncallback' needs the format json: cbor is no JavaScript")
     return parameters
@@ -80,9 +80,9 @@ def _set_under_profile(
     parameters.values.given = request | values
 
 
-def check_window(parameters: SearchParameters) -> None:
+def check_window(parameters: SearchParameters, values: RequestValues) -> None:
     """Errors: IllegalQuery for more hits, or a larger offset, than the query profile allows."""
-    hits, offset = parameters.values.hits, parameters.values.offset
+    hits, offset = values.hits, values.offset
     if hits > parameters.max_hits:
         raise IllegalQuery(f"{hits} hits requested, configured limit: {parameters.max_hits}. {_REFERENCE}")
     if offset > parameters.max_offset:

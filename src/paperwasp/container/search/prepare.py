@@ -25,7 +25,7 @@ from paperwasp.container.search.rewrites import (
     choose_terms,
 )
 from paperwasp.container.search.rules import RuledTree, rule_base_of, ruled
-from paperwasp.container.search.settings import SearchParameters
+from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
@@ -72,7 +72,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     relative = parameters.now.is_relative and not parameters.now.seconds
     share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
     return PreparedQuery(
-        parameters=parameters,
+        parameters=parameters if parameters.profile is not None else replace(parameters, values=RequestValues()),
         statement=template,
         tree=tree,
         add_terms=choose_terms(parameters, indexes),

@@ -68,7 +68,8 @@ class PreparedQuery:
     """One shape of query under one configuration."""
 
     parameters: SearchParameters
-    """What shapes it. The values among them are of the request that it was prepared for."""
+    """What shapes it. There are values among them only under a query profile, which may have made them: then the query
+    is of requests that are the same in all."""
     statement: StatementTemplate | None
     tree: TreeTemplate | None
     """None: semantic rules have made the tree (`answering.rules`), which is of one request alone."""

@@ -102,4 +102,4 @@ def _set(base: RuleBase, found: Rewriting, parameters: SearchParameters) -> None
             raise IllegalQuery(f"The rule base '{base.name}' sets '{name}': {error.message}") from None
         parameters.values.given[full] = value
     if found.parameters:
-        check_window(parameters)
+        check_window(parameters, parameters.values)

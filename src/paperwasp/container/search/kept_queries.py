@@ -1,0 +1,105 @@
+"""Prepared queries, kept for requests of the same shape under one configuration. The least recently used make room.
+
+Where a literal or a parameter of YQL may decide how the statement reads, its value is part of the key: the shape alone
+leads to which these are (`_Fixed`), and shape and values together to the query. Runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.container.search.prepared import PreparedQuery
+from paperwasp.container.search.shapes import Shape
+
+ENTRY_BYTES: Final = 8 * 1024
+"""About what a prepared query takes whose texts are short."""
+BYTES_PER_CHARACTER: Final = 50
+"""About what it takes for each character of its texts: an item for a few of them."""
+
+
+class _Fixed(NamedTuple):
+    """The literals and parameters whose values are part of the key, too."""
+
+    literals: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+class _Entry(NamedTuple):
+    query: PreparedQuery | _Fixed
+    size_bytes: int
+
+
+class KeptQueries:
+    """The prepared queries of one container, in the order of their last use."""
+
+    def __init__(self, queries: int = limits.PREPARED_QUERIES, size_bytes: int = limits.PREPARED_QUERIES_BYTES) -> None:
+        self._most, self._limit_bytes = queries, size_bytes
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._config: object = None
+        self.size_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, shape: Shape, config: object) -> PreparedQuery | None:
+        """The query that is kept for requests of the shape."""
+        if config is not self._config:
+            self._begin(config)
+        found = self._entry(shape.key)
+        if isinstance(found, _Fixed):
+            found = self._entry((shape.key, shape.fixed(*found)))
+        assert not isinstance(found, _Fixed)
+        return found
+
+    def _entry(self, key: Hashable) -> PreparedQuery | _Fixed | None:
+        found = self._entries.get(key)
+        if found is None:
+            return None
+        self._entries.move_to_end(key)
+        return found.query
+
+    def put(self, shape: Shape, query: PreparedQuery, config: object) -> None:
+        """Keeps a query, unless it is of one request alone, or its texts are long."""
+        characters = sum([len(value) for _, value in shape.pairs])
+        if not query.serves_others or characters > limits.PREPARED_QUERY_CHARACTERS:
+            return
+        if config is not self._config:
+            self._begin(config)
+        size_bytes = ENTRY_BYTES + BYTES_PER_CHARACTER * characters
+        key, fixed = shape.key, self._fixed(shape, query)
+        if fixed.literals or fixed.names:
+            self._add(key, _Entry(fixed, BYTES_PER_CHARACTER * characters))
+            key = key, shape.fixed(*fixed)
+        self._add(key, _Entry(query, size_bytes))
+
+    def _fixed(self, shape: Shape, query: PreparedQuery) -> _Fixed:
+        """What is fixed in the statement, and in those of the shape that were read before."""
+        statement = query.statement
+        if shape.is_whole or statement is None:
+            return _Fixed((), ())
+        before = self._entry(shape.key)
+        known = before if isinstance(before, _Fixed) else _Fixed((), ())
+        return _Fixed(
+            tuple(sorted({*known.literals, *statement.fixed_literals})),
+            tuple(sorted({*known.names, *statement.fixed_names})),
+        )
+
+    def _add(self, key: Hashable, entry: _Entry) -> None:
+        self._drop(key)
+        self._entries[key] = entry
+        self.size_bytes += entry.size_bytes
+        while self.size_bytes > self._limit_bytes or len(self._entries) > self._most:
+            self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: Hashable) -> None:
+        gone = self._entries.pop(key, None)
+        self.size_bytes -= gone.size_bytes if gone is not None else 0
+
+    def _begin(self, config: object) -> None:
+        """Forgets what was prepared under another configuration, which is released then with its schemas."""
+        self._entries.clear()
+        self.size_bytes = 0
+        self._config = config

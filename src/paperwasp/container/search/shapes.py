@@ -1,0 +1,127 @@
+"""The shape of a request: all of it that its plan depends on, as a key under which a prepared query is kept.
+
+    names of the parameters → Form, kept      (form, values that shape the plan, outline of the YQL) → Shape
+
+What the names alone decide is found once for each list of names: which values shape the plan, what sets the others,
+and whether a parameter is given twice. Runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.container.search.parameter_table import Setter, full_name, value_setter
+from paperwasp.container.search.settings import RequestValues
+from paperwasp.yql.lifting import Outline, Values, outline_of, value_of
+
+Pairs = Sequence[tuple[str, str]]
+_YQL: Final = "yql"
+_CACHING: Final = ("nocache", "nocachewrite")
+_NAME_BYTES: Final = 64
+"""What a name takes beside its characters."""
+_NO_STATEMENT: Final = Outline("")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """What the names of a request's parameters say, in their order."""
+
+    shaping: tuple[int, ...]
+    """The places of the parameters whose values shape the plan, but for the statement."""
+    statement: int | None
+    """The place of the YQL that is in force; None: there is none."""
+    setters: tuple[tuple[int, Setter], ...]
+    """Places of the other parameters, and what sets their values."""
+    repeats: bool
+    """Whether a parameter of the answer is given several times, maybe by its aliases: the last is in force."""
+    names_profile: bool
+    caching: tuple[int, ...]
+    """The places of what says whether answers are kept."""
+
+
+def form_of(names: Sequence[str]) -> Form:
+    """The form of a request that gives parameters of these names."""
+    lower = [name.lower() for name in names]
+    statements = [place for place, name in enumerate(lower) if name == _YQL]
+    statement = statements[-1] if statements else None
+    setters = [value_setter(name) for name in names]
+    answered = [full_name(name) for name in names if name.lower() not in _CACHING]
+    return Form(
+        tuple(place for place, setter in enumerate(setters) if setter is None and place != statement),
+        statement,
+        tuple((place, setter) for place, setter in enumerate(setters) if setter is not None),
+        len(set(answered)) < len(answered),
+        "queryprofile" in lower,
+        tuple(place for place, name in enumerate(lower) if name in _CACHING),
+    )
+
+
+class Forms:
+    """The forms of the requests that came last."""
+
+    def __init__(self, forms: int = limits.REQUEST_FORMS, size_bytes: int = limits.REQUEST_FORM_BYTES) -> None:
+        """`size_bytes`: of one of them, about. What is larger is not kept."""
+        self._most, self._largest = forms, size_bytes
+        self._forms: OrderedDict[tuple[str, ...], Form] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._forms)
+
+    def of(self, pairs: Pairs) -> Form:
+        """The form of a request."""
+        names = tuple([name for name, _ in pairs])
+        found = self._forms.get(names)
+        if found is not None:
+            self._forms.move_to_end(names)
+            return found
+        found = form_of(names)
+        if len(names) * _NAME_BYTES + sum(map(len, names)) <= self._largest:
+            self._forms[names] = found
+            if len(self._forms) > self._most:
+                self._forms.popitem(last=False)
+        return found
+
+
+class Shape(NamedTuple):
+    """The shape of one request, and the values of that request beside it."""
+
+    key: Hashable
+    pairs: Pairs
+    form: Form
+    literals: Sequence[str]
+    """Those of the statement, as they are written."""
+    is_whole: bool
+    """Whether all values are of the shape, since a query profile may use them."""
+
+    def fixed(self, literals: Sequence[int], names: Sequence[str]) -> Hashable:
+        """The values of some literals and parameters."""
+        given = dict(self.pairs)
+        return tuple([self.literals[number] for number in literals]), tuple([given.get(name) for name in names])
+
+    def values(self, names: Sequence[str]) -> RequestValues:
+        """What the request says beside its shape. `names`: the parameters in slots. Errors: ValueError."""
+        pairs = self.pairs
+        values = RequestValues(given=dict(pairs))
+        for place, setter in self.form.setters:
+            setter(values, pairs[place][1])
+        values.slots = self._slots(values.given, names)
+        return values
+
+    def _slots(self, given: dict[str, str], names: Sequence[str]) -> Values:
+        literals = [value_of(literal) for literal in self.literals] if self.literals else []
+        return [*literals, *[given[name] for name in names]]
+
+
+def shape_of(pairs: Pairs, form: Form, accepted: str, *, is_whole: bool) -> Shape:
+    """The shape of a request whose answer is to be in the format that is accepted, unless it says another."""
+    if is_whole:
+        return Shape((form, accepted, *[value for _, value in pairs]), pairs, form, (), is_whole=True)
+    outline = _NO_STATEMENT
+    literals: Sequence[str] = ()
+    if form.statement is not None:
+        outline, literals = outline_of(pairs[form.statement][1])
+    return Shape((form, accepted, outline, *[pairs[place][1] for place in form.shaping]), pairs, form, literals, False)

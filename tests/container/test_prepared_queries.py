@@ -1,0 +1,222 @@
+"""Queries that are prepared once: each request is answered as if it were read anew, whatever was asked before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from paperwasp import limits
+from paperwasp.container.search.cache import SearchCache
+from paperwasp.container.search.handler import SearchHandler
+from paperwasp.container.search.kept_queries import KeptQueries
+from paperwasp.container.search.parameters import read_parameters
+from paperwasp.container.search.prepare import prepare_query
+from paperwasp.container.search.shapes import Forms, Shape, form_of, shape_of
+from paperwasp.http.messages import Request
+from tests.container.search_scripts import (
+    SCRIPTS,
+    FakeClusters,
+    answer_of,
+    config,
+    handler_of,
+    profiles_of,
+    request_of,
+    rules_of,
+)
+
+CONFIG = config()
+
+
+def warm_handler(prepared: KeptQueries) -> tuple[SearchHandler, FakeClusters]:
+    """A handler that keeps prepared queries and no answers."""
+    handler, clusters = handler_of(CONFIG, prepared)
+    handler.cache = SearchCache(0)
+    return handler, clusters
+
+
+@pytest.mark.parametrize("queries", [limits.PREPARED_QUERIES, 0], ids=["kept", "not kept"])
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("search_*.txt")), ids=lambda path: path.stem)
+def test_scripts_are_answered_the_same_again(path: Path, queries: int) -> None:
+    """One handler answers all cases of a script, twice."""
+    _, *cases = path.read_text().strip("\n").split("\n\n")
+    folder = path.with_suffix("")
+    prepared = KeptQueries(queries)
+    handler, clusters = handler_of(config(profiles_of(folder), rules_of(folder)), prepared)
+    handler.cache = SearchCache(0)
+    for _ in range(2):
+        for text, _, expected in ((case + "\n").partition("\n---\n") for case in cases):
+            assert answer_of(request_of(text), handler, clusters) == expected.rstrip("\n"), f"{path.name}:\n{text}"
+    assert bool(len(prepared)) <= bool(queries)
+
+
+WORDS = st.sampled_from(["two", "many", "blue", "x -y", 'a "b c"', "year:5", "Straße", "le chat et la souris", "", " "])
+LITERALS = st.sampled_from(["two", "it", "a b", "%", "/*", "", "1", "-"])
+NUMBERS = st.integers(-(10**9), 10**9).map(str)
+SMALL = st.sampled_from(["0", "1", "3", "400", "401", "-1", "x", ""])
+FROM = "select * from sources * where "
+VALUES = {
+    "query": WORDS,
+    "hits": SMALL,
+    "count": SMALL,
+    "offset": SMALL,
+    "timeout": st.sampled_from(["1s", "20ms", "-1", "5"]),
+    "word": LITERALS,
+    "years": st.sampled_from(["1,2", "'a'", "5", ""]),
+    "user": WORDS,
+    "ranking": st.sampled_from(["typed", "timely", "nobody", ""]),
+    "input.query(number)": st.sampled_from(["1.5", "x", "7"]),
+    "input.query(vector)": st.sampled_from(["[1,2]", "[1]", "{}"]),
+    "pos.ll": st.sampled_from(["N63.4;E10.4", "S1;W1", "1"]),
+    "pos.radius": st.sampled_from(["1km", "5m", "x"]),
+    "ranking.location": st.sampled_from(["", "(2,1,2,3,0,1,0)", "place:[2,1,1,2,2]", "1"]),
+    "streaming.groupname": WORDS,
+    "searchAfter": st.sampled_from(["", "x"]),
+    "nocache": st.sampled_from(["true", "false"]),
+    "collapsefield": st.sampled_from(["year", "none"]),
+    "sorting": st.sampled_from(["-year", "+artist", "none"]),
+    "sources": st.sampled_from(["media", "music", "other", "none"]),
+    "format": st.sampled_from(["json", "xml", "cbor"]),
+    "tracelevel": st.sampled_from(["0", "1"]),
+    "hitcountestimate": st.sampled_from(["true", "false"]),
+    "recall": st.sampled_from(["+title:a", "b"]),
+    "model.type": st.sampled_from(["all", "any", "phrase", "yql"]),
+    "default-index": st.sampled_from(["title", "tags"]),
+    "rankproperty.vespa.term.1.significance": st.sampled_from(["0.5", "x"]),
+}
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> str:
+    """A condition with literals and parameters in it."""
+    literal, number = draw(LITERALS).replace("%", ""), draw(NUMBERS)
+    return draw(
+        st.sampled_from(
+            [
+                "userQuery()",
+                f"title contains '{literal}'",
+                f'title contains "{literal}" and year > {number}',
+                f"userQuery() and !(title contains '{literal}')",
+                f"userInput('{literal}') and year = {number}",
+                f"title contains '{literal}' and userInput(@word)",
+                f"title contains '{literal}' and {{allowEmpty:true}}userInput(@user)",
+                f"title contains phrase('{literal}', @word) limit 3",
+                f"year in (@years) and title contains '{literal}'",
+                f"{{label: '{literal}'}}title contains @word",
+                f"title contains '{literal}' and nothing contains 'x'",
+                f"title contains '{literal}' and nonEmpty(title contains @word)",
+                f"true and weakAnd(title contains '{literal}', body contains 'b')",
+                f"title contains fuzzy('{literal}') order by year desc",
+                f"title contains '{literal}' and",
+            ]
+        )
+    )
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Request:
+    names = draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=4))
+    pairs = [(name, draw(VALUES[name])) for name in names]
+    if draw(st.booleans()):
+        pairs.insert(0, ("yql", FROM + draw(conditions())))
+    else:
+        pairs.append(("query", draw(WORDS)))
+    return Request("GET", "/search/", urlencode(pairs))
+
+
+KEPT = KeptQueries()
+WARM = warm_handler(KEPT)
+"""One handler for all examples: what it has kept is of any requests that were asked before."""
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(requests())
+def test_no_value_of_one_request_is_in_the_answer_to_another(request: Request) -> None:
+    expected = answer_of(request, *handler_of(CONFIG, KeptQueries(0)))
+    assert answer_of(request, *WARM) == expected
+    assert answer_of(request, *WARM) == expected
+
+
+def queried(statement: str, **more: str) -> Request:
+    return Request("GET", "/search/", urlencode({"yql": FROM + statement, **more}))
+
+
+def test_positions_of_errors_are_those_of_each_text() -> None:
+    """The text of a user that is not given is missed where the statement asks for it, behind literals of any length."""
+    prepared = KeptQueries()
+    handler, clusters = warm_handler(prepared)
+    for literal in ("a", "a much longer literal", "b"):
+        statement = f"title contains '{literal}' and userInput(@text)"
+        assert '"root"' in answer_of(queried(statement, text="two"), handler, clusters)
+        column = len(FROM) + statement.index("@") + 1
+        found = answer_of(queried(statement, text=""), handler, clusters)
+        assert f"line 1, column {column}: Parsing '' only resulted in NullItem." in found
+    assert len(prepared) == 1
+
+
+def shape(request: Request) -> Shape:
+    pairs = [(name, value) for name, _, value in (part.partition("=") for part in request.query.split("&"))]
+    return shape_of(pairs, form_of([name for name, _ in pairs]), "json", is_whole=False)
+
+
+def test_requests_that_differ_in_values_share_a_query() -> None:
+    prepared = KeptQueries()
+    handler, clusters = warm_handler(prepared)
+    for number, word in enumerate(("two", "many", "blue")):
+        statement = f"title contains '{word}' and year > {number} and body contains @word"
+        more = {"word": word, "hits": str(number), "input.query(a)": word, "anything": word}
+        answer_of(queried(statement, **more), handler, clusters)
+    assert len(prepared) == 1
+
+
+def test_what_decides_how_a_statement_reads_is_part_of_its_key() -> None:
+    prepared = KeptQueries()
+    handler, clusters = warm_handler(prepared)
+    for years, sizes in (("1,2", 2), ("1,2", 2), ("3", 3)):
+        answer_of(queried("year in (@years) and title contains 'two'", years=years), handler, clusters)
+        assert len(prepared) == sizes
+
+
+def kept(queries: KeptQueries, name: str) -> bool:
+    pairs = [("query", "a"), ("sorting", "year"), ("other", "x"), ("default-index", name)]
+    form = forms.of(pairs)
+    asked = shape_of(pairs, form, "json", is_whole=False)
+    if queries.get(asked, CONFIG) is not None:
+        return True
+    queries.put(asked, prepare_query(CONFIG, read_parameters(pairs)), CONFIG)
+    return False
+
+
+forms = Forms()
+
+
+def test_the_least_recently_used_make_room() -> None:
+    queries = KeptQueries(3)
+    assert [kept(queries, name) for name in ("a", "b", "c", "a", "d", "b", "a")] == [
+        False, False, False, True, False, False, True,
+    ]  # fmt: skip
+    assert len(queries) == 3
+    assert queries.get(shape(Request("GET", "/search/", "query=a")), config()) is None
+    assert (len(queries), queries.size_bytes) == (0, 0)
+
+
+def test_memory_is_bounded_whatever_is_asked() -> None:
+    queries = KeptQueries(100, 200_000)
+    for number in range(300):
+        kept(queries, f"{'x' * number}{number}")
+        assert len(queries) <= 100 and queries.size_bytes <= 200_000
+    assert kept(queries, f"{'x' * 299}299")
+    assert not any(kept(queries, "x" * (limits.PREPARED_QUERY_CHARACTERS + 1)) for _ in range(2))
+
+
+def test_forms_are_bounded() -> None:
+    few = Forms(2, 1000)
+    first = few.of([("a", "1")])
+    assert few.of([("a", "2")]) is first
+    for name in ("b", "c", "x" * 1000):
+        few.of([(name, "1")])
+    assert len(few) == 2
+    assert few.of([("a", "1")]) is not first
