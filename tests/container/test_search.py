@@ -16,11 +16,12 @@ from paperwasp.application.query_profiles.declarations import declared_at
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.container.search.handler import SearchConfig, SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
+from paperwasp.container.search.rendering import SearchResult, render_json
 from paperwasp.container.search.values import timeout_ms
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.query import Query, SearchResponse
-from tests.container.search_scripts import SCRIPTS, FakeClusters, config, content_of, profiles_of, run
+from tests.container.search_scripts import SCRIPTS, FakeClusters, config, content_of, hit, profiles_of, run
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("search_*.txt")), ids=lambda p: p.stem)
@@ -59,6 +60,20 @@ def test_a_cluster_that_does_not_answer_is_not_awaited_for_ever() -> None:
 def test_several_clusters_are_merged_by_relevance_within_the_window() -> None:
     response = handle(Request("GET", "/search/", "query=two&hits=1&offset=1"))
     assert [hit["id"] for hit in orjson.loads(response.body)["root"]["children"]] == ["id:ns:things::7"]
+
+
+def test_hits_that_a_cluster_has_rendered_are_put_between_those_that_it_has_not() -> None:
+    rest = (("media", hit(1)), ("media", hit(2)))
+    page = (b'{"id":"first"}', None, b'{"id":"third"}', None)
+    rendered = orjson.loads(render_json(SearchResult(rest, page, total_count=4)))
+    assert [each["id"] for each in rendered["root"]["children"]] == [
+        "first",
+        rest[0][1].document_id,
+        "third",
+        "id:ns:music::2",
+    ]
+    assert render_json(SearchResult(page=page[::2])).endswith(b'"children":[{"id":"first"},{"id":"third"}]}}')
+    assert SearchResult(rest, page).hit_count == 4 and SearchResult(rest).hit_count == 2
 
 
 def test_timing_is_what_the_clusters_took_to_write_hits_and_the_rest() -> None:

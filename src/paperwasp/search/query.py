@@ -180,6 +180,9 @@ class Show:
     """Whether their floats have the digits of a double, not the fewest that say which float it is."""
     prefetch: tuple[str, ...] = ()
     """Attributes whose values each hit carries: for collapsing and merging."""
+    source: str = ""
+    """The content cluster that the hits name as their source, where the answer may have them rendered as JSON; empty:
+    it may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +279,8 @@ class SearchResponse:
     """Of the view that was searched: see StampRequest; 0: not known."""
     summary_ns: int = 0
     """What writing the hits took."""
+    page: tuple[bytes | None, ...] | None = None
+    """The JSON of each hit, None for those that are in `hits`; None: all are in `hits`."""
     mutations: tuple[Mutate, ...] = ()
     """What the node has to apply before it answers, by the rank profile's `mutate`. Never in an answer."""
 

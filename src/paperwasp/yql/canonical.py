@@ -47,7 +47,7 @@ def _of_equals(item: AndItem | OrItem | WeakAndItem) -> Item:
     if isinstance(item, AndItem) and _has_false(merged):
         return FalseItem()
     if isinstance(item, OrItem):
-        merged = tuple(child for child in merged if not isinstance(child, FalseItem)) or (FalseItem(),)
+        merged = tuple([child for child in merged if type(child) is not FalseItem]) or (FalseItem(),)
     if len(merged) == 1:
         return merged[0]
     return _over(item, merged)

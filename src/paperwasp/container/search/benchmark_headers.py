@@ -24,8 +24,8 @@ def benchmark_headers(request: Request, plan: SearchPlan, result: SearchResult, 
     """Counts of the result, and times in milliseconds; with the coverage where that is asked for, too."""
     fill_ms = result.summary_ns // 1_000_000
     values = {
-        "NumHits": len(result.hits),
-        "NumFastHits": len(result.hits),
+        "NumHits": result.hit_count,
+        "NumFastHits": result.hit_count,
         "TotalHitCount": result.total_count,
         "QueryHits": plan.hits,
         "QueryOffset": plan.offset,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from heapq import merge
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Final
 
 from paperwasp.container.search.after import token_of
@@ -27,6 +27,15 @@ Entry = tuple[str, Hit]
 
 def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = True) -> SearchResult:
     """The page of the plan's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
+    answering = plan.answering
+    if len(answers) == 1 and not (answering.is_merged or answering.without_summary or plan.queries[0].errors):
+        cluster, answer = answers[0]
+        if isinstance(answer, SearchResponse) and (soft_timeout or not answer.timed_out):
+            return _result(plan, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
+    return _merged(plan, answers, soft_timeout)
+
+
+def _merged(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> SearchResult:
     errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
     found: list[tuple[str, SearchResponse]] = []
     asked = [query for query in plan.queries if query.query is not None]
@@ -40,14 +49,22 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
     hits = _merged_hits(plan, found)
     bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.answering.without_summary}
     errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.query is not None]
+    return _result(plan, hits, found, errors)
+
+
+def _result(
+    plan: SearchPlan, hits: list[Entry], found: Sequence[tuple[str, SearchResponse]], errors: list[SearchError]
+) -> SearchResult:
+    """The result of a page, and what the clusters count for it."""
     return SearchResult(
         hits=hits,
-        total_count=sum(answer.total_count for _, answer in found),
+        page=found[0][1].page if len(found) == 1 else None,
+        total_count=sum([answer.total_count for _, answer in found]),
         coverage=_coverage(found) if found else None,
         errors=errors,
         summary_fields=plan.answering.summary_fields,
         bare_types=plan.answering.without_summary,
-        summary_ns=max((answer.summary_ns for _, answer in found), default=0),
+        summary_ns=max([answer.summary_ns for _, answer in found], default=0),
         continuation=token_of(*hits[-1]) if plan.after is not None and hits and len(hits) == plan.hits else None,
     )
 

@@ -68,6 +68,8 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     except PaperwaspError as error:
         failure = failure or Failing(error)
     is_merged = len(clusters) > 1 or any(cluster.ranking for cluster in clusters)
+    if len(targets) == 1 and not is_merged and _shows_plain_hits(config, parameters, answering, schemas):
+        show = replace(show, source=targets[0].cluster.id)
     trace, text = parameters.trace, parameters.text
     relative = parameters.now.is_relative and not parameters.now.seconds
     share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
@@ -168,6 +170,20 @@ def _show(parameters: SearchParameters, answering: Answering, schemas: Sequence[
         prefetch,
     )
     return show, failure
+
+
+def _shows_plain_hits(
+    config: SearchConfig, parameters: SearchParameters, answering: Answering, schemas: Sequence[Schema]
+) -> bool:
+    """Whether hits are needed for nothing but to be shown as JSON, so that a cluster may render them itself."""
+    return (
+        parameters.presentation.format == "json"
+        and not parameters.collapse.fields
+        and not parameters.trace.level
+        and parameters.values.search_after is None
+        and not answering.without_summary
+        and not any(config.global_phase(schema, parameters.rank_profile) for schema in schemas)
+    )
 
 
 def _cluster(

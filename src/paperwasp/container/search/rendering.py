@@ -86,6 +86,8 @@ class SearchResult:
     """What is shown: hits beside the cluster each came from, best first."""
 
     hits: Sequence[tuple[str, Hit]] = ()
+    page: Sequence[bytes | None] | None = None
+    """The JSON of each hit, None for those that are in `hits`; None: all are in `hits`."""
     total_count: int = 0
     coverage: Coverage | None = None
     errors: list[SearchError] = field(default_factory=list)
@@ -100,6 +102,10 @@ class SearchResult:
     """What `searchAfter` is for the page that follows; None: not asked for, or there is none."""
     tensor_form: str = "short"
     """Of tensors among the features: one of `tensor.json_output.FORMS`."""
+
+    @property
+    def hit_count(self) -> int:
+        return len(self.hits if self.page is None else self.page)
 
 
 def accepted_format(request: Request) -> str:
@@ -121,7 +127,7 @@ def status_of(result: SearchResult) -> int:
     """200 where there are hits or no errors; otherwise what the first error says."""
     if not result.errors:
         return 200
-    if result.hits:
+    if result.hit_count:
         decisive = [e for e in result.errors if e.code in _FATAL_CODES or e.code >= 400]
         return _ERRORS[decisive[0].code][1] if decisive else 200
     return _ERRORS.get(result.errors[0].code, ("", 500))[1]
@@ -141,13 +147,18 @@ def render_json(result: SearchResult, *, exact_tensors: bool = False) -> bytes:
         parts += (b',"continuation":', orjson.dumps({"next": result.continuation}))
     if result.errors:
         parts += (b',"errors":', orjson.dumps([_error(error) for error in result.errors]))
-    if result.hits:
-        parts += (b',"children":[', b",".join(_hits(result, exact_tensors)), b"]")
+    if result.hit_count:
+        parts += (b',"children":[', b",".join(_children(result, exact_tensors)), b"]")
     parts.append(b"}}")
     return b"".join(parts)
 
 
+_FULL_COVERAGE: Final = b'{"coverage":%d,"documents":%d,"full":true,"nodes":1,"results":1,"resultsFull":1}'
+
+
 def _coverage(coverage: Coverage) -> bytes:
+    if coverage.clusters == coverage.full_clusters == 1 and not coverage.degraded:
+        return _FULL_COVERAGE % (coverage.percent, coverage.documents)
     shown: dict[str, Any] = {
         "coverage": coverage.percent,
         "documents": coverage.documents,
@@ -173,7 +184,20 @@ def _error(error: SearchError) -> dict[str, Any]:
     return shown | {"message": error.message}
 
 
-def _hits(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
+def _children(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
+    """Each hit as a JSON object, as far as clusters have not rendered it already."""
+    if result.page is None:
+        return _hits(result, exact_tensors)
+    if not result.hits:
+        return result.page  # type: ignore[return-value]
+    rest = iter(_hits(result, exact_tensors))
+    return [next(rest) if rendered is None else rendered for rendered in result.page]
+
+
+_SOURCE: Final = b',"source":%b'
+
+
+def _hits(result: SearchResult, exact_tensors: bool) -> Sequence[bytes]:
     """Each hit as a JSON object. With `summary_fields`, only those are shown."""
     hits, summary_fields = result.hits, result.summary_fields
     show = partial(result_json, form=result.tensor_form, exact=exact_tensors)
@@ -181,8 +205,8 @@ def _hits(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
     type_shown = all_fields or "sddocname" in summary_fields
     id_wanted = all_fields or "documentid" in summary_fields
     dumps = orjson.dumps
-    heads = {cluster: b',"source":%b' % dumps(cluster) for cluster in {cluster for cluster, _ in hits}}
-    types = {t: b'"sddocname":' + dumps(t) for t in {hit.document_type for _, hit in hits}} if type_shown else {}
+    heads = {cluster: _SOURCE % dumps(cluster) for cluster, _ in hits}
+    types = {hit.document_type: b'"sddocname":' + dumps(hit.document_type) for _, hit in hits} if type_shown else {}
     shown = [id_wanted and (hit.show_document_id or not all_fields) for _, hit in hits]
     ids = _each_json(
         [
@@ -190,6 +214,7 @@ def _hits(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
             for (cluster, hit), id_shown in zip(hits, shown, strict=True)
         ]
     )
+    rendered: list[bytes] = []
     for (cluster, hit), id_shown, id_json, relevance in zip(hits, shown, ids, _relevances(hits), strict=True):
         members = [types[hit.document_type]] if type_shown else []
         if id_shown:
@@ -206,7 +231,8 @@ def _hits(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
             members = []
         fields = b',"fields":{%b}' % b",".join(members) if members else b""
         why = b"" if hit.explanation is None else b',"explanation":' + dumps(_explained(hit.explanation))
-        yield b'{"id":%b,"relevance":%b%b%b%b}' % (id_json, relevance, heads[cluster], fields, why)
+        rendered.append(b'{"id":%b,"relevance":%b%b%b%b}' % (id_json, relevance, heads[cluster], fields, why))
+    return rendered
 
 
 def _explained(explanation: HitExplanation) -> dict[str, object]:

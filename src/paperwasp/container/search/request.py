@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -33,12 +33,18 @@ def parameter_pairs(request: Request) -> list[tuple[str, str]]:
 
     Errors: IllegalQuery where the body is not what its type says, the query string is broken, or there are too many.
     """
-    body = _body_pairs(request) if request.body and request.method == "POST" else ()
-    query = _query_pairs(request.query) if request.query else ()
-    pairs = list(islice(chain(body, query), limits.QUERY_PARAMETERS + 1))
+    if request.body and request.method == "POST":
+        pairs = list(islice(_all_pairs(request), limits.QUERY_PARAMETERS + 1))
+    else:
+        pairs = _query_pairs(request.query) if request.query else []
     if len(pairs) > limits.QUERY_PARAMETERS:
         raise _too_many()
     return pairs
+
+
+def _all_pairs(request: Request) -> Iterator[tuple[str, str]]:
+    yield from _body_pairs(request)
+    yield from _query_pairs(request.query)
 
 
 def plain_format(request: Request) -> str:
@@ -60,20 +66,27 @@ def _too_many() -> IllegalQuery:
     return IllegalQuery(f"More than {limits.QUERY_PARAMETERS} parameters (QUERY_PARAMETERS in paperwasp.limits)")
 
 
-def _query_pairs(query: str) -> Iterator[tuple[str, str]]:
+def _query_pairs(query: str) -> list[tuple[str, str]]:
     if query.count("&") > limits.QUERY_PARAMETERS:
         raise _too_many()
+    if "%" not in query:
+        parts = [part.partition("=") for part in query.replace("+", " ").split("&") if part]
+        return [(name, value) for name, _, value in parts]
+    parts = [part.partition("=") for part in query.split("&") if part]
     try:
-        for part in query.split("&"):
-            if part:
-                name, _, value = part.partition("=")
-                yield _decode(name), _decode(value)
+        return [
+            (
+                _decode(name) if "%" in name else name.replace("+", " "),
+                _decode(value) if "%" in value else value.replace("+", " "),
+            )
+            for name, _, value in parts
+        ]
     except InvalidInput as error:
         raise IllegalQuery(error.message) from None
 
 
 def _decode(text: str) -> str:
-    return _decode_short(text) if "%" in text and len(text) <= _REMEMBERED_CHARACTERS else decode(text)
+    return _decode_short(text) if len(text) <= _REMEMBERED_CHARACTERS else decode(text)
 
 
 _decode_short = lru_cache(maxsize=1024)(decode)
@@ -91,7 +104,8 @@ def _body_pairs(request: Request) -> Iterable[tuple[str, str]]:
             raise IllegalQuery(f"The form in the body is broken: {error}") from None
     if request.content_type not in ("application/json", ""):
         return ()
-    return flatten(_json_object(request.body))
+    content = _json_object(request.body)
+    return content.items() if set(map(type, content.values())) == {str} else flatten(content)
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:

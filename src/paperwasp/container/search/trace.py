@@ -33,7 +33,7 @@ def trace_of(
         steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
     asked = list(_of_clusters(plan, parameters, answers, elapsed_ms))
     if parameters.trace.level >= 2:
-        shown = f"{len(result.hits)} hits of {result.total_count} merged, {len(result.errors)} errors"
+        shown = f"{result.hit_count} hits of {result.total_count} merged, {len(result.errors)} errors"
         asked.append(_step(parameters, elapsed_ms, shown))
     return [*steps, {"children": asked}]
 
