@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.kept_queries import KeptQueries
@@ -127,7 +129,41 @@ def requests(draw: st.DrawFn) -> Request:
     return Request("GET", "/search/", urlencode(pairs))
 
 
+PROFILES, FINDINGS = parse_query_profiles(
+    {
+        f"search/query-profiles/{name}.xml": content.encode()
+        for name, content in {
+            "default": """<query-profile id="default">
+                <field name="hits">3</field>
+                <field name="offset">1</field>
+                <field name="ranking.profile">typed</field>
+                <field name="word">blue</field>
+                <field name="ranking.features.query(number)">4</field>
+                <field name="pos.ll">N1;E1</field>
+                <field name="model.sources">media</field>
+            </query-profile>""",
+            "own": """<query-profile id="own" inherits="default">
+                <field name="model.queryString">own</field></query-profile>""",
+            "fixed": """<query-profile id="fixed"><field name="hits" overridable="false">2</field></query-profile>""",
+            "filled": """<query-profile id="filled">
+                <field name="model.queryString">a %{user} b</field></query-profile>""",
+            "varied": """<query-profile id="varied"><dimensions>user</dimensions><field name="hits">7</field>
+                <query-profile for="two"><field name="hits">1</field></query-profile></query-profile>""",
+        }.items()
+    }
+)
+UNDER_PROFILES = config(PROFILES)
+
+
+def test_which_profiles_only_fill_in_what_a_request_leaves_out() -> None:
+    assert not FINDINGS
+    names = ("", "default", "own", "fixed", "filled", "varied", "none")
+    assert [name for name in names if PROFILES.plain(name) is not None] == ["", "default", "own"]
+
+
 KEPT = KeptQueries()
+UNDER = handler_of(UNDER_PROFILES)
+UNDER[0].cache = SearchCache(0)
 WARM = warm_handler(KEPT)
 """One handler for all examples: what it has kept is of any requests that were asked before."""
 
@@ -138,6 +174,27 @@ def test_no_value_of_one_request_is_in_the_answer_to_another(request: Request) -
     expected = answer_of(request, *handler_of(CONFIG, KeptQueries(0)))
     assert answer_of(request, *WARM) == expected
     assert answer_of(request, *WARM) == expected
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(requests(), st.sampled_from(["", "own", "fixed", "filled", "varied", "ref:own", "none"]))
+def test_nor_under_query_profiles(request: Request, profile: str) -> None:
+    if profile:
+        request = replace(request, query=f"{request.query}&queryProfile={profile}")
+    expected = answer_of(request, *handler_of(UNDER_PROFILES, KeptQueries(0)))
+    assert answer_of(request, *UNDER) == expected
+    assert answer_of(request, *UNDER) == expected
+
+
+def test_requests_under_a_plain_profile_share_a_query() -> None:
+    for profile, sizes in (("default", [1, 1, 1]), ("fixed", [1, 2, 3])):
+        prepared = KeptQueries()
+        handler, clusters = handler_of(UNDER_PROFILES, prepared)
+        handler.cache = SearchCache(0)
+        for word, size in zip(("two", "many", "blue"), sizes, strict=True):
+            request = Request("GET", "/search/", f"query={word}&queryProfile={profile}&user={word}")
+            answer_of(request, handler, clusters)
+            assert len(prepared) == size
 
 
 def queried(statement: str, **more: str) -> Request:
@@ -159,7 +216,7 @@ def test_positions_of_errors_are_those_of_each_text() -> None:
 
 def shape(request: Request) -> Shape:
     pairs = [(name, value) for name, _, value in (part.partition("=") for part in request.query.split("&"))]
-    return shape_of(pairs, form_of([name for name, _ in pairs]), "json", is_whole=False)
+    return shape_of(pairs, form_of([name for name, _ in pairs]), "json")
 
 
 def test_requests_that_differ_in_values_share_a_query() -> None:
@@ -183,10 +240,11 @@ def test_what_decides_how_a_statement_reads_is_part_of_its_key() -> None:
 def kept(queries: KeptQueries, name: str) -> bool:
     pairs = [("query", "a"), ("sorting", "year"), ("other", "x"), ("default-index", name)]
     form = forms.of(pairs)
-    asked = shape_of(pairs, form, "json", is_whole=False)
+    asked = shape_of(pairs, form, "json")
     if queries.get(asked, CONFIG) is not None:
         return True
-    queries.put(asked, prepare_query(CONFIG, read_parameters(pairs)), CONFIG)
+    parameters = read_parameters(pairs)
+    queries.put(asked, prepare_query(CONFIG, parameters), parameters.values, CONFIG)
     return False
 
 

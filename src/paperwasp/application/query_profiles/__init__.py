@@ -11,6 +11,7 @@ from paperwasp.application.query_profiles.profiles import (
     QueryProfiles,
     parse_query_profiles,
 )
+from paperwasp.application.query_profiles.request import REFERENCE
 from paperwasp.application.query_profiles.resolved import ResolvedProfile
 
-__all__ = ["FOLDER", "NO_QUERY_PROFILES", "QueryProfiles", "ResolvedProfile", "parse_query_profiles"]
+__all__ = ["FOLDER", "NO_QUERY_PROFILES", "REFERENCE", "QueryProfiles", "ResolvedProfile", "parse_query_profiles"]

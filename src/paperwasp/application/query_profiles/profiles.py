@@ -81,6 +81,16 @@ class QueryProfiles:
             found = self._resolved[key] = resolve(profile, context)
         return found
 
+    def plain(self, name: str) -> ResolvedProfile | None:
+        """The profile of that name, where all that it does is to give values for what a request leaves out: it has no
+        variants, types, fixed values or substitutions. Then it is the same for all requests."""
+        profile = self.find(name)
+        if profile is None or self._reachable(profile):
+            return None
+        resolved = self.compile(name, {})
+        is_plain = resolved is not None and not (resolved.types or resolved.fixed or resolved.has_templates)
+        return resolved if is_plain else None
+
     def values(
         self,
         profile: ResolvedProfile,

@@ -15,7 +15,8 @@ from paperwasp.application.query_profiles.resolved import ResolvedProfile, Rule
 from paperwasp.application.query_profiles.substitution import Hole, Template
 from paperwasp.errors import IllegalQuery
 
-_REFERENCE: Final = "ref:"
+REFERENCE: Final = "ref:"
+"""What a value begins with that refers to another query profile."""
 Find = Callable[[str], ResolvedProfile | None]
 """Finds a query profile by the id in a reference."""
 FullName = Callable[[str], str]
@@ -53,13 +54,13 @@ def values_of(
 def _referred(rule: Rule, value: str, find: Find) -> ResolvedProfile | None:
     """The profile that the value refers to; None where it is a plain value. Errors: IllegalQuery."""
     problem = rule.problem
-    is_reference = value.startswith(_REFERENCE)
+    is_reference = value.startswith(REFERENCE)
     if not problem and (is_reference or rule.is_profile):
-        target = find(value.removeprefix(_REFERENCE))
+        target = find(value.removeprefix(REFERENCE))
         if target is not None and _fits(target, rule.declared):
             return target
         if target is None and is_reference:
-            problem = f"Query profile '{value.removeprefix(_REFERENCE)}' is not found"
+            problem = f"Query profile '{value.removeprefix(REFERENCE)}' is not found"
     problem = problem or rule.misfit(value)
     if problem:
         raise IllegalQuery(f"Could not set '{rule.name}' to '{value}': {problem}")

@@ -139,12 +139,14 @@ class SearchHandler:
         """The plan of a request whose shape is prepared; None where it is not, and where something is wrong with the
         values: then reading all of the request says what, and at which place of its text."""
         shape = self._shape(pairs, form, config, shown)
-        prepared = self._prepared.get(shape, config)
-        if prepared is None:
+        kept = self._prepared.get(shape, config)
+        if kept is None:
             return None
+        prepared, values = kept
         parameters, statement = prepared.parameters, prepared.statement
         try:
-            values = parameters.values if shape.is_whole else shape.values(statement.names if statement else ())
+            if values is None:
+                values = shape.values(statement.names if statement else (), prepared.defaults)
             check_window(parameters, values)
             plan = prepared.bind(values, started_ns, self._environment.now_seconds())
         except (PaperwaspError, ValueError):
@@ -153,8 +155,7 @@ class SearchHandler:
         return plan, parameters
 
     def _shape(self, pairs: Pairs, form: Form, config: SearchConfig, shown: _Shown) -> Shape:
-        is_whole = form.names_profile or config.query_profiles.has_default
-        return shape_of(pairs, form, shown.accepted, is_whole=is_whole)
+        return shape_of(pairs, form, shown.accepted, config.query_profiles)
 
     async def _read(
         self, pairs: Pairs, form: Form, config: SearchConfig, started_ns: int, shown: _Shown, *, large: bool
@@ -179,7 +180,7 @@ class SearchHandler:
             return await asyncio.to_thread(self._in_time(plan_search, end_ns), *asked), parameters
         prepared = prepare_query(config, parameters)
         plan = prepared.bind(parameters.values, started_ns, now_seconds)
-        self._prepared.put(self._shape(pairs, form, config, shown), prepared, config)
+        self._prepared.put(self._shape(pairs, form, config, shown), prepared, parameters.values, config)
         return plan, parameters
 
     async def _done(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.container.search.prepared import PreparedQuery
+from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Shape
 
 ENTRY_BYTES: Final = 8 * 1024
@@ -27,8 +28,16 @@ class _Fixed(NamedTuple):
     names: tuple[str, ...]
 
 
+class Kept(NamedTuple):
+    """A query that is kept."""
+
+    query: PreparedQuery
+    values: RequestValues | None
+    """Of the requests that it is kept for, which are the same in all; None: they have values of their own."""
+
+
 class _Entry(NamedTuple):
-    query: PreparedQuery | _Fixed
+    content: Kept | _Fixed
     size_bytes: int
 
 
@@ -44,7 +53,7 @@ class KeptQueries:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, shape: Shape, config: object) -> PreparedQuery | None:
+    def get(self, shape: Shape, config: object) -> Kept | None:
         """The query that is kept for requests of the shape."""
         if config is not self._config:
             self._begin(config)
@@ -54,15 +63,15 @@ class KeptQueries:
         assert not isinstance(found, _Fixed)
         return found
 
-    def _entry(self, key: Hashable) -> PreparedQuery | _Fixed | None:
+    def _entry(self, key: Hashable) -> Kept | _Fixed | None:
         found = self._entries.get(key)
         if found is None:
             return None
         self._entries.move_to_end(key)
-        return found.query
+        return found.content
 
-    def put(self, shape: Shape, query: PreparedQuery, config: object) -> None:
-        """Keeps a query, unless it is of one request alone, or its texts are long."""
+    def put(self, shape: Shape, query: PreparedQuery, values: RequestValues, config: object) -> None:
+        """Keeps the query of a request with these values, unless it is of one request alone, or its texts are long."""
         characters = sum([len(value) for _, value in shape.pairs])
         if not query.serves_others or characters > limits.PREPARED_QUERY_CHARACTERS:
             return
@@ -73,7 +82,7 @@ class KeptQueries:
         if fixed.literals or fixed.names:
             self._add(key, _Entry(fixed, BYTES_PER_CHARACTER * characters))
             key = key, shape.fixed(*fixed)
-        self._add(key, _Entry(query, size_bytes))
+        self._add(key, _Entry(Kept(query, values if shape.is_whole else None), size_bytes))
 
     def _fixed(self, shape: Shape, query: PreparedQuery) -> _Fixed:
         """What is fixed in the statement, and in those of the shape that were read before."""

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paperwasp import limits
+from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.container.search.collapse import prefetched
 from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search.inputs import InputTypes, input_types
+from paperwasp.container.search.parameter_table import Setter, is_full_name, value_setter
 from paperwasp.container.search.plan import Answering, SearchPlan
 from paperwasp.container.search.prepared import PreparedCluster, PreparedQuery, Window
 from paperwasp.container.search.rewrites import (
@@ -74,7 +76,8 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     relative = parameters.now.is_relative and not parameters.now.seconds
     share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
     return PreparedQuery(
-        parameters=parameters if parameters.profile is not None else replace(parameters, values=RequestValues()),
+        parameters=replace(parameters, values=RequestValues()),
+        defaults=_defaults(parameters.profile),
         statement=template,
         tree=tree,
         add_terms=choose_terms(parameters, indexes),
@@ -92,6 +95,13 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         deadline=Deadline(0, parameters.soft_timeout, share),
         failure=failure,
     )
+
+
+def _defaults(profile: ResolvedProfile | None) -> tuple[tuple[Setter, str], ...]:
+    """What sets the values that a profile has, where no plan depends on them."""
+    given = {} if profile is None else profile.values
+    setters = ((value_setter(name), value) for name, value in given.items() if is_full_name(name))
+    return tuple((setter, value) for setter, value in setters if setter is not None and isinstance(value, str))
 
 
 def _ruled(

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from paperwasp.container.search.after import After, read_after
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.inputs import InputTypes
+from paperwasp.container.search.parameter_table import Setter
 from paperwasp.container.search.plan import Answering, ClusterQuery, SearchPlan
 from paperwasp.container.search.rewrites import AddTerms, Context, Failing, Rewrite
 from paperwasp.container.search.settings import RequestValues, SearchParameters
@@ -68,8 +69,9 @@ class PreparedQuery:
     """One shape of query under one configuration."""
 
     parameters: SearchParameters
-    """What shapes it. There are values among them only under a query profile, which may have made them: then the query
-    is of requests that are the same in all."""
+    """What shapes it, without values."""
+    defaults: tuple[tuple[Setter, str], ...]
+    """What a query profile says of values that a request leaves out."""
     statement: StatementTemplate | None
     tree: TreeTemplate | None
     """None: semantic rules have made the tree (`answering.rules`), which is of one request alone."""

@@ -9,11 +9,13 @@ and whether a parameter is given twice. Runs on the event loop.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple, cast
 
 from paperwasp import limits
+from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, QueryProfiles
 from paperwasp.container.search.parameter_table import Setter, full_name, value_setter
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.yql.lifting import Outline, Values, outline_of, value_of
@@ -23,6 +25,7 @@ _YQL: Final = "yql"
 _CACHING: Final = ("nocache", "nocachewrite")
 _NAME_BYTES: Final = 64
 """What a name takes beside its characters."""
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_STATEMENT: Final = Outline("")
 
 
@@ -38,7 +41,9 @@ class Form:
     """Places of the other parameters, and what sets their values."""
     repeats: bool
     """Whether a parameter of the answer is given several times, maybe by its aliases: the last is in force."""
-    names_profile: bool
+    profile: int | None
+    """The place of what names the query profile; None: it is not named."""
+    full_names: tuple[str, ...]
     caching: tuple[int, ...]
     """The places of what says whether answers are kept."""
 
@@ -55,7 +60,8 @@ def form_of(names: Sequence[str]) -> Form:
         statement,
         tuple((place, setter) for place, setter in enumerate(setters) if setter is not None),
         len(set(answered)) < len(answered),
-        "queryprofile" in lower,
+        max((place for place, name in enumerate(lower) if name == "queryprofile"), default=None),
+        tuple(full_name(name) for name in names),
         tuple(place for place, name in enumerate(lower) if name in _CACHING),
     )
 
@@ -96,16 +102,26 @@ class Shape(NamedTuple):
     """Those of the statement, as they are written."""
     is_whole: bool
     """Whether all values are of the shape, since a query profile may use them."""
+    filling: Mapping[str, str]
+    """What a query profile says of what the request leaves out."""
 
     def fixed(self, literals: Sequence[int], names: Sequence[str]) -> Hashable:
         """The values of some literals and parameters."""
         given = dict(self.pairs)
         return tuple([self.literals[number] for number in literals]), tuple([given.get(name) for name in names])
 
-    def values(self, names: Sequence[str]) -> RequestValues:
-        """What the request says beside its shape. `names`: the parameters in slots. Errors: ValueError."""
+    def values(self, names: Sequence[str], defaults: Sequence[tuple[Setter, str]] = ()) -> RequestValues:
+        """What the request says beside its shape. `names`: the parameters in slots; `defaults`: what it does not say.
+
+        Errors: ValueError.
+        """
         pairs = self.pairs
         values = RequestValues(given=dict(pairs))
+        if self.filling:
+            values.given |= self.filling
+            values.given.update(zip(self.form.full_names, [value for _, value in pairs], strict=True))
+        for setter, value in defaults:
+            setter(values, value)
         for place, setter in self.form.setters:
             setter(values, pairs[place][1])
         values.slots = self._slots(values.given, names)
@@ -116,12 +132,18 @@ class Shape(NamedTuple):
         return [*literals, *[given[name] for name in names]]
 
 
-def shape_of(pairs: Pairs, form: Form, accepted: str, *, is_whole: bool) -> Shape:
+def shape_of(pairs: Pairs, form: Form, accepted: str, profiles: QueryProfiles = NO_QUERY_PROFILES) -> Shape:
     """The shape of a request whose answer is to be in the format that is accepted, unless it says another."""
-    if is_whole:
-        return Shape((form, accepted, *[value for _, value in pairs]), pairs, form, (), is_whole=True)
+    filling: Mapping[str, str] = _NOTHING
+    if profiles.has_default or form.profile is not None:
+        profile = profiles.plain("" if form.profile is None else pairs[form.profile][1])
+        if profile is None or any(value.startswith(REFERENCE) for _, value in pairs):
+            return Shape((form, accepted, *[value for _, value in pairs]), pairs, form, (), True, filling)
+        filling = cast(Mapping[str, str], profile.values)
     outline = _NO_STATEMENT
     literals: Sequence[str] = ()
     if form.statement is not None:
         outline, literals = outline_of(pairs[form.statement][1])
-    return Shape((form, accepted, outline, *[pairs[place][1] for place in form.shaping]), pairs, form, literals, False)
+    return Shape(
+        (form, accepted, outline, *[pairs[place][1] for place in form.shaping]), pairs, form, literals, False, filling
+    )
