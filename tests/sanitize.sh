@@ -44,6 +44,6 @@ sys.exit(pytest.main())
 
 # Python itself is not built with the sanitizers, so their runtimes come first, and its own leaks are no concern.
 [ "$#" -gt 0 ] || set -- tests/core tests/index tests/attribute tests/search/test_content_search.py \
-    tests/features/test_bm25.py tests/features/test_features.py tests/features/test_native_rank.py
+    tests/search/test_marking.py tests/features/test_bm25.py tests/features/test_features.py tests/features/test_native_rank.py
 LD_PRELOAD=$runtimes ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$package \
     "$bin/python" -c "$run" "$package" -p no:cacheprovider "$@"

@@ -180,6 +180,10 @@ SIGNIFICANCE_MODEL_BYTES: Final = 256 * 1024 * 1024
 """Of a file with document frequencies, inflated."""
 SUMMARY_FORMS: Final = 256
 """How many selections of summary fields one content node remembers what they show of."""
+VOCABULARIES: Final = 32
+"""Caches of what the words of shown texts are indexed as: one for each language and text profile."""
+VOCABULARY_WORDS: Final = 32_768
+"""Words in one such cache, each of at most 64 bytes. When it is full it is emptied."""
 QUERY_THREADS: Final = 2
 QUERY_QUEUE_LENGTH: Final = 256
 STREAMED_DOCUMENTS: Final = 10_000

@@ -1,6 +1,6 @@
 # The compiled kernels. What each takes and gives is written in its C++ file, and typed where Python calls it.
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,6 +174,47 @@ class PageForm:
 def page(
     rows: RowFiles, lids: _U32, relevances: bytes, changed: _U8, first_lid: int, gids: _U8, form: PageForm
 ) -> list[bytes | None]: ...
+
+# vocabulary.cpp
+class WordCharacters:
+    def __init__(self, ranges: _U32) -> None: ...
+
+class Vocabulary:
+    def __init__(
+        self,
+        forms_of: Callable[[list[str]], Sequence[tuple[str, ...]]],
+        folds: bool,
+        characters: WordCharacters,
+        most_words: int,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+# query_parts.cpp
+class QueryParts:
+    def __init__(
+        self,
+        parts: Sequence[tuple[int, Sequence[Sequence[tuple[Sequence[str], bool]]]]],
+        long_term: int,
+        further: int,
+        firsts: str | None,
+    ) -> None: ...
+
+# text_marker.cpp
+class TextMarker:
+    def __init__(
+        self,
+        parts: QueryParts,
+        vocabulary: Vocabulary,
+        tags: tuple[str, str, str],
+        teaser: tuple[int, int, int, bool, int, int, float, int, bool] | None,
+    ) -> None: ...
+
+def mark(text: str, marker: TextMarker) -> str | None: ...
+
+# marked_members.cpp
+MemberMarker: TypeAlias = tuple[bytes, TextMarker, WordSet | None]
+
+def mark_members(objects: Sequence[bytes | None], members: Sequence[MemberMarker]) -> list[bytes | None]: ...
 
 # siphash.cpp
 def siphash(data: bytes) -> int: ...

@@ -38,6 +38,10 @@ void bind_json_scan(nb::module_& m);
 void bind_lz4(nb::module_& m);
 void bind_row_files(nb::module_& m);
 void bind_page(nb::module_& m);
+void bind_vocabulary(nb::module_& m);
+void bind_query_parts(nb::module_& m);
+void bind_text_marker(nb::module_& m);
+void bind_marked_members(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -80,4 +84,8 @@ NB_MODULE(_core, m) {
     paperwasp::bind_lz4(m);
     paperwasp::bind_row_files(m);
     paperwasp::bind_page(m);
+    paperwasp::bind_vocabulary(m);
+    paperwasp::bind_query_parts(m);
+    paperwasp::bind_text_marker(m);
+    paperwasp::bind_marked_members(m);
 }

@@ -1,9 +1,5 @@
-// WordSet: counts words of ASCII texts that belong to a fixed set.
-//
-// The language of every text that is indexed is asked for, and most texts have next to no word of any language but English: this
-// finds the few that need a closer look. Words are what Python's str.split() would give of the text in lower case, with apostrophes
-// for spaces. Immutable once built: any thread.
-#include "core.hpp"
+// WordSet: what word_set.hpp declares.
+#include "word_set.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -35,71 +31,61 @@ struct Codes {
 };
 constexpr Codes CODES;
 
-class WordSet {
-  public:
-    // Words of more than LONGEST letters, or with others than a to z, are left out: the latter stand in no ASCII text.
-    explicit WordSet(const std::vector<std::string>& words) {
-        std::vector<uint64_t> keys;
-        for (const std::string& word : words) {
-            uint64_t key = 0;
-            for (const char c : word) key = c >= 'a' && c <= 'z' ? with_letter(key, static_cast<uint8_t>(c & 31)) : TOO_LONG;
-            if (key != 0 && key != TOO_LONG) keys.push_back(key);
-        }
-        size_t slots = 64;
-        while (slots < keys.size() * 4) slots *= 2;
-        slots_.assign(slots, 0);
-        for (const uint64_t key : keys) {
-            size_t at = slot(key);
-            while (slots_[at] != 0 && slots_[at] != key) at = (at + 1) & (slots - 1);
-            slots_[at] = key;
-        }
-    }
-
-    // The numbers of the texts that have at least `least` words of the set among their first `characters`, or are not ASCII.
-    std::vector<uint32_t> with(const nb::list& texts, uint32_t least, uint32_t characters) const {
-        std::vector<uint32_t> found;
-        uint32_t number = 0;
-        for (nb::handle text : texts) {
-            if (!PyUnicode_Check(text.ptr())) throw nb::type_error("texts are strings");
-            bool is_found = !PyUnicode_IS_COMPACT_ASCII(text.ptr());
-            if (!is_found) {
-                const size_t size = std::min<size_t>(static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())), characters);
-                is_found = has(static_cast<const uint8_t*>(PyUnicode_DATA(text.ptr())), size, least);
-            }
-            if (is_found) found.push_back(number);
-            ++number;
-        }
-        return found;
-    }
-
-  private:
-    size_t slot(uint64_t key) const { return (key * 0x9E3779B97F4A7C15ull >> 32) & (slots_.size() - 1); }
-
-    bool contains(uint64_t key) const {
-        for (size_t at = slot(key); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1))
-            if (slots_[at] == key) return true;
-        return false;
-    }
-
-    bool has(const uint8_t* text, size_t size, uint32_t least) const {
-        uint64_t key = 0;  // of the word so far
-        uint32_t count = 0;
-        for (size_t i = 0; i <= size; ++i) {
-            const uint8_t code = i < size ? CODES.of[text[i]] : SEPARATOR;
-            if (code == SEPARATOR) {
-                if (key != 0 && contains(key) && ++count >= least) return true;
-                key = 0;
-            } else {
-                key = with_letter(key, code);
-            }
-        }
-        return count >= least;
-    }
-
-    std::vector<uint64_t> slots_;  // open addressing; a power of two, at most a quarter full; 0: empty
-};
-
 }  // namespace
+
+WordSet::WordSet(const std::vector<std::string>& words) {
+    std::vector<uint64_t> keys;
+    for (const std::string& word : words) {
+        uint64_t key = 0;
+        for (const char c : word) key = c >= 'a' && c <= 'z' ? with_letter(key, static_cast<uint8_t>(c & 31)) : TOO_LONG;
+        if (key != 0 && key != TOO_LONG) keys.push_back(key);
+    }
+    size_t slots = 64;
+    while (slots < keys.size() * 4) slots *= 2;
+    slots_.assign(slots, 0);
+    for (const uint64_t key : keys) {
+        size_t at = slot(key);
+        while (slots_[at] != 0 && slots_[at] != key) at = (at + 1) & (slots - 1);
+        slots_[at] = key;
+    }
+}
+
+std::vector<uint32_t> WordSet::with(const nb::list& texts, uint32_t least, uint32_t characters) const {
+    std::vector<uint32_t> found;
+    uint32_t number = 0;
+    for (nb::handle text : texts) {
+        if (!PyUnicode_Check(text.ptr())) throw nb::type_error("texts are strings");
+        bool is_found = !PyUnicode_IS_COMPACT_ASCII(text.ptr());
+        if (!is_found) {
+            const size_t size = std::min<size_t>(static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())), characters);
+            is_found = has(static_cast<const uint8_t*>(PyUnicode_DATA(text.ptr())), size, least);
+        }
+        if (is_found) found.push_back(number);
+        ++number;
+    }
+    return found;
+}
+
+bool WordSet::contains(uint64_t key) const {
+    for (size_t at = slot(key); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1))
+        if (slots_[at] == key) return true;
+    return false;
+}
+
+bool WordSet::has(const uint8_t* text, size_t size, uint32_t least) const {
+    uint64_t key = 0;  // of the word so far
+    uint32_t count = 0;
+    for (size_t i = 0; i <= size; ++i) {
+        const uint8_t code = i < size ? CODES.of[text[i]] : SEPARATOR;
+        if (code == SEPARATOR) {
+            if (key != 0 && contains(key) && ++count >= least) return true;
+            key = 0;
+        } else {
+            key = with_letter(key, code);
+        }
+    }
+    return count >= least;
+}
 
 void bind_word_set(nb::module_& m) {
     nb::class_<WordSet>(m, "WordSet", "Finds texts with words of a set.")

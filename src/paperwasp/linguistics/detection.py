@@ -94,7 +94,7 @@ _WORDS: Final = _weights()
 _ENGLISH_WORDS: Final = frozenset(_COMMON_WORDS[ENGLISH].split())
 _FOREIGN_WORDS: Final = frozenset(word for word in _WORDS if len(word) > 1) - _ENGLISH_WORDS
 """A text that has not two of them is English or says nothing: most texts need no closer look."""
-_FOREIGN: Final = _core.WordSet(sorted(_FOREIGN_WORDS))
+FOREIGN: Final = _core.WordSet(sorted(_FOREIGN_WORDS))
 
 _ALPHABETS: Final[tuple[tuple[str, str, Language, int], ...]] = (
     ("\u0370", "\u03ff", "el", 1),
@@ -157,7 +157,7 @@ def detect(text: str) -> Language:
 def detect_all(texts: list[str]) -> dict[int, Language]:
     """The languages of texts, by number, of those that are neither English nor UNKNOWN."""
     texts = list(map(_begun, texts))
-    found = {number: detect(texts[number]) for number in _FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS)}
+    found = {number: detect(texts[number]) for number in FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS)}
     return {number: language for number, language in found.items() if language not in (ENGLISH, UNKNOWN)}
 
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ import regex
 from paperwasp.core.clock import check_time
 from paperwasp.linguistics import TextProfile, document_language, index_terms, normalized
 from paperwasp.linguistics.grams import gram_spans
+from paperwasp.linguistics.vocabulary import WORD_CHARACTERS, Forms
 from paperwasp.operators import SearchSpace
 from paperwasp.operators.text import tokens_in
 from paperwasp.query import (
@@ -42,13 +44,8 @@ from paperwasp.search.gram_marks import GRAM_TAGS, text_of_grams
 from paperwasp.search.teaser import HI_TAGS, Occurrence, Span, Tags, annotated, marked, teaser
 
 _ASCII: Final = "A-Za-z0-9"
-_UNICODE: Final = r"\p{L}\p{N}\p{M}"
 _ASCII_WORDS: Final = re.compile(f"[{_ASCII}]+")
-_UNICODE_WORDS: Final = regex.compile(f"[{_UNICODE}]+")
-
-
-Forms = tuple[str, ...]
-"""What one word of a text is indexed as: its term, and with some stemming itself too."""
+_UNICODE_WORDS: Final = regex.compile(f"[{WORD_CHARACTERS}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,7 @@ class Highlighter:
         self._with_prefix = [
             number for number, (part, _) in enumerate(self._parts) if any(way[0].prefix for way in part)
         ]
-        self._candidates = _Candidates({term for word in words for term in word.terms}, profile)
+        self._terms = {term for word in words for term in word.terms}
 
     def bold(self, text: str, language: str = "") -> str:
         """The text with its words of the query marked. `language`: what its document says; empty: it is detected.
@@ -208,6 +205,10 @@ class Highlighter:
         if self._annotated:
             text, spans = _with_terms(text, spans, meanings)
         return teaser(text, spans, found, self._settings, self._tags)
+
+    @cached_property
+    def _candidates(self) -> _Candidates:
+        return _Candidates(self._terms, self._profile)
 
     def _bold_grams(self, text: str, meanings: _Meanings) -> str:
         spans, found = self._look(text, meanings)
@@ -322,7 +323,9 @@ class _Candidates:
         start = f"[{firsts}]" if profile.plain else f"[{_ASCII}]"
         self._in_ascii = re.compile(f"(?<![{_ASCII}]){start}[{_ASCII}]*")
         start = rf"(?:[{firsts}]|[^\x00-\x7f])" if profile.plain else ""
-        self._in_unicode: Any = regex.compile(rf"(?<![{_UNICODE}])(?=[{_UNICODE}]){start}[{_UNICODE}]*")
+        self._in_unicode: Any = regex.compile(
+            rf"(?<![{WORD_CHARACTERS}])(?=[{WORD_CHARACTERS}]){start}[{WORD_CHARACTERS}]*"
+        )
 
     def pattern(self, text: str) -> Any:
         return self._in_ascii if text.isascii() else self._in_unicode

@@ -31,7 +31,8 @@ from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.schema.text_profiles import text_profile
-from paperwasp.search.highlighting import Highlighter, query_parts
+from paperwasp.search.highlighting import query_parts
+from paperwasp.search.marking import Marking, Style
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.query import Query
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
@@ -52,6 +53,18 @@ _Language = Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True, slots=True)
+class _Marking:
+    """The step that marks the words of the query in a text, or in those of an array, or makes teasers of them."""
+
+    change: Marking
+    language: _Language | None
+    """None: it is detected in the text."""
+
+    def __call__(self, value: Any, _: int, fields: Mapping[str, Any]) -> Any:
+        return _each(self.change, value, "" if self.language is None else self.language(fields))
+
+
+@dataclass(frozen=True, slots=True)
 class _Shown:
     """One field of the result: where its value is, and what is done to it."""
 
@@ -67,6 +80,8 @@ class _Shown:
     """What is shown where that is empty: the next source."""
     needs_document: bool = False
     """Whether the value, or what is done to it, needs what only the store has."""
+    reads_language: bool = False
+    """Whether the document says what language the value is in."""
 
     def value(self, fields: Mapping[str, Any], lid: int) -> Any:
         value = self._read(fields, lid)
@@ -88,7 +103,7 @@ class _Shown:
 
 
 class Members(NamedTuple):
-    """The members of a stored document that are shown as they are."""
+    """The members of a stored document that are shown as they are, but for marks of the query's words."""
 
     keys: list[bytes]
     """As JSON, with the colon."""
@@ -101,7 +116,9 @@ class SummaryForm:
     """What is the same of a summary class of one document type, whatever is searched."""
 
     as_stored: bool
-    """Whether it shows just what the store has."""
+    """Whether it shows just what the store has, but for marks."""
+    marked: tuple[tuple[bytes, SummaryField, Field], ...]
+    """The key, summary field and source of each member in which words of the query may be marked."""
     shows_id: bool
     """Whether it shows the document's id, which only the store has."""
     needs_document: bool
@@ -117,9 +134,15 @@ class SummaryForm:
 class SummaryWriter:
     """Writes the JSON object of fields for the hits of one query of one document type."""
 
-    def __init__(self, form: SummaryForm, fields: Callable[[], Mapping[str, _Shown]]) -> None:
+    def __init__(
+        self,
+        form: SummaryForm,
+        fields: Callable[[], Mapping[str, _Shown]],
+        change_of: Callable[[SummaryField, Field], Marking | None],
+    ) -> None:
         self.form = form
         self._fields = fields
+        self._change_of = change_of
 
     @cached_property
     def _shown(self) -> Mapping[str, _Shown]:
@@ -142,16 +165,26 @@ class SummaryWriter:
         return fields if len(kept) == len(shown) else orjson.dumps(kept)
 
     def _written(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
-        if self.form.as_stored:
+        markers = self._markers()
+        if self.form.as_stored and markers == []:
             return stored
         members = self.form.members
-        if members is None:
+        if members is None or markers is None:
             return list(map(self._write, stored, ids, lids))
         cut = _core.pick_members(stored, members.keys, members.required)
+        if markers:
+            cut = _core.mark_members(cut, markers)
         return [
             self._write(fields, id_, lid) if shown is None else shown
             for shown, fields, id_, lid in zip(cut, stored, ids, lids, strict=True)
         ]
+
+    def _markers(self) -> list[_core.MemberMarker] | None:
+        """How the kernel marks the members in which the query has words to mark; None: it cannot."""
+        changes = ((key, self._change_of(field, source)) for key, field, source in self.form.marked)
+        changed = [(key, change) for key, change in changes if change is not None]
+        known = [marker for key, change in changed if (marker := change.of_member(key)) is not None]
+        return known if len(known) == len(changed) else None
 
     def _write(self, stored: bytes, document_id: str, lid: int) -> bytes:
         fields: dict[str, Any] = orjson.loads(stored)
@@ -163,7 +196,8 @@ class SummaryWriter:
 
 
 class SummaryForms:
-    """The forms of summary classes that show documents as they are, whatever is searched: worked out once."""
+    """The forms of summary classes that show documents as they are, but for marks of the query's words. They depend on
+    the schema and the class alone, and are kept."""
 
     def __init__(self) -> None:
         self._known: dict[object, tuple[Schema, SummaryForm]] = {}
@@ -175,17 +209,16 @@ class SummaryForms:
         key = (id(schema), query.show.summary, query.show.fields, tensors, space.streamed)
         known = self._known.get(key)
         fields = partial(_shown_fields, query, space, elements)
+        change_of = partial(_highlight, query=query, space=space)
         if known is not None:
-            return SummaryWriter(known[1], fields)
+            return SummaryWriter(known[1], fields, change_of)
         shown = fields()
         form = _form(query, schema, shown)
-        if form.members is not None and not any(
-            _reads_query(field, schema) for field in _asked(query, schema).values()
-        ):
+        if form.members is not None:
             if len(self._known) >= limits.SUMMARY_FORMS:
                 self._known = {}
             self._known[key] = schema, form
-        return SummaryWriter(form, lambda: shown)
+        return SummaryWriter(form, lambda: shown, change_of)
 
 
 def _asked(query: Query, schema: Schema) -> Mapping[str, SummaryField]:
@@ -217,6 +250,7 @@ def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryF
     return SummaryForm(
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
+        marked=tuple(_marked_members(asked, schema)),
         shows_empty=frozenset(
             name for name, field in shown.items() if asked[name].dynamic or _may_be_empty(field, schema)
         ),
@@ -226,10 +260,11 @@ def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryF
     )
 
 
-def _reads_query(field: SummaryField, schema: Schema) -> bool:
-    """Whether what is shown may hang on what is searched."""
-    sources = (schema.fields.get(path.partition(".")[0]) for path in field.sources)
-    return field.dynamic or field.bolding or any(source is not None and source.bolding for source in sources)
+def _marked_source(field: SummaryField, schema: Schema) -> Field | None:
+    """The field in whose text words of the query may be marked."""
+    source = schema.fields.get(field.sources[0])
+    is_marked = source is not None and source.index is not None and (field.dynamic or field.bolding or source.bolding)
+    return source if is_marked and not field.tokens else None
 
 
 def shows_document_id(summary: DocumentSummary, schema: Schema) -> bool:
@@ -246,8 +281,21 @@ def _is_as_stored(shown: Mapping[str, _Shown], schema: Schema) -> bool:
 
 
 def _is_cut(name: str, field: _Shown) -> bool:
-    """Whether a document's member is shown as it is."""
-    return field.path == (name,) and not field.steps and field.otherwise is None
+    """Whether a document's member is shown as it is, but for marks."""
+    is_itself = field.path == (name,) and field.otherwise is None and not field.reads_language
+    return is_itself and all(isinstance(step, _Marking) for step in field.steps)
+
+
+def _marked_members(asked: Mapping[str, SummaryField], schema: Schema) -> Iterator[tuple[bytes, SummaryField, Field]]:
+    for name, field in asked.items():
+        source = _marked_source(field, schema)
+        if source is not None:
+            yield _key(name), field, source
+
+
+def _key(name: str) -> bytes:
+    """A member's key as JSON, with the colon."""
+    return orjson.dumps(name) + b":"
 
 
 def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
@@ -255,7 +303,7 @@ def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
         return None
     of_documents = schema.document.fields
     required = [name not in of_documents or field.missing is not None for name, field in shown.items()]
-    keys = [orjson.dumps(name) + b":" for name in shown]
+    keys = [_key(name) for name in shown]
     return Members(keys, sum(1 << place for place, is_required in enumerate(required) if is_required))
 
 
@@ -324,6 +372,7 @@ def _of_source(
         missing=False if column is not None and source.type == BOOL and not space.streamed else None,
         otherwise=rest,
         needs_document=column is None or language is not None or (rest is not None and rest.needs_document),
+        reads_language=language is not None,
     )
 
 
@@ -373,7 +422,7 @@ def _steps(
     elif field.dynamic or field.bolding or source.bolding:
         change = _highlight(field, source, query, space)
         if change is not None:
-            yield lambda value, _, fields: _each(change, value, said(fields))
+            yield _Marking(change, language)
     if source.type == PREDICATE:
         yield lambda value, _, __: predicate_text(value)
     if source.type == RAW and not space.schema.raw_as_base64:
@@ -389,8 +438,8 @@ def _steps(
 
 def _highlight(
     field: SummaryField, source: Field, query: Query, space: SearchSpace, together: Sequence[Field] = ()
-) -> Callable[[str, str], str | None] | None:
-    """The function that makes a text its teaser, or marks the words of the query; None: it is shown as it is.
+) -> Marking | None:
+    """What makes of a text its teaser, or marks the words of the query; None: it is shown as it is.
 
     `together`: fields whose texts are in it as well.
     """
@@ -402,13 +451,12 @@ def _highlight(
         return None
     tags = HI_TAGS if query.show.bolding else NO_TAGS
     if not field.dynamic:
-        return Highlighter(parts, text_profile(source), tags).bold
+        return Marking(parts, text_profile(source), Style(tags))
     settings = space.schema.teasers.of(field.name)
-    shorten = Highlighter(parts, text_profile(source), tags, settings, annotated=not space.streamed).teaser
-    return lambda text, language: shorten(text, language) if text else None
+    return Marking(parts, text_profile(source), Style(tags, settings, True, not space.streamed))
 
 
-def _each(change: Callable[[str, str], str | None], value: Any, language: str) -> Any:
+def _each(change: Marking, value: Any, language: str) -> Any:
     """Changes a text in a language, or the texts of an array; other values stay as they are."""
     if isinstance(value, str):
         return change(value, language)

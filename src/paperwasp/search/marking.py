@@ -1,0 +1,120 @@
+"""Bolding and teasers by the kernels `core/text_marker.cpp` and `core/teaser.cpp`, and by `Highlighter` where they do
+not know how.
+
+The kernels mark words of letters and digits in any script. Texts that are one term (`match: word`), texts of grams, and
+parts of words (in streaming search) are left to the Highlighter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from paperwasp.core import _core
+from paperwasp.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, document_language
+from paperwasp.linguistics.detection import FOREIGN
+from paperwasp.linguistics.vocabulary import vocabulary_of
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
+from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord
+from paperwasp.search.teaser import HI_TAGS, Tags
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the words of a query are shown in the texts of a field."""
+
+    tags: Tags = HI_TAGS
+    settings: TeaserSettings = DEFAULT_SETTINGS
+    is_teaser: bool = False
+    """Whether a part of the text is shown, not all of it."""
+    is_annotated: bool = False
+    """Whether teasers measure words with what they are indexed as."""
+
+
+class Marking:
+    """Marks the words of one query in texts of one field: a function of a text and the language its document says."""
+
+    def __init__(self, parts: Sequence[QueryPart], profile: TextProfile, style: Style = Style()) -> None:
+        self._parts = parts
+        self._profile = profile
+        self._style = style
+        self._markers: dict[Language, _core.TextMarker] = {}
+
+    def __call__(self, text: str, language: str = UNKNOWN) -> str | None:
+        """The text with its words of the query marked, or its teaser, which an empty text has none of (None).
+
+        An empty language: it is detected. Errors: OutOfTime.
+        """
+        if self._style.is_teaser and not text:
+            return None
+        if self._is_compiled:
+            known = document_language(text, language) if self._profile.is_stemmed else UNKNOWN
+            marked = _core.mark(text, self._marker(known))
+            if marked is not None:
+                return marked
+        return self._general.teaser(text, language) if self._style.is_teaser else self._general.bold(text, language)
+
+    def of_member(self, key: bytes) -> _core.MemberMarker | None:
+        """How the kernel marks the texts of one member of JSON objects; None: it cannot."""
+        if not self._is_compiled:
+            return None
+        if self._profile.is_stemmed:
+            return key, self._marker(ENGLISH), FOREIGN
+        return key, self._marker(UNKNOWN), None
+
+    @cached_property
+    def _is_compiled(self) -> bool:
+        return self._profile.plain and not any(word.within for word in self._words)
+
+    @property
+    def _words(self) -> list[QueryWord]:
+        return [word for part in self._parts for way in part for word in way]
+
+    @cached_property
+    def _general(self) -> Highlighter:
+        style = self._style
+        return Highlighter(self._parts, self._profile, style.tags, style.settings, style.is_annotated)
+
+    @cached_property
+    def _query(self) -> _core.QueryParts:
+        parts = [
+            (count, [[(list(word.terms), word.prefix) for word in way] for way in part])
+            for part, count in Counter(self._parts).items()
+        ]
+        settings = self._style.settings
+        return _core.QueryParts(parts, settings.stem_min_length, settings.stem_max_extend, self._firsts())
+
+    def _firsts(self) -> str | None:
+        """The letters that words of the query begin with: no other word of ASCII is looked at. None where all words
+        are: for teasers, and where the query has phrases."""
+        if self._style.is_teaser or any(len(way) > 1 for part in self._parts for way in part):
+            return None
+        firsts = {term[0] for word in self._words for term in word.terms}
+        return "".join(letter for first in firsts for letter in (first, first.upper()))
+
+    def _marker(self, language: Language) -> _core.TextMarker:
+        found = self._markers.get(language)
+        if found is None:
+            tags = self._style.tags.open, self._style.tags.close, self._style.tags.separator
+            vocabulary = vocabulary_of(self._profile, language)
+            found = self._markers[language] = _core.TextMarker(self._query, vocabulary, tags, self._teaser())
+        return found
+
+    def _teaser(self) -> tuple[int, int, int, bool, int, int, float, int, bool] | None:
+        """What the kernel knows of teasers; None: the whole text is shown."""
+        if not self._style.is_teaser:
+            return None
+        settings = self._style.settings
+        return (
+            settings.length,
+            settings.max_matches,
+            settings.min_length,
+            settings.prefix,
+            settings.surround_max,
+            settings.winsize,
+            settings.winsize_fallback_multiplier,
+            settings.max_match_candidates,
+            self._style.is_annotated,
+        )
