@@ -27,7 +27,8 @@ from paperwasp.content.node import ContentNode
 from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request
 from paperwasp.search.query import Deadline
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 
 Result = TypeVar("Result")
 STAGES = ("parameters and YQL", "match and rank", "fill the hits", "render")
@@ -46,7 +47,7 @@ def layers(data: Path, paths: Sequence[str]) -> dict[str, float]:
     (cluster,) = build_model(load_package(APPLICATION), check_profiles).content_clusters
     with _node(data, cluster) as node:
         config = SearchConfig((ClusterConfig(cluster.id, cluster.schemas),))
-        profiles = Profiles()
+        profiles = ServedSchemas()
         times = [_stages(node, config, profiles, path) for path in paths]
     kept = times[len(times) // 5 :]
     return {stage: fmean(values) for stage, values in zip(STAGES, zip(*kept, strict=True), strict=True)}
@@ -70,7 +71,7 @@ def _node(data: Path, cluster: ContentCluster) -> Iterator[ContentNode]:
         log.close()
 
 
-def _stages(node: ContentNode, config: SearchConfig, profiles: Profiles, path: str) -> tuple[float, ...]:
+def _stages(node: ContentNode, config: SearchConfig, profiles: ServedSchemas, path: str) -> tuple[float, ...]:
     raw_path, _, query = path.partition("?")
     request = Request("GET", raw_path, query)
 

@@ -19,7 +19,8 @@ from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.files import PackageFiles
 from paperwasp.search.query import Query
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 
 
 def bound_row(work: str, ours: float, most: float, unit: str) -> Row:
@@ -34,7 +35,7 @@ def ratio_row(work: str, ours: float, theirs: float, most: float, peer: str) -> 
 
 def beyond_matching(node: ContentNode, request: Query, repeats: int) -> float:
     """CPU seconds of the query less those of one that ranks by nothing; the least of each."""
-    profiles = Profiles()
+    profiles = ServedSchemas()
     asked = replace(request, show=replace(request.show, summary="nothing"))
 
     def seconds(profile: str) -> float:

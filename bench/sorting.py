@@ -17,7 +17,8 @@ from paperwasp.document.operations import Put
 from paperwasp.query import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Match, Order, Query, Rank, SortKey
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 
 SCHEMA = """
 schema row { document row {
@@ -85,7 +86,7 @@ def _fill(node: ContentNode, options: Options) -> None:
 def _sort(
     report: Report, node: ContentNode, options: Options, name: str, keys: tuple[SortKey, ...], most_ms: float | None
 ) -> None:
-    request, profiles = Query(Match(TrueItem()), Rank("unranked"), Order(keys=keys)), Profiles()
+    request, profiles = Query(Match(TrueItem()), Rank("unranked"), Order(keys=keys)), ServedSchemas()
     taken = []
     for _ in range(options.repeats + 1):
         started = time.thread_time_ns()

@@ -63,6 +63,11 @@ QUERY_TEXT_KEPT_CHARACTERS: Final = 4096
 """Of what is longer the tree is not kept for the next query."""
 QUERY_TREES_CHARACTERS: Final = 128 * 1024
 """Of the texts, in each query language, whose trees are kept: of each character a tree takes up to some 400 bytes."""
+INLINE_QUERY_ITEMS: Final = 64
+"""Items of a query, times document types, that are planned on the event loop; larger ones on a worker thread."""
+INLINE_QUERY_HITS: Final = 100
+INLINE_QUERY_NS: Final = 1_000_000
+"""Queries that are expected to take longer are answered on a worker thread. A hand-off costs up to 0.7 ms."""
 QUERY_INLINE_BYTES: Final = 16 * 1024
 """Larger requests are read and planned outside the event loop, one at a time."""
 QUERY_ITEMS: Final = 10_000

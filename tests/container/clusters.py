@@ -22,6 +22,7 @@ from paperwasp.document.types import FLOAT, INT, LONG, STRING, DocumentType, arr
 from paperwasp.env import SYSTEM
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.schema.model import AttributeSettings, Field, Schema
+from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
 from paperwasp.tensor.types import TensorType
 
@@ -112,15 +113,11 @@ def running(directory: Path, *clusters: ContentCluster) -> Iterator[Running]:
             node.configure(1, found.schemas)
             pool = WorkerPool("query")
             stack.callback(pool.close)
-            messenger.serve(f"content/{found.id}", ContentService(node, pool, _no_search).handle)
+            messenger.serve(f"content/{found.id}", ContentService(node, pool, ServedSchemas()).handle)
             nodes[found.id] = node
         api = DocumentApi(messenger, environment=environment)
         api.configure(model(*clusters))
         yield Running(api, nodes, messenger)
-
-
-def _no_search(*_: object) -> Any:
-    raise NotImplementedError
 
 
 def cases(script: Path) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
 
 _FIELDS = """
@@ -108,7 +108,7 @@ def remove(name: object, kind: str = "music") -> Remove:
 @contextmanager
 def running() -> Iterator[Running]:
     schemas = parse_schemas(SOURCES).schemas
-    profiles = Profiles()
+    served = ServedSchemas()
     messenger = EmbeddedMessenger()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory()))
@@ -123,7 +123,7 @@ def running() -> Iterator[Running]:
             node.configure(1, {kind: schemas[kind] for kind in kinds})
             pool = WorkerPool(cluster)
             stack.callback(pool.close)
-            service = ContentService(node, pool, lambda view, request: search(view, request, profiles))
+            service = ContentService(node, pool, served)
             messenger.serve(f"content/{cluster}", service.handle)
         clusters = (ClusterConfig(name, {kind: schemas[kind] for kind in kinds}) for name, kinds in CLUSTERS.items())
         yield Running(SearchHandler(messenger, SearchConfig(tuple(clusters))), nodes, loop)

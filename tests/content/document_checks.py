@@ -11,7 +11,8 @@ from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.document_model import RULES, Fields
 from tests.content.document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
 from tests.content.nodes import TestNode
@@ -51,7 +52,7 @@ def _has_pair(pairs: list[Json], least: int, word: str) -> bool:
 
 
 _EVERY: Final = 2**64 - 1
-_PROFILES: Final = Profiles()
+_PROFILES: Final = ServedSchemas()
 SEARCHES: Final[tuple[tuple[str, Item, Callable[[Fields], bool]], ...]] = (
     ("title", WordItem("title", "two"), lambda fields: fields.get("title") == "two words"),
     ("lower", WordItem("lower", "words"), lambda fields: fields.get("lower") == "two words"),

@@ -45,7 +45,7 @@ from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.operators import plan
 from paperwasp.query import WordItem
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Match
-from paperwasp.search.search import space_of
+from paperwasp.search.bind import space_of
 from tests.content.nodes import doc_id, put, reindexed, remove, schema, start, update
 
 KINDS = ("music", "book")

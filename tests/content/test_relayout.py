@@ -36,8 +36,10 @@ from paperwasp.query import Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now
+from paperwasp.search.bind import space_of
 from paperwasp.search.query import SortKey
-from paperwasp.search.search import Profiles, search, space_of
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.types import TensorType
 from tests.content.nodes import (
     ATTRIBUTE,
@@ -295,10 +297,10 @@ def test_documents_that_are_only_stored(tmp_path: Path) -> None:
         configure(node, 2, *MUSIC_FIELDS, music="store-only")
         node.apply(put("2", title="word", year=3), update("1", year=4))
         assert node.get("1") == {"title": "word", "year": 4} and not node.node.view().columns
-        assert search(node.node.view(), query_of(TrueItem()), Profiles()).hits == ()
+        assert search(node.node.view(), query_of(TrueItem()), ServedSchemas()).hits == ()
         configure(node, 3, *MUSIC_FIELDS, music="streaming")
         with pytest.raises(IllegalQuery, match=r"requires either streaming\.groupname or streaming\.selection"):
-            search(node.node.view(), query_of(TrueItem()), Profiles())
+            search(node.node.view(), query_of(TrueItem()), ServedSchemas())
         configure(node, 4, *MUSIC_FIELDS)
         assert values(node, "year", "12") == [4, 3] and found(node, WordItem("title", "word")) == []
 
@@ -416,7 +418,7 @@ def test_queries_go_on_while_layouts_change(tmp_path: Path) -> None:
     versions = [dict(parse_schemas({"schemas/music.sd": text % indexing}).schemas) for indexing in ("", "attribute |")]
     with started(tmp_path, versions[0]) as node:
         node.apply(*[put(k, year=k, title="word") for k in range(2000)])
-        is_done, problems, profiles = Event(), list[object](), Profiles()
+        is_done, problems, profiles = Event(), list[object](), ServedSchemas()
 
         def ask() -> None:
             while not is_done.is_set():

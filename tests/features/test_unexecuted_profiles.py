@@ -261,11 +261,11 @@ def test_a_strict_profile_declares_its_inputs() -> None:
 
 
 def test_a_query_is_told_what_is_not_executed() -> None:
-    from paperwasp.search.search import Profiles
+    from paperwasp.search.served import ServedSchemas
 
     schema = schema_of('rank-profile p { first-phase { expression: xgboost("a.json") } }')
     with pytest.raises(InvalidQuery) as raised:
-        Profiles().of(schema, "p")
+        ServedSchemas().rank_plan(schema, "p")
     told = "rank profile 'p' of schema 's': not executed yet: xgboost(\"a.json\"), whose file is not at hand"
     assert str(raised.value) == told
 

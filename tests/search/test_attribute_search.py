@@ -44,7 +44,7 @@ from paperwasp.query import (
     WordItem,
 )
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import space_of
+from paperwasp.search.bind import space_of
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor, TensorBuilder
 from tests.content.nodes import TestNode, started

@@ -38,7 +38,8 @@ from paperwasp.query import (
 )
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Hit, SearchResponse, SortKey
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.naive_matching import words_of
 from tests.search.queries import query_of
@@ -93,7 +94,7 @@ SCHEMAS = parse_schemas(
     }
 ).schemas
 
-PROFILES = Profiles()
+PROFILES = ServedSchemas()
 
 
 def paper(name: object, **fields: object) -> Put:

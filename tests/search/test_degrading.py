@@ -38,7 +38,8 @@ from paperwasp.search.query import (
     SortKey,
 )
 from paperwasp.search.scoring import scores_of
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 
@@ -94,7 +95,7 @@ def ask(
 ) -> SearchResponse:
     parameters.setdefault("hits", 400)
     request = query_of(tree or TrueItem(), rank_profile=profile, **parameters)  # type: ignore[arg-type]
-    return search(node.node.view(), request, Profiles(), env)
+    return search(node.node.view(), request, ServedSchemas(), env)
 
 
 def numbers(response: SearchResponse) -> list[int]:

@@ -36,7 +36,8 @@ from paperwasp.query import (
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
 from paperwasp.search.query import Hit
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.store.document_store import DocumentStore
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.types import TensorType
@@ -113,7 +114,7 @@ schema album {
 }
 """
 SCHEMAS = parse_schemas({"schemas/album.sd": ALBUM.strip()}).schemas
-PROFILES = Profiles()
+PROFILES = ServedSchemas()
 FILL = "lorem ipsum " * 40
 DOCUMENT = Put(
     DocumentId("n", "album", "1"),

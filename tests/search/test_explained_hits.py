@@ -18,7 +18,8 @@ from paperwasp.schema import parse_schemas
 from paperwasp.search import explaining
 from paperwasp.search.block import BlockContext
 from paperwasp.search.query import Hit
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.literal import parse_tensor
 from tests.content.nodes import TestNode, started
@@ -45,7 +46,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestNode]:
 
 def explained(node: TestNode, profile: str, hits: int = COUNT) -> list[Hit]:
     request = query_of(TrueItem(), rank_profile=profile, hits=hits, trace_level=1, explain_level=1)
-    return list(search(node.node.view(), request, Profiles()).hits)
+    return list(search(node.node.view(), request, ServedSchemas()).hits)
 
 
 def test_the_first_hits_are_explained(node: TestNode) -> None:

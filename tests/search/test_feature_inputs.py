@@ -19,7 +19,8 @@ from paperwasp.errors import InvalidInput, InvalidQuery
 from paperwasp.features.distance_to_path import _path
 from paperwasp.features.query_vector import array_vector, weight_vector
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
@@ -79,7 +80,7 @@ def asked(node: TestNode, kind: str, where: str, **properties: str) -> dict[str,
     given = {name.replace("_", "."): value for name, value in properties.items()}
     tree = parse_yql(f"select * from {kind} where {where}").tree
     request = query_of(tree, (kind,), "p", inputs=inputs, rank_properties=given)
-    hits = search(node.node.view(), request, Profiles()).hits
+    hits = search(node.node.view(), request, ServedSchemas()).hits
     return {hit.document_id.rsplit(":", 1)[1]: dict(hit.match_features or {}) for hit in hits}
 
 

@@ -36,7 +36,8 @@ from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Streaming
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.statement import parse_yql
@@ -146,7 +147,7 @@ def node_of(path: Path, script: Script, mode: str) -> TestNode:
     return node
 
 
-def found(node: TestNode, script: Script, number: int, profiles: Profiles, mode: str) -> dict[str, list[object]]:
+def found(node: TestNode, script: Script, number: int, profiles: ServedSchemas, mode: str) -> dict[str, list[object]]:
     """feature → its value for each document; "-" for those that are no hits."""
     case = script.cases[number]
     request = query_of(
@@ -180,7 +181,7 @@ def test_features_are_as_written(name: str, mode: str, tmp_path: Path) -> None:
     script = Script.read(SCRIPTS / f"{name}.txt")
     if mode not in script.modes:
         return
-    profiles = Profiles()
+    profiles = ServedSchemas()
     wrong = []
     with closing(node_of(tmp_path, script, mode)) as node:
         for number, case in enumerate(script.cases):

@@ -12,7 +12,8 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of
@@ -65,7 +66,7 @@ def node_of(path: Path, seed: int) -> TestNode:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_pruned_hits_are_those_of_scoring_all(tmp_path: Path, seed: int) -> None:
-    profiles = Profiles()
+    profiles = ServedSchemas()
     with closing(node_of(tmp_path, seed)) as node:
         for where in QUERIES:
             tree = parse_yql(f"select * from s where {where}").tree
@@ -83,7 +84,7 @@ def test_the_settings_leave_hits_out(tmp_path: Path) -> None:
     with closing(node_of(tmp_path, 0)) as node:
         tree = parse_yql(f"select * from s where {QUERIES[0]}").tree
         totals = [
-            search(node.node.view(), query_of(tree, ("s",), name), Profiles()).total_count
+            search(node.node.view(), query_of(tree, ("s",), name), ServedSchemas()).total_count
             for name in ("pruned", "default")
         ]
     assert 0 < totals[0] < totals[1]

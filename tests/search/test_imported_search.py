@@ -18,7 +18,8 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import SearchResponse, SortKey
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, doc_id, put, remove, started, update
@@ -59,7 +60,7 @@ AD = """schema ad { document ad {
     summary clicks {} }
 }"""
 SCHEMAS = dict(parse_schemas({"schemas/campaign.sd": CAMPAIGN, "schemas/ad.sd": AD}).schemas)
-PROFILES = Profiles()
+PROFILES = ServedSchemas()
 EVERYTHING = TrueItem()
 
 
@@ -212,8 +213,8 @@ def test_places_and_vectors_over_two_parents() -> None:
             ('default contains "one"', "abc"),
         ):
             tree = parse_yql(f"select * from shop where {where}").tree
-            hits = search(node.node.view(), query_of(tree, ("shop",), "near", inputs=inputs), Profiles()).hits
+            hits = search(node.node.view(), query_of(tree, ("shop",), "near", inputs=inputs), ServedSchemas()).hits
             assert "".join(sorted(hit.document_id[-1] for hit in hits)) == found, where
         both = parse_yql("select * from shop where ({targetHits: 5}nearestNeighbor(vector, q))").tree
-        [hit] = search(node.node.view(), query_of(both, ("shop",), "near", inputs=inputs), Profiles()).hits
+        [hit] = search(node.node.view(), query_of(both, ("shop",), "near", inputs=inputs), ServedSchemas()).hits
         assert hit.match_features == {"distance(place).km": 40_000.0, "distance(field,vector)": 5.0}

@@ -11,7 +11,7 @@ from paperwasp.document.operations import Put
 from paperwasp.operators import plan
 from paperwasp.query import AndItem, Item, LabeledItem, OrItem, WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import space_of
+from paperwasp.search.bind import space_of
 from tests.content.nodes import doc_id, started
 
 SCHEMA = """

@@ -22,8 +22,10 @@ from paperwasp.query import AndItem, InItem, Item, NotItem, OrItem, PrefixItem, 
 from paperwasp.query.items import EquivItem, NearItem, PhraseItem, SameElementItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.search.bind import space_of
 from paperwasp.search.matched_elements import matched_elements
-from paperwasp.search.search import Profiles, search, space_of
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, doc_id, start
 from tests.search.queries import query_of
 
@@ -71,7 +73,7 @@ schema task {
 }
 """
 SCORE = "struct-field score { indexing: attribute }"
-PROFILES = Profiles()
+PROFILES = ServedSchemas()
 NAMES = ("ann", "Bob", "bobby", "cy")
 KEYS = ("x", "y", "z")
 WORDS = ("red", "green", "blue")

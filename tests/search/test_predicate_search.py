@@ -28,12 +28,13 @@ from paperwasp.errors import IllegalQuery
 from paperwasp.query import Item, PredicateItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, doc_id, remove, start, update
 from tests.search.queries import query_of
 
 ALL = 2**64 - 1
-PROFILES = Profiles()
+PROFILES = ServedSchemas()
 RANKING = """rank-profile bits { match-features: subqueries(target) subqueries(target).lsb subqueries(target).msb
         first-phase { expression: subqueries(target).msb } }"""
 Attributes = tuple[tuple[str, str, int], ...]

@@ -16,7 +16,8 @@ from paperwasp.query import AndItem, Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.profiling import Profiler
 from paperwasp.search.query import Profiling
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from tests.content.nodes import TestNode, started
@@ -122,7 +123,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestNode]:
 
 def reports(node: TestNode, tree: Item, profile: str, profiling: Profiling, trace_level: int = 1) -> dict[str, Any]:
     request = query_of(tree, rank_profile=profile, trace_level=trace_level, profiling=profiling)
-    trace = search(node.node.view(), request, Profiles()).trace
+    trace = search(node.node.view(), request, ServedSchemas()).trace
     if trace is None:
         return {}
     [told] = orjson.loads(orjson.dumps(trace))
@@ -170,7 +171,7 @@ def test_hits_that_are_found_without_scoring_all(node: TestNode) -> None:
 def test_profiles_change_no_score(node: TestNode) -> None:
     def scores(**asked: object) -> list[float]:
         request = query_of(TrueItem(), rank_profile="both", inputs={"here": here}, **asked)  # type: ignore[arg-type]
-        return [hit.relevance for hit in search(node.node.view(), request, Profiles()).hits]
+        return [hit.relevance for hit in search(node.node.view(), request, ServedSchemas()).hits]
 
     here: Tensor = parse_tensor("tensor<float>(x[2]):[1, 5]")
     assert scores() == scores(trace_level=1, explain_level=1, profiling=Profiling(3, 3, 3))

@@ -23,7 +23,8 @@ from paperwasp.query import Item, NearItem, TermItem
 from paperwasp.query.items import EquivItem
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Streaming
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.statement import parse_yql
@@ -50,7 +51,7 @@ def test_the_same_scores_wherever_documents_are(round_: int, tmp_path: Path) -> 
     ]
     with ExitStack() as stack:
         nodes = {mode: stack.enter_context(closing(started(tmp_path / mode, schema, puts, mode))) for mode in MODES}
-        profiles = {mode: Profiles() for mode in MODES}
+        profiles = {mode: ServedSchemas() for mode in MODES}
         for number in range(PROFILES):
             for _ in range(QUERIES):
                 where = query(draw)
@@ -79,7 +80,7 @@ def started(path: Path, schema: Schema, puts: list[Put], mode: str) -> TestNode:
 Found = Mapping[str, tuple[float, Mapping[str, float | Tensor]]]
 
 
-def asked(node: TestNode, name: str, where: str, profiles: Profiles, mode: str) -> Found:
+def asked(node: TestNode, name: str, where: str, profiles: ServedSchemas, mode: str) -> Found:
     """Document → its relevance and match features; or what is wrong with the query."""
     request = query_of(
         counted(parse_yql(f"select * from s where {where}").tree),

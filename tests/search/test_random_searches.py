@@ -15,7 +15,8 @@ from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.query import Item
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.yql import to_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, started
@@ -54,13 +55,13 @@ def compare(rng: random.Random, which: str) -> None:
     with TemporaryDirectory() as directory, started(Path(directory), dict(found.schemas)) as node:
         for start in range(0, len(operations), batch):
             node.apply(*operations[start : start + batch])
-        profiles = Profiles()
+        profiles = ServedSchemas()
         for _ in range(QUERIES):
             compare_one(node, random_query(rng, domain), documents, domain, profiles, which)
 
 
 def compare_one(
-    node: TestNode, query: Item, documents: dict[str, Document], domain: Domain, profiles: Profiles, which: str
+    node: TestNode, query: Item, documents: dict[str, Document], domain: Domain, profiles: ServedSchemas, which: str
 ) -> None:
     expected = {name for name, document in documents.items() if matches(query, document, domain)}
     request = query_of(query, hits=len(documents) + 1)

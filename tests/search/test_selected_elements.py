@@ -11,7 +11,8 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.query import WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import started
 from tests.search.queries import query_of
 
@@ -65,5 +66,5 @@ def test_elements_are_those_that_the_feature_names(
         fields = {"lines": ["red fox", "a dog", "the red"], "places": [7, 8, 9]}
         node.apply(Put(DocumentId("n", "note", "1"), fields))
         request = query_of(WordItem("lines", "red"), rank_profile=profile, summary=summary)
-        [hit] = search(node.node.view(), request, Profiles()).hits
+        [hit] = search(node.node.view(), request, ServedSchemas()).hits
         assert orjson.loads(hit.fields) == shown

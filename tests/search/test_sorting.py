@@ -22,7 +22,8 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.query import Item, RangeItem, TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import RankingOverride, SearchAfter, SearchResponse, SortKey, Streaming
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 
@@ -70,7 +71,7 @@ schema other {
 }
 """
 SCHEMAS = parse_schemas({"schemas/thing.sd": THING, "schemas/other.sd": OTHER}).schemas
-PROFILES = Profiles()
+PROFILES = ServedSchemas()
 
 
 def thing(number: object, kind: str = "thing", /, **fields: object) -> Put:

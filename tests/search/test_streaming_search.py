@@ -38,7 +38,8 @@ from paperwasp.query import (
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import SearchAfter, SearchResponse, SortKey, Streaming
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 
@@ -89,7 +90,7 @@ def ask(node: TestNode, tree: Item, profile: str = "bm25", **parameters: object)
     parameters.setdefault("document_types", ("mail",))
     parameters.setdefault("streaming", ANN)
     request = query_of(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
-    return search(node.node.view(), request, Profiles())
+    return search(node.node.view(), request, ServedSchemas())
 
 
 def names(response: SearchResponse) -> str:

@@ -28,7 +28,9 @@ from paperwasp.operators import TermOperator, plan
 from paperwasp.query import AndItem, Annotations, Item, NotItem, OrItem, PhraseItem, PrefixItem, TrueItem, WordItem
 from paperwasp.query.items import EquivItem, NearItem, RegexItem, SameElementItem, UriItem, WordAlternativesItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.search import Profiles, search, space_of
+from paperwasp.search.bind import space_of
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 
@@ -79,7 +81,7 @@ def node_with(*operations: Put | Remove, batch: int = 50) -> Iterator[TestNode]:
 
 def names(node: TestNode, tree: Item, profile: str = "plain", **parameters: Any) -> str:
     request = query_of(tree, rank_profile=profile, document_types=("song",), hits=1000, **parameters)
-    response = search(node.node.view(), request, Profiles())
+    response = search(node.node.view(), request, ServedSchemas())
     return "".join(sorted(hit.document_id.rsplit(":", 1)[1] for hit in response.hits))
 
 

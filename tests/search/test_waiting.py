@@ -14,7 +14,8 @@ from paperwasp.errors import Timeout
 from paperwasp.query import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import SearchResponse
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 
@@ -51,7 +52,7 @@ def node(tmp_path: Path) -> Iterator[TestNode]:
 def found(node: TestNode, profile: str, seconds: float = 0.0, soft_timeout: bool = True) -> SearchResponse:
     deadline_ns = time.monotonic_ns() + int(seconds * 1e9) if seconds else 0
     request = query_of(TrueItem(), rank_profile=profile, deadline_ns=deadline_ns, soft_timeout=soft_timeout)
-    return search(node.node.view(), request, Profiles())
+    return search(node.node.view(), request, ServedSchemas())
 
 
 @pytest.mark.parametrize("profile", ["given", "busy"])

@@ -12,14 +12,13 @@ from typing import Final
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.tuning import NO_TUNING, Tuning
-from paperwasp.schema.model import Schema
+from paperwasp.schema.model import RankProfile
 from paperwasp.search.query import (
     ADJUST_TARGET,
     ALLOW_DROP_ALL,
     ELEMENT_GAP,
     FILTER_THRESHOLD,
     STOPWORD_LIMIT,
-    Query,
 )
 
 _DIGITS: Final = 9
@@ -30,17 +29,20 @@ _SHARES: Final = {
     ADJUST_TARGET: "weakand adjust-target",
 }
 """The property of a query → what a rank profile calls it."""
+_NAMES: Final = frozenset((*_SHARES, ALLOW_DROP_ALL))
 
 
-def element_gaps(schema: Schema, query: Query) -> dict[str, float]:
-    """How far apart the elements of fields are, of those that anything is said of. Errors: InvalidQuery."""
-    declared = schema.rank_profiles.get(query.rank.profile)
-    ranks = declared.field_ranks.items() if declared is not None else ()
-    gaps = {name: rank.element_gap for name, rank in ranks if rank.element_gap is not None}
-    for name, value in query.rank.properties.items():
-        if name.startswith(ELEMENT_GAP):
-            gaps[name.removeprefix(ELEMENT_GAP)] = _gap(value)
-    return gaps
+def declared_gaps(declared: RankProfile) -> dict[str, float]:
+    """How far apart the elements of fields are, of those that a rank profile says anything of."""
+    ranks = declared.field_ranks.items()
+    return {name: rank.element_gap for name, rank in ranks if rank.element_gap is not None}
+
+
+def element_gaps(declared: Mapping[str, float], properties: Mapping[str, str]) -> Mapping[str, float]:
+    """The gaps of a rank profile with what the properties of a query say instead. Errors: InvalidQuery."""
+    names = [name for name in properties if name.startswith(ELEMENT_GAP)]
+    said = {name.removeprefix(ELEMENT_GAP): _gap(properties[name]) for name in names}
+    return {**declared, **said} if said else declared
 
 
 def _gap(value: str) -> float:
@@ -51,21 +53,26 @@ def _gap(value: str) -> float:
     return float(value)
 
 
-def streamed_tuning(schema: Schema, query: Query) -> Tuning:
+def filter_tuning(declared: RankProfile) -> Tuning:
     """The tuning in streaming search, where frequencies are not known: only fields that filter count."""
-    declared = schema.rank_profiles.get(query.rank.profile)
-    fields = frozenset[str]() if declared is None else declared.filter_fields
-    return Tuning(filter_fields=fields) if fields else NO_TUNING
+    return Tuning(filter_fields=declared.filter_fields) if declared.filter_fields else NO_TUNING
 
 
-def tuning(schema: Schema, query: Query) -> Tuning:
-    """What is done with words that are in many documents. Errors: InvalidQuery."""
-    declared = schema.rank_profiles.get(query.rank.profile)
-    said = {} if declared is None else declared.tuning
-    ranks = {} if declared is None else declared.field_ranks
-    of_fields = {name: rank.filter_threshold for name, rank in ranks.items() if rank.filter_threshold is not None}
-    properties = query.rank.properties
-    filters = frozenset[str]() if declared is None else declared.filter_fields
+def declared_tuning(declared: RankProfile) -> Tuning:
+    """What a rank profile says is done with words that are in many documents."""
+    return _tuning(declared, {})
+
+
+def tuning(declared: RankProfile, known: Tuning, properties: Mapping[str, str]) -> Tuning:
+    """The tuning of a rank profile with what the properties of a query say instead. Errors: InvalidQuery."""
+    return _tuning(declared, properties) if properties and not _NAMES.isdisjoint(properties) else known
+
+
+def _tuning(declared: RankProfile, properties: Mapping[str, str]) -> Tuning:
+    said = declared.tuning
+    ranks = declared.field_ranks.items()
+    of_fields = {name: rank.filter_threshold for name, rank in ranks if rank.filter_threshold is not None}
+    filters = declared.filter_fields
     if not (of_fields or filters or any(name in said or key in properties for key, name in _SHARES.items())):
         return NO_TUNING
     shares = {name: _share(key, properties, said.get(name, 1.0)) for key, name in _SHARES.items()}

@@ -22,6 +22,7 @@ from paperwasp.operators import Operator
 from paperwasp.operators.base import Bitmap
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.search.block import BlockContext, FirstPhase, QuerySetting
+from paperwasp.search.cost import RankCost
 from paperwasp.search.diversity import Diversifier
 from paperwasp.search.match_phase import Limiter
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SECOND_PHASE, Touched
@@ -108,6 +109,8 @@ class Ranker:
     touched: Touched | None = None
     """Takes which documents reached which phase, where the profile changes them."""
     profilers: Profilers | None = None
+    cost: RankCost = field(default_factory=RankCost)
+    """Takes how long the phases took."""
 
     def best(self, wanted: int) -> RankedHits:
         """The best `wanted` by relevance; ties: the lower lid first. With `after`, the best of those behind it."""
@@ -292,7 +295,10 @@ class Ranker:
         try:
             with self._task(FIRST_PHASE, EXPRESSION, len(block)):
                 context = BlockContext(self.setting, block, phases=self.profile.phases)
-                return _finite(scores_in_time(context, self.profile.first_phase))
+                begun_ns = time.thread_time_ns()
+                scores = scores_in_time(context, self.profile.first_phase)
+                self.cost.ranked(len(scores), time.thread_time_ns() - begun_ns)
+                return _finite(scores)
         except OutOfTime:
             if is_first:
                 raise
@@ -326,8 +332,10 @@ class Ranker:
         highest = -np.inf if ranked.first_phase_end is None else ranked.first_phase_end.highest
         end = FirstPhase(highest, ranked.lids[:count])
         context = BlockContext(self.setting, lids, _known_first(first), self.profile.phases, end)
+        begun_ns = time.thread_time_ns()
         with self._task(SECOND_PHASE, EXPRESSION, count):
             scores = self._second_scores(context)
+        self.cost.reranked(count, time.thread_time_ns() - begun_ns)
         moving = Moving.below(first, scores)
         if self.diversifier is not None and count > 0:
             moving = replace(moving, most=float(scores.min()))

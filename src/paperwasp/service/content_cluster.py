@@ -24,7 +24,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
 
 
@@ -58,7 +58,7 @@ class RunningCluster:
         messenger.serve(self._address, self._service.handle)
 
     def _open(self, repair: bool) -> None:
-        self._profiles = Profiles()
+        self._served = ServedSchemas()
         if not repair:
             _check_log_is_there(self.directory)
         self._log = FileOperationLog(self.directory / "log", repair=repair)
@@ -68,7 +68,7 @@ class RunningCluster:
             self._log.close()
             raise
         self._pool = WorkerPool("query")
-        self._service = ContentService(self._node, self._pool, partial(search, profiles=self._profiles), self._gate)
+        self._service = ContentService(self._node, self._pool, self._served, self._gate)
         self.is_open = True
 
     def check(self, generation: int, cluster: ContentCluster) -> None:
@@ -79,7 +79,7 @@ class RunningCluster:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
         key = _node_of(cluster).distribution_key
         self._node.configure(generation, cluster.schemas, _modes(cluster), key)
-        self._profiles.keep_only(cluster.schemas)
+        self._served.compile_all(self._node.view().schemas)
         self._keep_house(cluster)
 
     def _keep_house(self, cluster: ContentCluster) -> None:
@@ -133,6 +133,7 @@ class RunningCluster:
             return
         self.is_open = False
         self._housekeeping.stop()
+        self._service.close()
         self._pool.close()
         self._node.stop()
         self._log.close()

@@ -1,14 +1,16 @@
 """A content node at its address: which message goes where.
 
-Operations go past the gate of feeding to the node's queue and are answered by its writer; everything else runs on the
-worker pool, visits on a share of it. Reindexing begins on the pool, which finds the documents, and is answered by the
-writer.
+Operations go past the gate of feeding to the node's queue and are answered by its writer; short queries are answered on
+the thread that asks; everything else runs on the worker pool, visits on a share of it. Reindexing begins on the pool,
+which finds the documents, and is answered by the writer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from threading import Lock
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger, Reply
@@ -32,23 +34,25 @@ from paperwasp.content.messages import (
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
-from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from paperwasp.errors import InternalError
 from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
-
-Search = Callable[[View, Query], SearchResponse]
+from paperwasp.search.search import BoundSearch, search
+from paperwasp.search.served import ServedSchemas
 
 
 class ContentService:
     """Serves the requests of `content.messages`, and searches, for one node."""
 
-    def __init__(self, node: ContentNode, pool: WorkerPool, search: Search, gate: FeedGate | None = None) -> None:
+    def __init__(
+        self, node: ContentNode, pool: WorkerPool, served: ServedSchemas, gate: FeedGate | None = None
+    ) -> None:
         self._node = node
         self._pool = pool
         self._visits = PoolShare(pool, limits.VISITS_AT_ONCE, limits.VISITS_WAITING)
-        self._search = search
+        self._served = served
+        self._inline = Lock()
         self._gate = gate or FeedGate("content")
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
@@ -69,12 +73,31 @@ class ContentService:
         elif type(message) is VisitRequest:
             self._visits.submit(self._visit, message, reply)
         elif type(message) is Query:
-            self._pool.submit(self._found, message, lambda answer: self._reply(answer, reply), message.deadline.at_ns)
+            self._search(message, reply)
         else:
             self._pool.submit(self._answer, message, reply)
 
-    def _found(self, query: Query) -> SearchResponse:
-        return self._search(self._node.view(), query)
+    def close(self) -> None:
+        """Return when no query is being answered on a calling thread, and none will be any more."""
+        self._inline.acquire()
+
+    def _search(self, query: Query, reply: Reply) -> None:
+        """Answer a short query here, since a hand-off takes longer than it does, and others on the pool."""
+        work: Callable[[Query], SearchResponse] = self._answer_query
+        if self._inline.acquire(blocking=False):
+            try:
+                bound = BoundSearch.if_short(self._node.view(), query, self._served)
+                if bound is not None and bound.is_short:
+                    self._reply(bound.answer(), reply)
+                    return
+            finally:
+                self._inline.release()
+            if bound is not None:
+                work = partial(_answer_bound, bound)
+        self._pool.submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)
+
+    def _answer_query(self, query: Query) -> SearchResponse:
+        return search(self._node.view(), query, self._served)
 
     def _reply(self, answer: object, reply: Reply) -> None:
         """Answers a search, once what it changes is applied. What there is no room for is not changed."""
@@ -107,3 +130,7 @@ class ContentService:
 def _if_error(reply: Reply) -> Reply:
     """The reply to work that answers by itself unless it fails."""
     return lambda answer: reply(answer) if isinstance(answer, BaseException) else None
+
+
+def _answer_bound(bound: BoundSearch, _: Query) -> SearchResponse:
+    return bound.answer()

@@ -1,0 +1,223 @@
+"""Binds a query to one view: what it asks for becomes operators, columns and numbers of the documents of each type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from paperwasp.attribute import ColumnView
+from paperwasp.content.layout import INDEX_MODE
+from paperwasp.content.view import View
+from paperwasp.core.clock import OutOfTime
+from paperwasp.operators import Operator, SearchSpace, plan
+from paperwasp.operators.base import Bitmap, no_clock
+from paperwasp.operators.constants import FalseOperator
+from paperwasp.query import TrueItem
+from paperwasp.ranking import CompiledProfile
+from paperwasp.ranking.text_hash import text_number
+from paperwasp.schema.model import RankProfile
+from paperwasp.search.block import QuerySetting, QueryTerms
+from paperwasp.search.diversity import Diversifier, diversifier_of
+from paperwasp.search.match_phase import Limiter, limiter_of
+from paperwasp.search.matching_settings import element_gaps, tuning
+from paperwasp.search.order import Level, levels_of
+from paperwasp.search.query import Match, Query, Rank
+from paperwasp.search.query_clock import QueryClock
+from paperwasp.search.query_properties import inputs_by_property, now_by_property
+from paperwasp.search.served import RankPlan, ServedSchemas
+from paperwasp.search.sort_features import sort_feature
+from paperwasp.search.streaming_search import STREAMING_MODE
+from paperwasp.tensor.batch import Labels
+from paperwasp.tensor.value import Tensor
+
+ALL: Final = Match(TrueItem())
+_RANK: Final = Rank()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundQuery:
+    """A query over the documents of one type in one view."""
+
+    query: Query
+    plan: RankPlan
+    profile: CompiledProfile
+    """That of the plan with what the query says instead."""
+    setting: QuerySetting
+    limiter: Limiter | None = None
+    """Of the match-phase, where the profile or the query asks for one."""
+    diversifier: Diversifier | None = None
+    """Of what the second phase ranks."""
+    levels: tuple[Level, ...] = ()
+    """What sorts the hits; empty: their relevance."""
+    is_late: bool = False
+    """Whether the time was over before the query was planned: then nothing is found."""
+
+    @property
+    def operator(self) -> Operator:
+        return self.setting.terms.root
+
+    @property
+    def space(self) -> SearchSpace:
+        return self.setting.space
+
+    @property
+    def declared(self) -> RankProfile:
+        return self.plan.declared
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether the best hits are probably found without scoring all matches."""
+        profile = self.profile
+        is_sum = bool(profile.bm25_sum) and profile.rank_score_drop_limit is None
+        return is_sum and self.limiter is None and not self.levels
+
+
+def bind(
+    view: View, name: str, query: Query, served: ServedSchemas, clock: QueryClock, *, streamed: bool = False
+) -> BoundQuery:
+    """Plan a query for the documents of one type.
+
+    Errors: InvalidQuery for what these documents cannot be asked.
+    """
+    plan_ = served.rank_plan(view.schemas[name], query.rank.profile)
+    properties = query.rank.properties
+    profile = plan_.profile_for(query.rank.override, streamed=streamed)
+    space = _space(
+        view,
+        name,
+        query.match,
+        query.rank,
+        now_seconds=clock.now_seconds,
+        element_gaps=element_gaps(plan_.element_gaps, properties),
+        tuning=plan_.streamed_tuning if streamed else tuning(plan_.declared, plan_.tuning, properties),
+        streamed=streamed,
+        check_time=no_clock if streamed else clock.check,
+    )
+    if not streamed:
+        clock.begin_matching()
+    try:
+        setting = _setting(plan(query.match.tree, space), profile, query, space)
+        declared, match = plan_.declared, query.match
+        diversity = match.match_phase.diversity
+        levels: tuple[Level, ...] = ()
+        if query.order.keys:
+            levels = levels_of(query.order.keys, space, match.language, partial(sort_feature, setting, profile))
+        return BoundQuery(
+            query,
+            plan_,
+            profile,
+            setting,
+            limiter_of(declared, match.match_phase, match.tree, space),
+            diversifier_of(declared.diversity, diversity, space) if profile.second_phase else None,
+            levels,
+        )
+    except OutOfTime:
+        return BoundQuery(query, plan_, profile, _setting(FalseOperator(space), profile, query, space), is_late=True)
+
+
+class _Documents(NamedTuple):
+    """The documents of one type in a view."""
+
+    accept: Bitmap
+    live: int
+    """How many there are."""
+    columns: Mapping[str, ColumnView]
+
+
+def space_of(view: View, name: str) -> SearchSpace:
+    """The documents of one type, as a query that says nothing else searches them."""
+    return _space(view, name, ALL, _RANK)
+
+
+def _space(
+    view: View,
+    name: str,
+    match: Match,
+    rank: Rank,
+    now_seconds: float = 0.0,
+    check_time: Callable[[], None] = no_clock,
+    **settings: object,
+) -> SearchSpace:
+    documents = _documents(view, name)
+    return SearchSpace(
+        view.schemas[name],
+        view.limit,
+        documents.accept,
+        documents.live,
+        view.live_count < view.limit,
+        view.index,
+        documents.columns,
+        rank.inputs,
+        now_seconds if rank.now_seconds is None else rank.now_seconds,
+        match.language,
+        check_time=check_time,
+        gram_match=match.gram_match,
+        distribution_key=view.distribution_key,
+        own_lids=view.own_lids,
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+def _documents(view: View, name: str) -> _Documents:
+    """The documents of a type; computed by the first query of a view."""
+    found = view.derived.get(name)
+    if isinstance(found, _Documents):
+        return found
+    count = view.live_counts.get(name, 0)
+    accept = view.live[: (view.limit + 63) // 64]
+    if count != view.live_count:
+        of_type = np.packbits(view.document_types[: view.limit] == view.type_numbers[name], bitorder="little")
+        padded = np.zeros(len(accept) * 8, np.uint8)
+        padded[: len(of_type)] = of_type
+        accept = accept & padded.view(np.uint64)
+    columns = {field: column for (kind, field), column in view.columns.items() if kind == name}
+    view.derived[name] = found = _Documents(accept, count, columns)
+    return found
+
+
+def streaming_types(view: View, query: Query) -> list[str]:
+    """Those of the query's document types that are read, not indexed."""
+    names = query.match.document_types or tuple(view.schemas)
+    return [name for name in names if name in view.schemas and view.modes.get(name) == STREAMING_MODE]
+
+
+def indexed_types(view: View, query: Query) -> list[str]:
+    """Those of the query's document types that are indexed."""
+    names = query.match.document_types or tuple(view.schemas)
+    return [name for name in names if name in view.schemas and view.modes.get(name, INDEX_MODE) == INDEX_MODE]
+
+
+def _setting(operator: Operator, profile: CompiledProfile, query: Query, space: SearchSpace) -> QuerySetting:
+    rank = query.rank
+    numbers, texts, tensors = _sorted_inputs(rank.inputs)
+    return QuerySetting(
+        space,
+        QueryTerms.of(operator),
+        {**profile.inputs, **inputs_by_property(rank.properties), **numbers},
+        {**profile.properties, **rank.properties},
+        now_by_property(rank.properties, space.now_seconds),
+        labels=Labels(profile.labels),
+        texts=texts,
+        tensors={**profile.tensor_inputs, **tensors},
+        features={name: np.array([value]) for name, value in rank.features.items()},
+    )
+
+
+def _sorted_inputs(inputs: Mapping[str, object]) -> tuple[dict[str, float], dict[str, str], dict[str, Tensor]]:
+    """The inputs that expressions see as numbers, where texts are their hashes; the texts; and the tensors."""
+    numbers: dict[str, float] = {}
+    texts: dict[str, str] = {}
+    tensors: dict[str, Tensor] = {}
+    for name, value in inputs.items():
+        if isinstance(value, str):
+            texts[name] = value
+            numbers[name] = text_number(value)
+        elif isinstance(value, Tensor):
+            tensors[name] = value
+        elif isinstance(value, int | float):
+            numbers[name] = float(value)
+    return numbers, texts, tensors
