@@ -63,6 +63,8 @@ QUERY_TEXT_KEPT_CHARACTERS: Final = 4096
 """Of what is longer the tree is not kept for the next query."""
 QUERY_TREES_CHARACTERS: Final = 128 * 1024
 """Of the texts, in each query language, whose trees are kept: of each character a tree takes up to some 400 bytes."""
+VIEW_WORDS: Final = 4096
+"""Words whose operators are kept for the queries of one view and document type."""
 INLINE_QUERY_ITEMS: Final = 64
 """Items of a query, times document types, that are planned on the event loop; larger ones on a worker thread."""
 INLINE_QUERY_HITS: Final = 100

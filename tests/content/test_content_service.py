@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,10 @@ from paperwasp.content.messages import (
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.query.items import TrueItem
+from paperwasp.schema.model import RankProfile
 from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
-from tests.content.nodes import doc_id, put, remove, started
+from tests.content.nodes import SCHEMAS, doc_id, put, remove, started
 from tests.search.queries import query_of
 
 
@@ -51,7 +53,9 @@ def test_requests_are_answered(tmp_path: Path) -> None:
             await messenger.request(address, "what?")
 
     messenger, pool = EmbeddedMessenger(), WorkerPool("test")
-    with started(tmp_path) as node:
+    profiles = {"default": RankProfile("default")}
+    schemas = {name: replace(schema, rank_profiles=profiles) for name, schema in SCHEMAS.items()}
+    with started(tmp_path, schemas) as node:
         ContentService(node.node, pool, ServedSchemas()).serve(messenger, "tenant.application.instance", "music")
         asyncio.run(run(messenger))
     pool.close()

@@ -25,7 +25,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.features.catalog import Catalog, default_rank_features
 from paperwasp.features.family import RankSetup, families
 from paperwasp.schema.pending import pending
-from paperwasp.search import search as search_module
+from paperwasp.search import bind as bind_module
 from paperwasp.search.block import QuerySetting
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
@@ -120,7 +120,7 @@ def test_all_that_is_read_of_a_query_is_in_the_table(tmp_path: Path, monkeypatch
     )
     schema = schema_with([f"rank-profile asked inherits base {{ match-features {{ {' '.join(features)} }} }}"])
     recorder = Recorder()
-    monkeypatch.setattr(search_module, "QuerySetting", lambda *given, **named: setting_of(recorder, *given, **named))
+    monkeypatch.setattr(bind_module, "QuerySetting", lambda *given, **named: setting_of(recorder, *given, **named))
     with started(tmp_path, {"s": schema}) as node:
         fields = read_fields(
             schema.document, {"title": "a", "tags": {"a": 1}, "counts": [1], "place": {"lat": 1, "lng": 1}}

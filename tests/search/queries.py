@@ -34,6 +34,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     "exact_tensors": ("show", "exact_tensors"),
     "streaming": ("match", "streaming"),
     "prefetch": ("show", "prefetch"),
+    "source": ("show", "source"),
     "now_seconds": ("rank", "now_seconds"),
     "search_after": ("order", "after"),
     "global_hits": ("rank", "global_hits"),

@@ -22,7 +22,8 @@ from paperwasp.schema.teaser_settings import TeaserSettings
 from paperwasp.search import summary
 from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord
 from paperwasp.search.marking import Marking, Style
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.search.teaser import HI_TAGS, NO_TAGS
 from tests.content.nodes import started
 from tests.search.queries import query_of
@@ -229,14 +230,14 @@ def test_summaries_are_the_same_by_the_kernel_and_without(tmp_path: Path) -> Non
     schemas = dict(parse_schemas({"schemas/d.sd": SCHEMA}).schemas)
     with started(tmp_path, schemas) as node:
         node.apply(*[Put(DocumentId("n", "d", str(n)), fields) for n, fields in enumerate(DOCUMENTS)])
-        compiled = [_shown(node.node.view(), query, Profiles()) for query in QUERIES]
+        compiled = [_shown(node.node.view(), query, ServedSchemas()) for query in QUERIES]
         with patch.object(Marking, "of_member", return_value=None), patch.object(_core, "mark", return_value=None):
-            assert [_shown(node.node.view(), query, Profiles()) for query in QUERIES] == compiled
+            assert [_shown(node.node.view(), query, ServedSchemas()) for query in QUERIES] == compiled
         assert b'"title":"<hi>Cats</hi> and a' in compiled[0][0]
         assert b"Hund sind hier: <hi>cat</hi>" in compiled[0][1]
         assert b'"note":"cat <hi>dog</hi> \\"<hi>x</hi>\\"\\n<hi>dog</hi>' in compiled[5][0]
         assert b"<sep />" in compiled[5][0]
-        kept = Profiles()
+        kept = ServedSchemas()
         with patch.object(summary, "_form", side_effect=summary._form) as made:
             assert [_shown(node.node.view(), query, kept) for query in QUERIES] == compiled
         assert made.call_count == 1

@@ -69,7 +69,7 @@ class View:
     """Of documents that are read for one query: the lids that they have in the node."""
     stamp: int = field(default_factory=_STAMPS.__next__)
     """No other view has it."""
-    derived: dict[str, object] = field(default_factory=dict)
+    derived: dict[str, object] = field(default_factory=dict, init=False)
     """By document type: what the first query derives from the view for all that follow."""
 
     @property

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.attribute import ColumnView
 from paperwasp.document.types import PREDICATE
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
@@ -71,6 +72,8 @@ class SearchSpace:
     """Of the node."""
     own_lids: NDArray[np.uint32] | None = None
     """Of documents that are read for one query: the lids that they have in the node."""
+    known_words: KnownWords | None = None
+    """Operators of words that queries of the same view have planned before; None: none are kept."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)
@@ -105,6 +108,27 @@ class SearchSpace:
         return InvalidQuery(
             f"Field '{field.name}' of type '{field.type}' in schema '{self.schema.name}' is not searched yet"
         )
+
+
+class KnownWords:
+    """Operators of words of indexed fields, which are the same for all queries of a view that say nothing else."""
+
+    __slots__ = ("_known", "space")
+
+    def __init__(self, space: SearchSpace) -> None:
+        """`space`: of no query, so that what is kept does not keep a query's inputs."""
+        self.space = space
+        self._known: dict[tuple[str, str, str], Operator] = {}
+
+    def get(self, index: str, word: str, language: str) -> Operator | None:
+        """Return the operator of a word, where one is kept."""
+        return self._known.get((index, word, language))
+
+    def keep(self, index: str, word: str, language: str, operator: Operator) -> None:
+        """Keep the operator of a word; where there are too many, the others go."""
+        if len(self._known) >= limits.VIEW_WORDS:
+            self._known = {}
+        self._known[index, word, language] = operator
 
 
 class Operator(ABC):

@@ -7,6 +7,7 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from paperwasp.document.types import POSITION, ArrayType, TensorFieldType
@@ -23,6 +24,7 @@ from paperwasp.operators.term import FieldMatch, IndexMatch, TermOperator
 from paperwasp.operators.text import text_matcher, token_match, tokens_in, tokens_match
 from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.query import Annotations, WordItem
+from paperwasp.query.items import DEFAULT_ANNOTATIONS
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 
@@ -32,6 +34,24 @@ DOCUMENT_TYPE: Final = "sddocname"
 
 @planner(WordItem)
 def plan_word(item: WordItem, space: SearchSpace) -> Operator:
+    known = space.known_words
+    if known is None or space.streamed or space.tuning is not NO_TUNING or item.annotations is not DEFAULT_ANNOTATIONS:
+        return _plan_word(item, space)
+    found = known.get(item.index, item.word, space.language)
+    if found is None:
+        found = _plan_word(item, space)
+        if _is_of_view(found):
+            found = _plan_word(item, replace(known.space, language=space.language))
+            known.keep(item.index, item.word, space.language, found)
+    return found
+
+
+def _is_of_view(operator: Operator) -> bool:
+    """Whether an operator is the same for every query of a view, and small: terms of indexed fields."""
+    return isinstance(operator, TermOperator) and all(isinstance(match, IndexMatch) for match in operator.matches)
+
+
+def _plan_word(item: WordItem, space: SearchSpace) -> Operator:
     if item.index == DOCUMENT_TYPE:
         return TrueOperator(space) if item.word == space.schema.document.name else FalseOperator(space)
     matches: list[FieldMatch] = []

@@ -14,7 +14,7 @@ from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.operators import Operator, SearchSpace, plan
-from paperwasp.operators.base import Bitmap, no_clock
+from paperwasp.operators.base import Bitmap, KnownWords, no_clock
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.query import TrueItem
 from paperwasp.ranking import CompiledProfile
@@ -126,6 +126,7 @@ class _Documents(NamedTuple):
     live: int
     """How many there are."""
     columns: Mapping[str, ColumnView]
+    known_words: KnownWords
 
 
 def space_of(view: View, name: str) -> SearchSpace:
@@ -158,6 +159,7 @@ def _space(
         gram_match=match.gram_match,
         distribution_key=view.distribution_key,
         own_lids=view.own_lids,
+        known_words=documents.known_words,
         **settings,  # type: ignore[arg-type]
     )
 
@@ -167,15 +169,17 @@ def _documents(view: View, name: str) -> _Documents:
     found = view.derived.get(name)
     if isinstance(found, _Documents):
         return found
-    count = view.live_counts.get(name, 0)
+    live = view.live_counts.get(name, 0)
     accept = view.live[: (view.limit + 63) // 64]
-    if count != view.live_count:
+    if live != view.live_count:
         of_type = np.packbits(view.document_types[: view.limit] == view.type_numbers[name], bitorder="little")
         padded = np.zeros(len(accept) * 8, np.uint8)
         padded[: len(of_type)] = of_type
         accept = accept & padded.view(np.uint64)
     columns = {field: column for (kind, field), column in view.columns.items() if kind == name}
-    view.derived[name] = found = _Documents(accept, count, columns)
+    dead = view.live_count < view.limit
+    space = SearchSpace(view.schemas[name], view.limit, accept, live, dead, view.index, columns)
+    view.derived[name] = found = _Documents(accept, live, columns, KnownWords(space))
     return found
 
 
@@ -192,17 +196,21 @@ def indexed_types(view: View, query: Query) -> list[str]:
 
 
 def _setting(operator: Operator, profile: CompiledProfile, query: Query, space: SearchSpace) -> QuerySetting:
-    rank = query.rank
-    numbers, texts, tensors = _sorted_inputs(rank.inputs)
+    rank, labels = query.rank, Labels(profile.labels)
+    terms, properties = QueryTerms.of(operator), rank.properties
+    if not (rank.inputs or properties or rank.features):
+        inputs, tensors = profile.inputs, profile.tensor_inputs
+        return QuerySetting(space, terms, inputs, profile.properties, space.now_seconds, labels=labels, tensors=tensors)
+    numbers, texts, given = _sorted_inputs(rank.inputs)
     return QuerySetting(
         space,
-        QueryTerms.of(operator),
-        {**profile.inputs, **inputs_by_property(rank.properties), **numbers},
-        {**profile.properties, **rank.properties},
-        now_by_property(rank.properties, space.now_seconds),
-        labels=Labels(profile.labels),
+        terms,
+        {**profile.inputs, **inputs_by_property(properties), **numbers},
+        {**profile.properties, **properties},
+        now_by_property(properties, space.now_seconds),
+        labels=labels,
         texts=texts,
-        tensors={**profile.tensor_inputs, **tensors},
+        tensors={**profile.tensor_inputs, **given},
         features={name: np.array([value]) for name, value in rank.features.items()},
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from paperwasp import limits
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.constants import TrueOperator
+from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.rank_operator import RankOperator
 from paperwasp.operators.term import PhraseMatch
@@ -124,7 +124,7 @@ def is_plain(tree: Item, types_count: int) -> bool:
 def estimate_ns(bound: BoundQuery, hits: int) -> float:
     """Return about how long a query takes for one document type, rather too long than too short."""
     space, cost, profile = bound.setting.space, bound.plan.cost, bound.profile
-    matching_ns, matches = _matching(bound.operator, space.limit)
+    matching_ns, matches = _matching(bound.setting.terms.root, space.limit)
     ranking_ns = 0.0 if bound.is_pruned else matches * cost.first_ns
     if profile.second_phase is not None:
         ranking_ns += min(matches, profile.rerank_count) * cost.second_ns
@@ -133,26 +133,35 @@ def estimate_ns(bound: BoundQuery, hits: int) -> float:
 
 def _matching(operator: Operator, limit: int) -> tuple[float, int]:
     """Return nanoseconds, and at most how many documents match. Looks at no posting and no row."""
-    if isinstance(operator, TermOperator):
-        found = [_match(match, limit) for match in operator.matches]
-    elif isinstance(operator, TrueOperator):
-        found = [(0.0, limit)]
-    else:
-        found = [_matching(child, limit) for child in operator.children_of()]
-    took_ns = sum(ns for ns, _ in found)
-    counts = [count for _, count in found]
-    if isinstance(operator, AndOperator):
-        return took_ns, min(counts, default=0)
-    if isinstance(operator, NotOperator | RankOperator):
+    took_ns, matches = 0.0, 0
+    kind = type(operator)
+    if kind is TermOperator:
+        for match in operator.matches:  # type: ignore[attr-defined]
+            one_ns, count = _match(match, limit)
+            took_ns += one_ns
+            matches += count
+        return took_ns, min(limit, matches)
+    if kind is TrueOperator:
+        return 0.0, limit
+    counts = []
+    for child in operator.children_of():
+        one_ns, count = _matching(child, limit)
+        took_ns += one_ns
+        counts.append(count)
+    if not counts:
+        return (0.0, 0) if kind is FalseOperator else (limit * POSTING_NS, limit)
+    if kind is AndOperator:
+        return took_ns, min(counts)
+    if kind is NotOperator or kind is RankOperator:
         return took_ns, counts[0]
     return took_ns, min(limit, sum(counts))
 
 
 def _match(match: FieldMatch, limit: int) -> tuple[float, int]:
-    if isinstance(match, IndexMatch):
+    if type(match) is IndexMatch:
         frequency = match.frequency()
         return frequency * POSTING_NS, frequency
-    if isinstance(match, PhraseMatch):
+    if type(match) is PhraseMatch:
         (frequency,) = match.document_frequencies()
         return frequency * POSITION_NS, frequency
     return limit * POSTING_NS, limit

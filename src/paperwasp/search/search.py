@@ -86,23 +86,21 @@ class BoundSearch:
                 found += [self._among_streamed(name) for name in self._streamed]
         except OutOfTime:
             raise Timeout("the time was over before the hits were written") from None
-        degraded = frozenset[str]().union(*(part.degraded for part in found))
-        if "timeout" in degraded and not query.deadline.is_soft:
+        whole = found[0] if len(found) == 1 else _joined(found, query)
+        if "timeout" in whole.degraded and not query.deadline.is_soft:
             raise Timeout("the time was over before all documents were searched, and there is no soft timeout")
         if trace is not None:
             trace.event("Complete query execution: hits are written")
-        documents = sum(part.documents for part in found)
-        covered = sum(part.documents * part.coverage for part in found)
         return SearchResponse(
-            total_count=sum(part.total_count for part in found),
-            documents=documents,
-            hits=tuple(_merged(found, query)),
-            coverage=covered / documents if documents else min(part.coverage for part in found),
-            trace=None if trace is None else trace.finished(),
-            degraded=degraded,
-            stamp=view.stamp,
-            summary_ns=sum(part.summary_ns for part in found),
-            mutations=found[0].mutations,
+            whole.total_count,
+            whole.documents,
+            tuple(whole.hits),
+            whole.coverage,
+            None if trace is None else trace.finished(),
+            whole.degraded,
+            view.stamp,
+            whole.summary_ns,
+            mutations=whole.mutations,
         )
 
     def _among_indexed(self) -> _Found:
@@ -115,10 +113,14 @@ class BoundSearch:
         begun_ns, spent_ns = clock.now_ns(), time.thread_time_ns()
         hits = self._page(ranked, 0 if self._streamed else order.offset, wanted)
         took_ns = clock.now_ns() - begun_ns
-        documents = sum(bound.space.documents for bound in self._indexed)
-        covered = sum(kind.coverage * bound.space.documents for kind, bound in zip(ranked, self._indexed, strict=True))
         for bound in self._indexed[:1]:
             bound.plan.cost.wrote(len(hits), time.thread_time_ns() - spent_ns)
+        if len(ranked) == 1:
+            one, documents = ranked[0], self._indexed[0].setting.space.documents
+            coverage = one.coverage if documents else 1.0
+            return _Found(hits, one.total_count, documents, coverage, one.degraded, took_ns, self._mutations(one))
+        documents = sum(bound.space.documents for bound in self._indexed)
+        covered = sum(kind.coverage * bound.space.documents for kind, bound in zip(ranked, self._indexed, strict=True))
         return _Found(
             hits,
             sum(kind.total_count for kind in ranked),
@@ -126,8 +128,14 @@ class BoundSearch:
             covered / documents if documents else 1.0,
             frozenset[str]().union(*(kind.degraded for kind in ranked)),
             took_ns,
-            tuple(chain.from_iterable(_mutations(self._view, kind) for kind in ranked if kind.touched is not None)),
+            tuple(chain.from_iterable(map(self._mutations, ranked))),
         )
+
+    def _mutations(self, ranked: RankedHits) -> tuple[Mutate, ...]:
+        """What the rank profile changes in the documents that reached its phases."""
+        if ranked.touched is None:
+            return ()
+        return tuple(ranked.touched.operations(ranked.setting.space.schema.document.name, self._view.gids))
 
     def _page(self, ranked: Sequence[RankedHits], start: int, end: int) -> list[Hit]:
         """The hits from one number to another of all types together."""
@@ -204,7 +212,7 @@ class BoundSearch:
             bound.limiter,
             bound.diversifier,
             trace,
-            self._query.order.after,
+            bound.query.order.after,
             Touched(mutations) if mutations and not space.streamed else None,
             profilers,
             bound.plan.cost,
@@ -236,11 +244,20 @@ class _Found(NamedTuple):
     mutations: tuple[Mutate, ...] = ()
 
 
-def _merged(found: Sequence[_Found], query: Query) -> list[Hit]:
-    if len(found) == 1:
-        return found[0].hits
+def _joined(found: Sequence[_Found], query: Query) -> _Found:
+    """What was found in several ways as one."""
     hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(query))
-    return hits[query.order.offset : query.order.offset + query.order.hits]
+    documents = sum(part.documents for part in found)
+    covered = sum(part.documents * part.coverage for part in found)
+    return _Found(
+        hits[query.order.offset : query.order.offset + query.order.hits],
+        sum(part.total_count for part in found),
+        documents,
+        covered / documents if documents else min(part.coverage for part in found),
+        frozenset[str]().union(*(part.degraded for part in found)),
+        sum(part.summary_ns for part in found),
+        found[0].mutations,
+    )
 
 
 def _order_of(query: Query) -> Callable[[Hit], Any]:
@@ -253,11 +270,6 @@ def _order_of(query: Query) -> Callable[[Hit], Any]:
 def _falling(relevance: float) -> float:
     """Rises where the relevance falls. NaN is worse than any number."""
     return -float(np.nan_to_num(relevance, nan=-np.inf))
-
-
-def _mutations(view: View, ranked: RankedHits) -> Iterator[Mutate]:
-    assert ranked.touched is not None
-    return ranked.touched.operations(ranked.setting.space.schema.document.name, view.gids)
 
 
 def _keys(hits: RankedHits, levels: Sequence[Level], numbers: Sequence[int]) -> Iterable[SortKeys]:
