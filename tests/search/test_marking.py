@@ -243,6 +243,6 @@ def test_summaries_are_the_same_by_the_kernel_and_without(tmp_path: Path) -> Non
         assert made.call_count == 1
 
 
-def _shown(view: View, tree: Item, profiles: Profiles) -> list[bytes]:
+def _shown(view: View, tree: Item, profiles: ServedSchemas) -> list[bytes]:
     hits = search(view, query_of(tree, rank_profile="unranked"), profiles).hits
     return [hit.fields for hit in sorted(hits, key=lambda hit: hit.document_id)]
