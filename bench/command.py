@@ -8,6 +8,7 @@ import sys
 from rich.console import Console
 
 from bench import (
+    beside_feed,
     deploy,
     documents,
     feed,
@@ -33,6 +34,7 @@ BENCHMARKS = (
     "documents",
     "http_query",
     "http_load",
+    "beside_feed",
     "start",
     "start_full",
     "memory",
@@ -77,7 +79,9 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
     elif name == "http_query":
         http_query.run(report, http_query.Options(**count))
     elif name == "http_load":
-        http_load.run(report, http_load.Options(**count))
+        http_load.run(report, http_load.Options(rounds=arguments.passes, works=arguments.works, **count))
+    elif name == "beside_feed":
+        beside_feed.run(report, beside_feed.Options(**count))
     elif name == "soak":
         soak.run(report, soak.Options(minutes=arguments.minutes, rate=arguments.rate))
     elif name == "deploy":
@@ -99,10 +103,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--engines", default="pisa,tantivy,lucene", help="peers to run beside ours, or none")
     parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
-    parser.add_argument("--passes", type=int, default=3, help="runs of each query; the least time counts")
+    parser.add_argument(
+        "--passes", type=int, default=3, help="runs of each query; the least time counts, of http_load the median"
+    )
     parser.add_argument("--queries", type=int, default=None, help="queries of each kind; all by default")
     parser.add_argument("--documents", type=int, default=None, help="documents fed, in place of the usual number")
-    parser.add_argument("--works", default="", help="only top-k queries, or hostile bodies, whose name contains this")
+    parser.add_argument("--works", default="", help="only kinds of query, or hostile bodies, whose name contains this")
     parser.add_argument("--encoding", default="block_simdbp", help="PISA's encoding of postings")
     parser.add_argument("--minutes", type=float, default=60, help="how long the soak takes")
     parser.add_argument("--rate", type=float, default=200, help="operations a second of the soak")

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
+from bench.connection import Connection
 from bench.corpus import CACHE, SEED
 from bench.feed import ceiling, feed, feed_file
-from bench.http_query import Connection
 from bench.report import Report, Row, Times
 from bench.service import Running, data_directory, paperwasp
 

@@ -1,50 +1,74 @@
-"""Queries over HTTP from several connections at once: an OR of what a user typed, ten hits with all their fields.
+"""Queries over HTTP from several connections at once, ten hits with all their fields, beside Lucene and OpenSearch.
 
-The server's CPU time of a query says how many queries one core answers a second, whatever else the machine does
-meanwhile (the clients run on it too). Lucene, bare behind HTTP, answers the same queries from the same documents.
+The plain query is an OR of what a user typed; others (`bench/http_kinds.py`) are asked less often. All servers run at
+the same time and have the same documents, stems and stored fields. They take turns, round by round, and the median of
+the rounds counts. A server's CPU time says how many queries one core answers a second, whatever else the machine does
+meanwhile (the client runs on it too). Lucene is bare behind HTTP; OpenSearch is the server that users would run.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
+import statistics
+import tempfile
 import time
-import urllib.parse
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from bench import corpus as corpora
-from bench import lucene_peer
+from bench import http_kinds as kinds
+from bench import lucene_peer, opensearch_peer
+from bench.calls import Calls, warm_calls
+from bench.connection import Connection, load
+from bench.corpus import CACHE
 from bench.feed import feed, feed_file
-from bench.http_query import Connection
+from bench.http_kinds import PLAIN, Kind
+from bench.java_program import NotInstalled
+from bench.layers import NothingMeasured
 from bench.report import Report, Row
 from bench.service import Running, data_directory, paperwasp
 
 LEAST_DOCUMENTS = 500_000
 """Of fewer documents most of what is timed is not the search; the targets are not for it."""
-WARM_ROUNDS = 15
-"""How often Lucene is asked everything beforehand: its virtual machine compiles what it finds to be hot."""
-COMPARED = 50
+WARM_ROUNDS: Final = {"plain": 8, "other": 2}
+"""How often a Java peer is asked everything beforehand: its virtual machine compiles what it finds to be hot."""
+COMPARED: Final = 50
+"""Queries of each kind whose hits are compared."""
+CALLS_DOCUMENTS, CALLS_WARMING, CALLS_COUNTED = 2000, 60, 30
+"""How many documents there are, and queries are asked, where calls are counted."""
 
 
 @dataclass(frozen=True)
 class Options:
-    documents_count: int = 100_000
-    queries_count: int = 4000
+    documents_count: int = 60_000
+    queries_count: int = 2000
+    other_queries_count: int = 500
     connections: int = 8
+    rounds: int = 3
+    works: str = ""
+    """Only kinds of query whose name contains this."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Queries a second, a second of the server's CPU time, and microseconds of half and of 99 % of the queries."""
+    """Queries a second, a second of the server's CPU time, and a second on one core; microseconds of half and of 99 %
+    of the queries, from all connections and from one; the server's context switches a query."""
 
     rate: float
     core_rate: float
     p50_us: float
     p99_us: float
+    switches: float
+    pinned_rate: float = 0
+    alone_p50_us: float = 0
+    alone_p99_us: float = 0
+
+    @property
+    def cpu_us(self) -> float:
+        return 1e6 / self.core_rate
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,10 @@ class Figure:
     unit: str = ""
     least: float | None = None
     most: float | None = None
+
+    def shown(self, value: float) -> str:
+        digits = 1 if value < 100 else 0
+        return f"{value:,.{digits}f}{self.unit}"
 
     @property
     def target(self) -> str:
@@ -73,103 +101,160 @@ class Figure:
 
 FIGURES = (
     Figure("a second and server core", "core_rate", least=2),
+    Figure("server CPU a query", "cpu_us", " µs"),
     Figure("a second", "rate"),
+    Figure("a second, server on one core", "pinned_rate"),
     Figure("p50", "p50_us", " µs"),
     Figure("p99", "p99_us", " µs", most=1),
+    Figure("p50 of one connection", "alone_p50_us", " µs"),
+    Figure("p99 of one connection", "alone_p99_us", " µs"),
+    Figure("context switches a query", "switches"),
 )
+CPU: Final = Figure("server CPU a query", "cpu_us", " µs")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A server that is ready, how it is asked, and what it says that it found."""
+
+    name: str
+    server: Running
+    path: Callable[[Kind, str], str]
+    hits: Callable[[bytes], set[str]]
+    is_java: bool = True
+
+    def can(self, kind: Kind) -> bool:
+        return not self.is_java or kind.lucene is not None
 
 
 def run(report: Report, options: Options) -> None:
     file = feed_file(options.documents_count)
-    texts = list(itertools.islice(itertools.cycle(corpora.query_texts()), options.queries_count))
-    with data_directory() as data:
+    wanted = [kind for kind in (PLAIN, *kinds.KINDS) if options.works in kind.name]
+    with data_directory() as data, contextlib.ExitStack() as stack:
         with paperwasp(data) as server:
             feed(server, file)
-        with paperwasp(data, None) as server:
-            ours = _measure(server, [_path(text) for text in texts], options)
-            found = [_our_hits(server.port, text) for text in texts[:COMPARED]]
-    lucene = _lucene(report, file, texts, options, found)
-    for figure in FIGURES:
-        report.add(_row(options, figure, ours, lucene))
+        ours = stack.enter_context(paperwasp(data, None))
+        engines = [Engine("ours", ours, kinds.our_path, kinds.our_hits, is_java=False), *_peers(report, file, stack)]
+        for kind in wanted:
+            texts = kinds.texts(kind, file, options.queries_count if kind is PLAIN else options.other_queries_count)
+            _check_hits(report, kind, engines, texts[:COMPARED])
+            _add_rows(report, kind, options, _measure_all(kind, engines, texts, options))
+    if PLAIN in wanted:
+        report.add(Row(f"{_work(PLAIN, options)}: calls a warm query, in process", str(_calls(file))))
 
 
-def _lucene(
-    report: Report, file: Path, texts: list[str], options: Options, ours_found: list[set[str]]
-) -> Measured | None:
-    with contextlib.ExitStack() as stack:
+def _peers(report: Report, file: Path, stack: contextlib.ExitStack) -> Iterator[Engine]:
+    """Those that can be had here."""
+    for name, serving, path, hits in (
+        ("Lucene", lucene_peer.serving, kinds.lucene_path, kinds.lucene_hits),
+        ("OpenSearch", opensearch_peer.serving, kinds.opensearch_path, kinds.opensearch_hits),
+    ):
         try:
-            server = stack.enter_context(lucene_peer.serving(file))
-        except lucene_peer.NotInstalled as error:
+            yield Engine(name, stack.enter_context(serving(file)), path, hits)
+        except NotInstalled as error:
             report.remark(str(error))
-            return None
-        measured = _measure(server, [_lucene_path(text) for text in texts], options, WARM_ROUNDS)
-        found = [_lucene_hits(server.port, text) for text in texts[:COMPARED]]
-    same = sum(len(mine & theirs) for mine, theirs in zip(ours_found, found, strict=True))
-    whole = sum(map(len, found))
-    report.remark(f"http_load: of Lucene's hits {same / whole:.0%} are ours too (it rounds lengths)")
-    return measured
 
 
-def _measure(server: Running, paths: list[str], options: Options, warm_rounds: int = 1) -> Measured:
-    for _ in range(warm_rounds):
-        _load(server, paths, options.connections)
-    cpu_before, start = server.cpu_seconds(), time.perf_counter()
-    times_us = sorted(_load(server, paths, options.connections))
-    wall_seconds, cpu_seconds = time.perf_counter() - start, server.cpu_seconds() - cpu_before
-    p50_us, p99_us = (times_us[int(len(times_us) * part)] for part in (0.5, 0.99))
-    return Measured(len(paths) / wall_seconds, len(paths) / cpu_seconds, p50_us, p99_us)
+def _check_hits(report: Report, kind: Kind, engines: Sequence[Engine], texts: list[str]) -> None:
+    """Remarks how many of the peers' hits are ours. Errors: NothingMeasured where ours are not what was meant."""
+    found = {engine.name: _hits(engine, kind, texts) for engine in engines if engine.can(kind)}
+    ours = found.pop("ours")
+    if any(ours) == (kind.texts == "unknown"):
+        raise NothingMeasured(f"{kind.name}: {sum(map(bool, ours))} of {len(ours)} queries find something")
+    for name, theirs in found.items():
+        whole = sum(map(len, theirs))
+        if kind.is_same_ranking and whole:
+            same = sum(len(mine & its) for mine, its in zip(ours, theirs, strict=True))
+            report.remark(f"http_load, {kind.name}: of {name}'s hits {same / whole:.0%} are ours too")
+        elif not whole and kind.texts != "unknown":
+            raise NothingMeasured(f"{kind.name}: {name} finds nothing")
 
 
-def _row(options: Options, figure: Figure, ours: Measured, lucene: Measured | None) -> Row:
-    work = f"user queries over HTTP, {options.documents_count:,} documents, {options.connections} connections"
-    mine: float = getattr(ours, figure.attribute)
-    row = Row(f"{work}: {figure.name}", f"{mine:,.0f}{figure.unit}")
-    if lucene is None:
-        return row
-    theirs: float = getattr(lucene, figure.attribute)
-    row = replace(row, peers=f"Lucene {theirs:,.0f}{figure.unit}", ratio=f"{mine / theirs:.2f}")
-    if options.documents_count < LEAST_DOCUMENTS:
-        return row
-    return replace(row, target=figure.target, met=figure.met(mine / theirs))
-
-
-def _path(query: str) -> str:
-    parameters = {"yql": "select * from article where userQuery()", "query": query, "type": "any", "nocache": "true"}
-    return "/search/?" + urllib.parse.urlencode({**parameters, "ranking": "body", "default-index": "body"})
-
-
-def _lucene_path(query: str) -> str:
-    return "/search?" + urllib.parse.urlencode({"query": query})
-
-
-def _our_hits(port: int, query: str) -> set[str]:
-    return {hit["id"] for hit in _answer(port, _path(query))["root"].get("children", [])}
-
-
-def _lucene_hits(port: int, query: str) -> set[str]:
-    return {hit["id"] for hit in _answer(port, _lucene_path(query))["hits"]}
-
-
-def _answer(port: int, path: str) -> dict[str, Any]:
-    connection = Connection(port)
-    answer: dict[str, Any] = json.loads(connection.answer(path))
+def _hits(engine: Engine, kind: Kind, texts: list[str]) -> list[set[str]]:
+    connection = Connection(engine.server.port)
+    found = [engine.hits(connection.answer(engine.path(kind, text))) for text in texts]
     connection.close()
-    return answer
+    return found
 
 
-def _load(server: Running, paths: list[str], connections: int) -> list[float]:
-    """Microseconds of each query."""
+def _measure_all(kind: Kind, engines: Sequence[Engine], texts: list[str], options: Options) -> dict[str, Measured]:
+    """The medians of rounds in which the engines take turns."""
+    paths = {engine.name: [engine.path(kind, text) for text in texts] for engine in engines if engine.can(kind)}
+    asked = [engine for engine in engines if engine.name in paths]
+    for engine in asked:
+        for _ in range(WARM_ROUNDS["plain" if kind is PLAIN else "other"] if engine.is_java else 1):
+            load(engine.server.port, paths[engine.name], options.connections)
+    rounds: dict[str, list[Measured]] = {engine.name: [] for engine in asked}
+    for _ in range(options.rounds):
+        for engine in asked:
+            rounds[engine.name].append(_measure(engine.server, paths[engine.name], options, kind is PLAIN))
+    return {name: _median(measured) for name, measured in rounds.items()}
 
-    def work(share: list[str]) -> list[float]:
-        connection = Connection(server.port)
-        times_us = []
-        for path in share:
-            start = time.perf_counter_ns()
-            connection.answer(path)
-            times_us.append((time.perf_counter_ns() - start) / 1e3)
-        connection.close()
-        return times_us
 
-    with ThreadPoolExecutor(connections) as pool:
-        shares = [paths[number::connections] for number in range(connections)]
-        return [taken for times_us in pool.map(work, shares) for taken in times_us]
+def _measure(server: Running, paths: list[str], options: Options, wholly: bool) -> Measured:
+    """One round. `wholly`: on one core and over one connection, too."""
+    switches, cpu_seconds, begun = server.context_switches(), server.cpu_seconds(), time.perf_counter()
+    times_us = load(server.port, paths, options.connections)
+    rate = len(paths) / (time.perf_counter() - begun)
+    core_rate = len(paths) / (server.cpu_seconds() - cpu_seconds)
+    each = (server.context_switches() - switches) / len(paths)
+    measured = Measured(rate, core_rate, *_quantiles(times_us), each)
+    if not wholly:
+        return measured
+    alone_p50_us, alone_p99_us = _quantiles(load(server.port, paths[: options.other_queries_count], 1))
+    return replace(
+        measured, pinned_rate=_pinned_rate(server, paths, options), alone_p50_us=alone_p50_us, alone_p99_us=alone_p99_us
+    )
+
+
+def _pinned_rate(server: Running, paths: list[str], options: Options) -> float:
+    """Queries a second while the server has one core only; the client has all."""
+    with server.pinned():
+        begun = time.perf_counter()
+        load(server.port, paths, options.connections)
+        return len(paths) / (time.perf_counter() - begun)
+
+
+def _quantiles(times_us: Sequence[float]) -> tuple[float, float]:
+    ordered = sorted(times_us)
+    return ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
+
+
+def _median(rounds: Sequence[Measured]) -> Measured:
+    names = [field.name for field in fields(Measured)]
+    return Measured(**{name: statistics.median(getattr(each, name) for each in rounds) for name in names})
+
+
+def _work(kind: Kind, options: Options) -> str:
+    return f"{kind.name} over HTTP, {options.documents_count:,} documents, {options.connections} connections"
+
+
+def _add_rows(report: Report, kind: Kind, options: Options, measured: Mapping[str, Measured]) -> None:
+    figures = FIGURES if kind is PLAIN else (CPU,)
+    for figure in figures:
+        report.add(_row(_work(kind, options), options, figure, measured))
+
+
+def _row(work: str, options: Options, figure: Figure, measured: Mapping[str, Measured]) -> Row:
+    """Ours beside each peer, with the ratios in the same order. What is to be reached is a share of Lucene's."""
+    values: dict[str, float] = {name: getattr(each, figure.attribute) for name, each in measured.items()}
+    mine = values.pop("ours")
+    row = Row(f"{work}: {figure.name}", figure.shown(mine))
+    if not values:
+        return row
+    peers = ", ".join(f"{name} {figure.shown(value)}" for name, value in values.items())
+    row = replace(row, peers=peers, ratio=", ".join(f"{mine / value:.2f}" for value in values.values()))
+    if "Lucene" not in values or options.documents_count < LEAST_DOCUMENTS:
+        return row
+    return replace(row, target=figure.target, met=figure.met(mine / values["Lucene"]))
+
+
+def _calls(file: Path) -> Calls:
+    """The median query, by its Python calls, of a small index."""
+    with file.open(encoding="utf-8") as lines:
+        documents = [json.loads(line) for line in islice(lines, CALLS_DOCUMENTS)]
+    texts = kinds.texts(PLAIN, file, CALLS_WARMING + CALLS_COUNTED)
+    paths = [kinds.our_path(PLAIN, text) for text in texts]
+    with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+        counted = warm_calls(documents, paths[:CALLS_WARMING], paths[CALLS_WARMING:], Path(directory))
+    return sorted(counted, key=lambda calls: calls.python)[len(counted) // 2]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import socket
 import time
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench import corpus as corpora
+from bench.connection import Connection
 from bench.feed import feed, feed_file
 from bench.layers import NothingMeasured, layers
 from bench.report import Report, Row
@@ -85,27 +85,3 @@ def requests(field: str, profile: str) -> Iterator[str]:
 def total_count(answer: bytes) -> int:
     """How many documents the query of this answer found."""
     return int(json.loads(answer)["root"]["fields"]["totalCount"])
-
-
-class Connection:
-    """The least of an HTTP/1.1 client, so that it is the server that is measured."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def answer(self, path: str) -> bytes:
-        self._socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        data = b""
-        while (end := data.find(b"\r\n\r\n")) < 0:
-            data += self._socket.recv(65536)
-        head = data[:end].lower()
-        if b" 200 " not in head.split(b"\r\n", 1)[0]:
-            raise AssertionError(data[:500])
-        size = end + 4 + int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0])
-        while len(data) < size:
-            data += self._socket.recv(65536)
-        return data[end + 4 :]
-
-    def close(self) -> None:
-        self._socket.close()

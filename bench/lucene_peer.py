@@ -1,6 +1,6 @@
 """Lucene over the same tokens, and bare behind HTTP: the Java program of bench/lucene as a process.
 
-Maven fetches Lucene and compiles the program into bench/.cache when it is first asked for, and after a change.
+Maven fetches Lucene and compiles the program (`bench/java_program.py`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import shutil
 import struct
 import subprocess
@@ -18,32 +17,18 @@ from pathlib import Path
 
 from bench.corpus import CACHE, Corpus
 from bench.engines import K1, Hits, percentile_column
+from bench.java_program import JavaProgram
 from bench.service import Running, process
 
-SOURCES = Path(__file__).parent / "lucene"
-BUILT = CACHE / "lucene-build"
+_PROGRAM = JavaProgram("Lucene", Path(__file__).parent / "lucene", CACHE / "lucene-build")
 WARM_NANOSECONDS = 5_000_000_000
 """How long queries of a kind run before they count: the virtual machine compiles what it finds to be hot."""
 PASSAGE_FIELDS = ("title", "body", "category", "year", "percentile")
 
 
-class NotInstalled(Exception):
-    """There is no Java or no Maven: this peer is left out."""
-
-
 def command(*arguments: str) -> list[str]:
     """Runs the program, which is built if need be. Errors: NotInstalled."""
-    missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
-    if missing:
-        raise NotInstalled(f"Lucene is left out: there is no {' and no '.join(missing)}")
-    marker = BUILT / ".built"
-    newest = max(path.stat().st_mtime for path in SOURCES.rglob("*.*"))
-    if not marker.exists() or marker.stat().st_mtime < newest:
-        goals = ["compile", "dependency:copy-dependencies"]
-        subprocess.run(["mvn", "-B", "-q", "-f", str(SOURCES / "pom.xml"), *goals], check=True)
-        marker.touch()
-    path = os.pathsep.join((str(BUILT / "classes"), f"{BUILT / 'dependency'}/*"))
-    return ["java", "-Xmx4g", "-XX:+UseSerialGC", "-cp", path, "Main", *arguments]
+    return _PROGRAM.command(*arguments, java=("-Xmx4g", "-XX:+UseSerialGC"))
 
 
 def _index(kind: str, path: Path, documents: Iterable[Sequence[str]]) -> None:
@@ -140,7 +125,7 @@ class Question:
 
 @contextlib.contextmanager
 def serving(feed_file: Path) -> Iterator[Running]:
-    """Lucene bare behind HTTP, with the documents of a feed file. Errors: NotInstalled."""
+    """Lucene bare behind HTTP, with the documents of a feed file in one segment. Errors: NotInstalled."""
     path = CACHE / f"lucene-{feed_file.stem}"
     _index("passages", path, _passages(feed_file))
     with process(command("serve", str(path))) as server:

@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ from typing import Any
 from bench.corpus import CACHE
 
 APPLICATION = Path(__file__).parent / "application"
-TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+_SCHEDULED_TIME = 2
+"""The number that Linux gives the clock of a process that tells the nanoseconds for which it ran."""
+_SWITCHES = re.compile(r"^(?:non)?voluntary_ctxt_switches:\s*(\d+)$", re.MULTILINE)
 STOP_SECONDS = 60
 
 
@@ -40,14 +42,36 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads."""
-        values = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(values[11]) + int(values[12])) / TICKS_A_SECOND
+        """User and system time of all its threads, also of those that have ended."""
+        return time.clock_gettime(~self.process.pid << 3 | _SCHEDULED_TIME)
+
+    def context_switches(self) -> int:
+        """How often its threads have waited, or made way for others."""
+        statuses = (task.joinpath("status").read_text() for task in self._tasks())
+        return sum(int(count) for status in statuses for count in _SWITCHES.findall(status))
+
+    @contextlib.contextmanager
+    def pinned(self, cores: Collection[int] = ()) -> Iterator[None]:
+        """Meanwhile its threads run on these cores only; without any, on the first one that this process has."""
+        before = os.sched_getaffinity(self.process.pid)
+        self._pin(cores or {min(os.sched_getaffinity(0))})
+        try:
+            yield
+        finally:
+            self._pin(before)
+
+    def _pin(self, cores: Collection[int]) -> None:
+        for task in self._tasks():
+            with contextlib.suppress(ProcessLookupError):  # the thread has ended
+                os.sched_setaffinity(int(task.name), cores)
+
+    def _tasks(self) -> Iterator[Path]:
+        return Path(f"/proc/{self.process.pid}/task").iterdir()
 
     def cpu_seconds_by_thread(self) -> dict[tuple[int, str], float]:
         """User and system time by (thread, name); the first thread runs the event loop."""
         times = {}
-        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+        for task in self._tasks():
             nanoseconds = (task / "schedstat").read_text().split()[0]
             times[int(task.name), (task / "comm").read_text().strip()] = int(nanoseconds) / 1e9
         return times

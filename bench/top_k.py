@@ -17,7 +17,8 @@ from bench import corpus as corpora
 from bench.agreement import agreement
 from bench.corpus import Corpus, word_of
 from bench.engines import Paperwasp, Pisa, Search, Tantivy
-from bench.lucene_peer import Lucene, NotInstalled
+from bench.java_program import NotInstalled
+from bench.lucene_peer import Lucene
 from bench.report import Report, Row, Times
 
 Words = list[list[str]]

@@ -12,13 +12,14 @@ import vespacli
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import beside_feed, documents, http_kinds, http_query, lucene_peer, opensearch_peer, service
 from bench import corpus as corpora
-from bench import documents, http_load, http_query, lucene_peer, service
 from bench import feed as feed_benchmark
 from bench.agreement import Exhaustive, _coarse, _idf, _same, _scores, agreement
 from bench.corpus import Corpus, document_frequencies, word_of
 from bench.engines import Paperwasp
 from bench.feed import DOCUMENT_BYTES, document
+from bench.java_program import NotInstalled
 from bench.report import Report, Row, Times
 from bench.top_k import LEAST_DOCUMENTS, Task, _measure, _row
 
@@ -121,24 +122,12 @@ def test_a_target_is_met_by_every_peer_or_not_at_all() -> None:
     assert LEAST_DOCUMENTS > corpora.TITLES_COUNT
 
 
-def test_a_load_beside_lucene_is_judged_when_it_is_large() -> None:
-    ours, lucene = http_load.Measured(900, 1000, 40, 90), http_load.Measured(450, 400, 50, 80)
-    large, small = (http_load.Options(documents_count=count) for count in (http_load.LEAST_DOCUMENTS, 1000))
-    assert [http_load._row(large, figure, ours, lucene).met for figure in http_load.FIGURES] == [
-        True,
-        None,
-        None,
-        False,
-    ]
-    assert {http_load._row(small, figure, ours, lucene).met for figure in http_load.FIGURES} == {None}
-    alone = http_load._row(large, http_load.FIGURES[0], ours, None)
-    assert (alone.ours, alone.peers, alone.met) == ("1,000", "", None)
-
-
 def test_without_java_lucene_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(lucene_peer.NotInstalled, match="there is no java and no mvn"):
+    with pytest.raises(NotInstalled, match="there is no java and no mvn"):
         lucene_peer.command("serve", "nowhere")
+    with pytest.raises(NotInstalled, match="OpenSearch is left out"), opensearch_peer.serving(tmp_path / "feed"):
+        pass
 
 
 def test_a_failure_is_told() -> None:
@@ -180,6 +169,7 @@ def test_updates_change_one_attribute(number: int) -> None:
 def test_a_few_documents_can_be_read_visited_and_updated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with 50 documents: everything is found, and every figure is there. The decode-only server stands aside."""
     monkeypatch.setattr(corpora, "records", lambda: iter([("one two", "three four " * 200)] * 50))
+    monkeypatch.setattr(http_kinds, "_typed", lambda: ["three four", "four"])
     for module in (service, feed_benchmark, documents):
         monkeypatch.setattr(module, "CACHE", tmp_path)
     monkeypatch.setattr(feed_benchmark, "records", corpora.records)
@@ -189,6 +179,8 @@ def test_a_few_documents_can_be_read_visited_and_updated(tmp_path: Path, monkeyp
     documents.run_read(report, options)
     assert [row.ours != "" for row in report.rows] == [True] * 6
     assert report.rows[-1].met is True
+    beside_feed.run(report, beside_feed.Options(documents_count=50, queries_count=20))
+    assert [row.ours[-2:] for row in report.rows[6:]] == ["µs", "µs", "/s"]
 
 
 def _installed_cli() -> Path:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 import pytest
 
-from bench import http_load
+from bench import http_kinds
 from bench.calls import CallCounter, Calls, InProcess, get, in_process
 from bench.service import APPLICATION
 
@@ -145,7 +145,7 @@ def test_a_warm_query_makes_few_calls(service: InProcess) -> None:
     """The least of several queries that ask for the same words in other combinations: the rest is other threads'."""
     texts = [" ".join(words) for words in itertools.combinations(WORDS, QUERY_WORDS)]
     random.Random(SEED).shuffle(texts)
-    paths = [http_load._path(text) for text in texts]
+    paths = [http_kinds.our_path(http_kinds.PLAIN, text) for text in texts]
     for path in paths[:WARMING]:
         assert len(orjson.loads(service.answer(get(path)))["root"]["children"]) == 10
     calls = min((service.calls(get(path)) for path in paths[WARMING:][:COUNTED]), key=lambda each: each.python)
