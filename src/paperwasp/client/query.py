@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -70,6 +70,20 @@ def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
     documents = root.get("coverage", {}).get("documents")
     searched = f" of {documents} documents" if documents is not None else ""
     console.print(f"{total} matches{searched}, {len(hits)} shown", style="dim")
+    for steps in steps_of(answer.get("trace", {})):
+        console.print("; ".join(f"{step} by {by}" for step, by in steps.items()), style="dim", markup=False)
+
+
+def steps_of(trace: object) -> Iterator[Mapping[str, str]]:
+    """What did each step of the query, for each document type: a kernel, which is named, or the general code."""
+    if isinstance(trace, Mapping):
+        if trace.get("tag") == "steps":
+            yield trace["steps"]
+            return
+        trace = list(trace.values())
+    if isinstance(trace, Sequence) and not isinstance(trace, str):
+        for part in trace:
+            yield from steps_of(part)
 
 
 def hits_table(hits: Sequence[Mapping[str, Any]]) -> Table:

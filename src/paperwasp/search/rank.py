@@ -178,6 +178,8 @@ class Ranker:
         if not pruned.exact and in_time:
             lids, scores = self._rescored(lids)
         if self.trace is not None:
+            self._note("match", "kernel best")
+            self._note("rank", "kernel best" if pruned.exact else "kernel best, then the rank program")
             least = float(scores[kept - 1]) if 0 < kept <= len(scores) else None
             self.trace.tag("top_k", lists=pruned.lists, wanted=kept, found=pruned.total_count, threshold=least)
         scored = pruned.searched
@@ -231,12 +233,17 @@ class Ranker:
         bitmap = self.operator.bitmap() & space.accept
         limited = None if self.limiter is None else self.limiter.limited(bitmap)
         count = _core.bitmap_count(bitmap if limited is None else limited.matches, space.accept)
+        self._note("match", "general (bitmaps)")
         self._tell("matching", matches=count, limited=limited is not None)
         if self.touched is not None and self.touched.wants(ON_MATCH):
             self.touched.note(ON_MATCH, _core.bitmap_lids(bitmap if limited is None else limited.matches, space.limit))
         if limited is None:
             return Matches(bitmap, count)
         return Matches(limited.matches, count, limited.documents / space.documents, frozenset({"match-phase"}))
+
+    def _note(self, step: str, by: str) -> None:
+        if self.trace is not None:
+            self.trace.step(step, by)
 
     def _tell(self, phase: str, **told: object) -> None:
         if self.trace is not None:
@@ -271,6 +278,7 @@ class Ranker:
             if len(found) < len(block):
                 counted = replace(matches, count=scored - dropped)
                 return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
+        self._note("rank", "general (rank program in blocks)")
         self._tell("first_phase", scored=scored, kept=len(best_lids))
         if self.touched is not None:
             self.touched.note(ON_FIRST_PHASE, np.concatenate([_NO_LIDS, *passed]))
@@ -390,6 +398,7 @@ class Ranker:
         if self.profile.rank_score_drop_limit is None and not any(level.field == RELEVANCE for level in levels):
             bitmap = self._behind(levels, matches.needed, _no_scores)
             lids = first_hits(levels, bitmap, limit, wanted, _no_scores)
+            self._note("order", "kernel sorting")
             self._tell("sorting", levels=len(levels))
             return replace(self._ranked(matches, lids, np.zeros(len(lids))), first_phase_end=None)
         ranked = self._exhaustive(matches, matches.count)

@@ -34,6 +34,7 @@ class QueryTrace:
         self._start_seconds = env.now_seconds()
         self._traces: list[Any] = []
         self._by_type: dict[str, list[Any]] = {}
+        self._steps: dict[str, str] = {}
 
     @property
     def tells_plan(self) -> bool:
@@ -42,6 +43,12 @@ class QueryTrace:
     def begin(self, document_type: str) -> None:
         """What comes now is about documents of this type."""
         self._traces = self._by_type.setdefault(document_type, self._traces if not self._by_type else [])
+        self._steps = {}
+        self.tag("steps", steps=self._steps)
+
+    def step(self, name: str, by: str) -> None:
+        """Note whether a step of the query was done by a kernel, which is named, or by the general code."""
+        self._steps[name] = by
 
     def event(self, text: str) -> None:
         """Notes that something is done."""

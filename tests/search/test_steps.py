@@ -1,0 +1,98 @@
+"""Which steps of a query kernels do, as its trace names them, and where short queries are answered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+import pytest
+
+from paperwasp import limits
+from paperwasp.client.query import steps_of
+from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.query import FuzzyItem, Item, OrItem, TrueItem, WordItem
+from paperwasp.search import search as search_module
+from paperwasp.search.cost import RankCost, is_plain
+from paperwasp.search.query import Query, SearchResponse, SortKey
+from paperwasp.service.content_service import ContentService
+from tests.content.nodes import TestNode
+from tests.search.queries import query_of
+from tests.search.test_content_search import EXAMPLES, PROFILES, ask, node_with
+
+WORDS = OrItem((WordItem("body", "graph"), WordItem("body", "search")))
+
+
+def steps(node: TestNode, tree: Item, profile: str, **parameters: object) -> Mapping[str, str]:
+    (found,) = steps_of(ask(node, tree, profile, trace_level=1, **parameters).trace)
+    return found
+
+
+def test_steps_are_named() -> None:
+    with node_with(*EXAMPLES) as node:
+        pruned = steps(node, WORDS, "body")
+        assert (pruned["match"], pruned["rank"]) == ("kernel best", "kernel best")
+        assert steps(node, WORDS, "weighted")["rank"] == "kernel best, then the rank program"
+        ranked = steps(node, WORDS, "year")
+        assert (ranked["match"], ranked["rank"]) == ("general (bitmaps)", "general (rank program in blocks)")
+        sorted_ = steps(node, TrueItem(), "body", order_by=(SortKey("year"),))
+        assert (sorted_["match"], sorted_["order"]) == ("general (bitmaps)", "kernel sorting")
+
+
+@pytest.mark.parametrize(
+    ("query", "inline"),
+    [
+        (query_of(WORDS, rank_profile="sum"), True),
+        (query_of(FuzzyItem("cat", "cs"), rank_profile="sum"), False),
+        (query_of(WORDS, rank_profile="sum", hits=limits.INLINE_QUERY_HITS + 1), False),
+        (query_of(WORDS, rank_profile="sum", trace_level=1), False),
+        (query_of(OrItem((WORDS,) * limits.INLINE_QUERY_ITEMS), rank_profile="sum"), False),
+    ],
+)
+def test_short_queries_are_answered_on_the_asking_thread(
+    query: Query, inline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    answer = search_module.BoundSearch.answer
+
+    def noted(bound: search_module.BoundSearch) -> SearchResponse:
+        threads.append(threading.current_thread().name)
+        return answer(bound)
+
+    monkeypatch.setattr(search_module.BoundSearch, "answer", noted)
+    replied = threading.Event()
+    answers: list[object] = []
+
+    def reply(answer: object) -> None:
+        answers.append(answer)
+        replied.set()
+
+    pool = WorkerPool("worker")
+    try:
+        with node_with(*EXAMPLES) as node:
+            service = ContentService(node.node, pool, PROFILES)
+            service.handle(query, reply)
+            assert replied.wait(20)
+            service.close()
+            replied.clear()
+            service.handle(query, reply)
+            assert replied.wait(20)
+    finally:
+        pool.close()
+    assert all(isinstance(answer, SearchResponse) for answer in answers), answers
+    assert threads[0].startswith("worker") != inline
+    assert threads[1].startswith("worker"), "a service that is closed answers nothing on the asking thread"
+
+
+def test_costs_are_learned() -> None:
+    cost = RankCost(100.0)
+    cost.ranked(10, 3_000)
+    assert cost.first_ns == 200.0
+    cost.ranked(10, 1_000)
+    assert cost.first_ns == pytest.approx(190.0)
+    cost.ranked(2, 1_000_000)
+    assert cost.first_ns == pytest.approx(190.0), "too few hits to measure"
+
+
+def test_large_trees_are_not_planned_on_the_asking_thread() -> None:
+    tree = OrItem(tuple(WordItem("body", str(number)) for number in range(limits.INLINE_QUERY_ITEMS // 2)))
+    assert is_plain(tree, 1) and not is_plain(tree, 2)
