@@ -21,6 +21,7 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.operators import Operator
 from paperwasp.operators.base import Bitmap
 from paperwasp.ranking import CompiledProfile, RankValue
+from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.block import BlockContext, FirstPhase, QuerySetting
 from paperwasp.search.cost import RankCost
 from paperwasp.search.diversity import Diversifier
@@ -185,7 +186,7 @@ class Ranker:
         scored = pruned.searched
         if pruned.rest_count and in_time:
             rest = self._exhaustive(Matches(pruned.rest, pruned.rest_count), kept)
-            lids, scores = _best_of(np.concatenate([lids, rest.lids]), np.concatenate([scores, rest.scores]), kept)
+            lids, scores = best_of(np.concatenate([lids, rest.lids]), np.concatenate([scores, rest.scores]), kept)
             scored = rest.coverage
         return self._ranked(Matches(None, pruned.total_count), lids[:kept], scores[:kept], scored)
 
@@ -274,7 +275,7 @@ class Ranker:
                 scores = moving(scores)
                 on_page = self._on_page(near, scores, without)
                 near, scores = near[on_page], scores[on_page]
-            best_lids, best_scores = _best_with(best_lids, best_scores, near, scores, kept)
+            best_lids, best_scores = best_with(best_lids, best_scores, near, scores, kept)
             if len(found) < len(block):
                 counted = replace(matches, count=scored - dropped)
                 return self._ranked(counted, best_lids, best_scores, scored / len(lids), highest)
@@ -476,26 +477,3 @@ def _known_first(scores: Scores) -> dict[str, Scores]:
 
 def _no_scores(lids: Lids) -> Scores:
     return np.zeros(len(lids))
-
-
-def _best_with(best: Lids, best_scores: Scores, lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
-    """The best `kept` with more hits, whose lids are above theirs: of these only higher scores than the last one's
-    matter, once there are so many."""
-    if len(best) == kept:
-        better = np.flatnonzero(scores > best_scores[-1])
-        if not len(better):
-            return best, best_scores
-        lids, scores = lids[better], scores[better]
-    return _best_of(np.concatenate([best, lids]), np.concatenate([best_scores, scores]), kept)
-
-
-def _best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
-    """The best `kept`, best first. NaN is worse than any number."""
-    ranks = np.where(np.isnan(scores), -np.inf, scores)
-    if len(lids) > 4 * kept:
-        # Everything that reaches the score of the last one kept: ties there are decided by lid.
-        least = np.partition(ranks, len(ranks) - kept)[len(ranks) - kept]
-        near = ranks >= least
-        lids, scores, ranks = lids[near], scores[near], ranks[near]
-    order = np.lexsort((lids, -ranks))[:kept]
-    return lids[order], scores[order]

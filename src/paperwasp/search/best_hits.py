@@ -1,0 +1,32 @@
+"""The best of hits with scores: of all at once, or of one block after another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lids = NDArray[np.uint32]
+Scores = NDArray[np.float64]
+
+
+def best_with(best: Lids, best_scores: Scores, lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
+    """The best `kept` with more hits, whose lids are above theirs: of these only higher scores than the last one's
+    matter, once there are so many."""
+    if len(best) == kept:
+        better = np.flatnonzero(scores > best_scores[-1])
+        if not len(better):
+            return best, best_scores
+        lids, scores = lids[better], scores[better]
+    return best_of(np.concatenate([best, lids]), np.concatenate([best_scores, scores]), kept)
+
+
+def best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
+    """The best `kept`, best first. NaN is worse than any number."""
+    ranks = np.where(np.isnan(scores), -np.inf, scores)
+    if len(lids) > 4 * kept:
+        # Everything that reaches the score of the last one kept: ties there are decided by lid.
+        least = np.partition(ranks, len(ranks) - kept)[len(ranks) - kept]
+        near = ranks >= least
+        lids, scores, ranks = lids[near], scores[near], ranks[near]
+    order = np.lexsort((lids, -ranks))[:kept]
+    return lids[order], scores[order]
