@@ -6,18 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.application import build_model, load_package
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.container.search.cache import SearchCache
+from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.kept_queries import KeptQueries
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_query
 from paperwasp.container.search.shapes import Forms, Shape, form_of, shape_of
+from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request
 from tests.container.search_scripts import (
     SCRIPTS,
@@ -53,6 +57,44 @@ def test_scripts_are_answered_the_same_again(path: Path, queries: int) -> None:
         for text, _, expected in ((case + "\n").partition("\n---\n") for case in cases):
             assert answer_of(request_of(text), handler, clusters) == expected.rstrip("\n"), f"{path.name}:\n{text}"
     assert bool(len(prepared)) <= bool(queries)
+
+
+SERVICE_SCRIPTS = Path(__file__).parents[1] / "service"
+APPLICATIONS = [SERVICE_SCRIPTS / f"{name}_scripts/application" for name in ("chain", "matching", "override", "query")]
+
+
+def requests_of(script: Path) -> list[Request]:
+    """The requests of a script of queries: see `tests/service/query_scripts.py`."""
+    found = []
+    for case in script.read_text().strip().split("\n\n"):
+        lines = [line for line in case.partition("\n---")[0].splitlines() if not line.startswith("#")]
+        if not lines or lines[0].split()[0] == "POST":
+            continue
+        if lines[0].startswith("GET "):
+            found.append(Request("GET", "/search/", lines[0][4:].replace(" ", "+")))
+            continue
+        body = dict(line.split("=", 1) for line in lines[1:] if "=" in line)
+        if lines[0] != "query":
+            body["yql"] = f"select * from music {lines[0]}" if lines[0].startswith("where") else lines[0]
+        found.append(Request("POST", "/search/", body=orjson.dumps(body)))
+    return found
+
+
+@pytest.mark.parametrize("application", APPLICATIONS, ids=lambda path: path.parent.name)
+def test_requests_of_applications_are_planned_the_same_again(application: Path) -> None:
+    """What is asked of the clusters, for all queries that the service's scripts ask."""
+    model = build_model(load_package(application), check_profiles)
+    clusters = tuple(ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters)
+    own = SearchConfig(clusters, model.query_profiles, model.rules)
+    asked = [each for script in sorted(application.parent.glob("*.txt")) for each in requests_of(script)]
+    assert asked
+    prepared = KeptQueries()
+    handler = handler_of(own, prepared)
+    handler[0].cache = SearchCache(0)
+    expected = [answer_of(request, *handler_of(own, KeptQueries(0))) for request in asked]
+    for _ in range(2):
+        assert [answer_of(request, *handler) for request in asked] == expected
+    assert prepared
 
 
 WORDS = st.sampled_from(["two", "many", "blue", "x -y", 'a "b c"', "year:5", "Straße", "le chat et la souris", "", " "])
@@ -144,6 +186,9 @@ PROFILES, FINDINGS = parse_query_profiles(
             </query-profile>""",
             "own": """<query-profile id="own" inherits="default">
                 <field name="model.queryString">own</field></query-profile>""",
+            "spoken": """<query-profile id="spoken"><field name="yql">select * from sources * where
+                title contains 'a' and year > 7 and body contains @word and userInput(@user)</field>
+                <field name="word">it</field></query-profile>""",
             "fixed": """<query-profile id="fixed"><field name="hits" overridable="false">2</field></query-profile>""",
             "filled": """<query-profile id="filled">
                 <field name="model.queryString">a %{user} b</field></query-profile>""",
@@ -157,8 +202,8 @@ UNDER_PROFILES = config(PROFILES)
 
 def test_which_profiles_only_fill_in_what_a_request_leaves_out() -> None:
     assert not FINDINGS
-    names = ("", "default", "own", "fixed", "filled", "varied", "none")
-    assert [name for name in names if PROFILES.plain(name) is not None] == ["", "default", "own"]
+    names = ("", "default", "own", "spoken", "fixed", "filled", "varied", "none")
+    assert [name for name in names if PROFILES.plain(name) is not None] == ["", "default", "own", "spoken"]
 
 
 KEPT = KeptQueries()
@@ -177,7 +222,7 @@ def test_no_value_of_one_request_is_in_the_answer_to_another(request: Request) -
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(requests(), st.sampled_from(["", "own", "fixed", "filled", "varied", "ref:own", "none"]))
+@given(requests(), st.sampled_from(["", "own", "spoken", "fixed", "filled", "varied", "ref:own", "none"]))
 def test_nor_under_query_profiles(request: Request, profile: str) -> None:
     if profile:
         request = replace(request, query=f"{request.query}&queryProfile={profile}")
@@ -187,7 +232,7 @@ def test_nor_under_query_profiles(request: Request, profile: str) -> None:
 
 
 def test_requests_under_a_plain_profile_share_a_query() -> None:
-    for profile, sizes in (("default", [1, 1, 1]), ("fixed", [1, 2, 3])):
+    for profile, sizes in (("default", [1, 1, 1]), ("spoken", [1, 1, 1]), ("fixed", [1, 2, 3])):
         prepared = KeptQueries()
         handler, clusters = handler_of(UNDER_PROFILES, prepared)
         handler.cache = SearchCache(0)

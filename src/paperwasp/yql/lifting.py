@@ -38,6 +38,8 @@ _LITERAL: Final = re.compile(
     r"""("[^"\\]*"|'[^'\\]*'|(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.]))""", re.ASCII
 )
 """A string without escapes, or a number after a sign of comparison."""
+_MARK: Final = re.compile("[\"'=<>]")
+"""What stands around a literal, or before it."""
 _UNCLEAR: Final = re.compile(r"""["'\\|]|//|/\*""")
 """What between the literals says that strings may be elsewhere: in a comment, in a grouping, with escapes."""
 _GAP: Final = "\0"
@@ -77,6 +79,8 @@ class Outline(NamedTuple):
 
 def outline_of(statement: str) -> tuple[Outline, Sequence[str]]:
     """The outline of a statement, and its literals as they are written."""
+    if not _MARK.search(statement):
+        return Outline(statement), ()
     parts = _LITERAL.split(statement)
     if len(parts) == 1:
         return Outline(statement), ()

@@ -237,7 +237,8 @@ def _tree(text: str, type: str | QueryType, default_index: str | None, indexes: 
     item = plain or _parsed(text, kind, default_index, indexes)
     if item is None or isinstance(item, TrueItem):
         return None
-    return marked(canonical(item), {"profile": kind.profile} if kind.profile else {})
+    whole = item if plain is not None else canonical(item)  # words, and one operator over them, are canonical
+    return marked(whole, {"profile": kind.profile}) if kind.profile else whole
 
 
 def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
@@ -252,7 +253,7 @@ def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
     parts = text.split()
     if len(parts) > limits.QUERY_ITEMS:
         raise too_many_items(len(parts))
-    words = tuple(WordItem(default_index, word) for word in parts)
+    words = tuple([WordItem(default_index, word) for word in parts])
     return words[0] if len(words) == 1 else _COMPOSE[kind.composite](words)
 
 

@@ -17,7 +17,7 @@ from paperwasp.container.search.shapes import Shape
 
 ENTRY_BYTES: Final = 8 * 1024
 """About what a prepared query takes whose texts are short."""
-BYTES_PER_CHARACTER: Final = 50
+BYTES_PER_CHARACTER: Final = 60
 """About what it takes for each character of its texts: an item for a few of them."""
 
 

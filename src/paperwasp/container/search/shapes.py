@@ -142,8 +142,9 @@ def shape_of(pairs: Pairs, form: Form, accepted: str, profiles: QueryProfiles = 
         filling = cast(Mapping[str, str], profile.values)
     outline = _NO_STATEMENT
     literals: Sequence[str] = ()
-    if form.statement is not None:
-        outline, literals = outline_of(pairs[form.statement][1])
+    statement = filling.get(_YQL) if form.statement is None else pairs[form.statement][1]
+    if statement is not None:
+        outline, literals = outline_of(statement)
     return Shape(
         (form, accepted, outline, *[pairs[place][1] for place in form.shaping]), pairs, form, literals, False, filling
     )
