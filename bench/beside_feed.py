@@ -31,7 +31,7 @@ class Options:
 
 def run(report: Report, options: Options) -> None:
     file = feed_file(options.documents_count)
-    paths = [kinds.our_path(kinds.PLAIN, text) for text in kinds.texts(kinds.PLAIN, file, options.queries_count)]
+    paths = [kinds.patient_path(kinds.PLAIN, text) for text in kinds.texts(kinds.PLAIN, file, options.queries_count)]
     with data_directory() as data:
         with paperwasp(data) as server:
             feed(server, file)

@@ -96,6 +96,11 @@ def our_path(kind: Kind, text: str) -> str:
     return "/search/?" + urllib.parse.urlencode({"yql": yql, "query": text, "nocache": "true", **kind.ours})
 
 
+def patient_path(kind: Kind, text: str) -> str:
+    """The same without a search being cut short where the machine has other work."""
+    return f"{our_path(kind, text)}&timeout=20s"
+
+
 def lucene_path(kind: Kind, text: str) -> str:
     assert kind.lucene is not None
     return "/search?" + urllib.parse.urlencode({**kind.lucene, "query": text})

@@ -134,7 +134,10 @@ def run(report: Report, options: Options) -> None:
         with paperwasp(data) as server:
             feed(server, file)
         ours = stack.enter_context(paperwasp(data, None))
-        engines = [Engine("ours", ours, kinds.our_path, kinds.our_hits, is_java=False), *_peers(report, file, stack)]
+        engines = [
+            Engine("ours", ours, kinds.patient_path, kinds.our_hits, is_java=False),
+            *_peers(report, file, stack),
+        ]
         for kind in wanted:
             texts = kinds.texts(kind, file, options.queries_count if kind is PLAIN else options.other_queries_count)
             _check_hits(report, kind, engines, texts[:COMPARED])
