@@ -246,3 +246,40 @@ def test_summaries_are_the_same_by_the_kernel_and_without(tmp_path: Path) -> Non
 def _shown(view: View, tree: Item, profiles: ServedSchemas) -> list[bytes]:
     hits = search(view, query_of(tree, rank_profile="unranked"), profiles).hits
     return [hit.fields for hit in sorted(hits, key=lambda hit: hit.document_id)]
+
+
+SHARED = """schema d { document d {
+  field a type string { indexing: index | summary
+    bolding: on }
+  field b type string { indexing: index | summary
+    bolding: on }
+  field c type string { indexing: index | summary
+    bolding: on
+    stemming: none }
+}
+fieldset default { fields: a, b }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("tree", "bolded"),
+    [
+        (WordItem("default", "cats"), ["<hi>cat</hi> dog", "<hi>cat</hi> dog", "cat dog"]),
+        (WordItem("", "cat"), ["<hi>cat</hi> dog", "<hi>cat</hi> dog", "<hi>cat</hi> dog"]),
+        (
+            OrItem((WordItem("", "cats"), WordItem("a", "dog"))),
+            ["<hi>cat</hi> <hi>dog</hi>", "<hi>cat</hi> dog", "cat dog"],
+        ),
+        (
+            OrItem((WordItem("default", "cat"), WordItem("b", "dog"))),
+            ["<hi>cat</hi> dog", "<hi>cat</hi> <hi>dog</hi>", "cat dog"],
+        ),
+        (WordItem("c", "dog"), ["cat dog", "cat dog", "cat <hi>dog</hi>"]),
+    ],
+)
+def test_fields_share_what_they_are_searched_for(tree: Item, bolded: list[str], tmp_path: Path) -> None:
+    schemas = dict(parse_schemas({"schemas/d.sd": SHARED}).schemas)
+    with started(tmp_path, schemas) as node:
+        node.apply(Put(DocumentId("n", "d", "1"), dict.fromkeys("abc", "cat dog")))
+        [shown] = _shown(node.node.view(), OrItem((tree, TrueItem())), ServedSchemas())
+    assert list(orjson.loads(shown).values()) == bolded

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
@@ -71,7 +72,15 @@ QueryPart = tuple[Way, ...]
 
 def query_parts(item: Item, field: Field, space: SearchSpace) -> tuple[QueryPart, ...]:
     """The words and phrases that the query looks for in a field: not those that only filter, only rank, or exclude."""
-    return tuple(part for part in _parts(item, _Target(field, space)) if part)
+    return tuple(part for part in _parts(item, _Target(field, space, text_profile(field))) if part)
+
+
+def names_of(item: Item, field: Field, space: SearchSpace) -> frozenset[str]:
+    """The names by which the query searches a field: of itself, or of fieldsets. Fields that are searched by the same
+    names, and whose texts become terms the same way, have the same parts."""
+    names = {each.index for each in item.walk() if isinstance(each, TermItem)}
+    target = _Target(field, space, text_profile(field))
+    return frozenset(name for name in names if target.is_named_by(name or field.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +89,21 @@ class _Target:
 
     field: Field
     space: SearchSpace
+    profile: TextProfile
+    known: dict[str, bool] = dataclass_field(default_factory=dict, init=False)
+    """Name → whether the field is one of those with the name."""
 
     def is_named_by(self, index: str) -> bool:
-        return any(field.name == self.field.name for field in self.space.schema.fields_named(index))
+        found = self.known.get(index)
+        if found is None:
+            fields = self.space.schema.fields_named(index)
+            found = self.known[index] = any(field.name == self.field.name for field in fields)
+        return found
 
     @property
     def has_grams_apart(self) -> bool:
         """Whether a text of the query is looked for by its grams, wherever they stand."""
-        return text_profile(self.field).gram_size > 0 and self.space.gram_match != "phrase"
+        return self.profile.gram_size > 0 and self.space.gram_match != "phrase"
 
     def words(self, item: TermItem, text: str) -> Way:
         tokens = tokens_in(text, item.annotations, self.field, self.space)

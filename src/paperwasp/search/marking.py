@@ -11,14 +11,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from paperwasp.core import _core
 from paperwasp.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, document_language
 from paperwasp.linguistics.detection import FOREIGN
 from paperwasp.linguistics.vocabulary import vocabulary_of
+from paperwasp.operators import SearchSpace
+from paperwasp.query import Item
+from paperwasp.schema.model import Field
+from paperwasp.schema.summary_model import SummaryField
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
-from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord
-from paperwasp.search.teaser import HI_TAGS, Tags
+from paperwasp.schema.text_profiles import text_profile
+from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord, names_of, query_parts
+from paperwasp.search.teaser import HI_TAGS, NO_TAGS, Tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +124,43 @@ class Marking:
             settings.max_match_candidates,
             self._style.is_annotated,
         )
+
+
+class Markings:
+    """How one query marks its words in the fields of a document type. Fields that are searched by the same names, and
+    whose texts become terms the same way, share what is made of the query."""
+
+    def __init__(self, tree: Item, space: SearchSpace, bolding: bool) -> None:
+        self._tree = tree
+        self._space = space
+        self._bolding = bolding
+        self._known: dict[object, Marking | None] = {}
+
+    def of(self, field: SummaryField, source: Field, together: Sequence[Field] = ()) -> Marking | None:
+        """What makes of a text its teaser, or marks the words of the query; None: it is shown as it is.
+
+        `together`: fields whose texts are in it as well.
+        """
+        if source.index is None or not (self._bolding or field.dynamic):
+            return None
+        searched = [each for each in together if each.index is not None] or [source]
+        style = self._style(field)
+        if len(searched) > 1:
+            return self._made(searched, text_profile(source), style)
+        names = names_of(self._tree, searched[0], self._space)
+        profile = text_profile(source)
+        key = names, profile, text_profile(searched[0]), searched[0].match_settings.algorithm, style
+        if key not in self._known:
+            self._known[key] = self._made(searched, profile, style)
+        return self._known[key]
+
+    def _style(self, field: SummaryField) -> Style:
+        tags = HI_TAGS if self._bolding else NO_TAGS
+        if not field.dynamic:
+            return Style(tags)
+        return Style(tags, self._space.schema.teasers.of(field.name), True, not self._space.streamed)
+
+    def _made(self, searched: Sequence[Field], profile: TextProfile, style: Style) -> Marking | None:
+        found = chain.from_iterable(query_parts(self._tree, each, self._space) for each in searched)
+        parts = tuple(dict.fromkeys(found))
+        return Marking(parts, profile, style) if parts or style.is_teaser else None

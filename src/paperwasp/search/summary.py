@@ -30,9 +30,7 @@ from paperwasp.schema.pending import is_filled_now
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
-from paperwasp.schema.text_profiles import text_profile
-from paperwasp.search.highlighting import query_parts
-from paperwasp.search.marking import Marking, Style
+from paperwasp.search.marking import Marking, Markings
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.query import Query
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
@@ -209,7 +207,7 @@ class SummaryForms:
         key = (id(schema), query.show.summary, query.show.fields, tensors, space.streamed)
         known = self._known.get(key)
         fields = partial(_shown_fields, query, space, elements)
-        change_of = partial(_highlight, query=query, space=space)
+        change_of = Markings(query.match.tree, space, query.show.bolding).of
         if known is not None:
             return SummaryWriter(known[1], fields, change_of)
         shown = fields()
@@ -326,7 +324,8 @@ def _joined(field: SummaryField, query: Query, space: SearchSpace) -> _Shown | N
     sources = [source for path in paths if (source := space.schema.fields.get(path[0])) is not None]
     if len(paths) < 2 or not any(field.dynamic or field.bolding or source.bolding for source in sources):
         return None
-    changes = [change for source in sources if (change := _highlight(field, source, query, space, sources))][:1]
+    markings = Markings(query.match.tree, space, query.show.bolding)
+    changes = [change for source in sources if (change := markings.of(field, source, sources))][:1]
     separator = (HI_TAGS if query.show.bolding else NO_TAGS).separator if field.dynamic else ""
 
     def join(_: Any, __: int, fields: Mapping[str, Any]) -> str | None:
@@ -420,7 +419,7 @@ def _steps(
         tokens = tokens_of(source)
         yield lambda value, _, fields: shown_tokens(value, said(fields), tokens)
     elif field.dynamic or field.bolding or source.bolding:
-        change = _highlight(field, source, query, space)
+        change = Markings(query.match.tree, space, query.show.bolding).of(field, source)
         if change is not None:
             yield _Marking(change, language)
     if source.type == PREDICATE:
@@ -434,26 +433,6 @@ def _steps(
         show = partial(result_json, form=query.show.tensor_form, exact=query.show.exact_tensors)
         if convert is not None:
             yield lambda value, _, __: convert(value, show)
-
-
-def _highlight(
-    field: SummaryField, source: Field, query: Query, space: SearchSpace, together: Sequence[Field] = ()
-) -> Marking | None:
-    """What makes of a text its teaser, or marks the words of the query; None: it is shown as it is.
-
-    `together`: fields whose texts are in it as well.
-    """
-    if source.index is None or not (query.show.bolding or field.dynamic):
-        return None
-    searched = [each for each in together if each.index is not None] or [source]
-    parts = tuple(dict.fromkeys(chain.from_iterable(query_parts(query.match.tree, each, space) for each in searched)))
-    if not (parts or field.dynamic):
-        return None
-    tags = HI_TAGS if query.show.bolding else NO_TAGS
-    if not field.dynamic:
-        return Marking(parts, text_profile(source), Style(tags))
-    settings = space.schema.teasers.of(field.name)
-    return Marking(parts, text_profile(source), Style(tags, settings, True, not space.streamed))
 
 
 def _each(change: Marking, value: Any, language: str) -> Any:
