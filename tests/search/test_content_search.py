@@ -22,6 +22,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidQuery, Timeout
+from paperwasp.operators import term
 from paperwasp.query import (
     AndItem,
     Annotations,
@@ -402,16 +403,25 @@ def matcher(item: Item) -> Callable[[dict[str, object]], bool]:
     hits=st.integers(0, 12),
     offset=st.integers(0, 3),
     batch=st.sampled_from([7, 60, 1000]),
+    least_rows=st.sampled_from([0, term.LEAST_ROWS]),
 )
 def test_random_queries(
-    operations: list[Operation], queries: list[Item], profile: str, hits: int, offset: int, batch: int
+    operations: list[Operation],
+    queries: list[Item],
+    profile: str,
+    hits: int,
+    offset: int,
+    batch: int,
+    least_rows: int,
 ) -> None:
+    """`least_rows`: from so many on, columns are read only where other conditions match."""
     present: dict[str, dict[str, object]] = {}
     for operation in operations:
         present.pop(operation.id.text, None)
         if isinstance(operation, Put):
             present[operation.id.text] = dict(operation.fields)
-    with node_with(*operations, batch=batch) as node:
+    reading = patch.multiple(term, LEAST_ROWS=least_rows, ROWS_OF_LID=1)
+    with reading, node_with(*operations, batch=batch) as node:
         for tree in queries:
             matches = {name for name, fields in present.items() if matcher(tree)(fields)}
             everything = ask(node, tree, profile, hits=1000)
