@@ -86,20 +86,21 @@ def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTab
 def kept_tensors(column: ColumnView, lids: Lids, type_: TensorType) -> KeptTensors:
     """Where the tensor of each lid stands; without subspaces where there is none."""
     inner, rows, counts, is_there = own_rows(column, lids)
-    starts = np.zeros(len(lids), np.int64)
     if not isinstance(inner, TensorView):
-        return KeptTensors(type_, np.zeros((0, *type_.shape), DTYPES[type_.cell_type]), starts, counts)
-    found, lengths = split(inner.rows[rows])
+        none = np.zeros((0, *type_.shape), DTYPES[type_.cell_type])
+        return KeptTensors(type_, none, np.zeros(len(lids), np.int64), counts)
+    found, lengths = split(inner.rows[_run(rows)])
     if type_.mapped:
         has = np.flatnonzero(lengths)
         lengths[has[inner.labels[found[has], 0] == NO_LABEL]] = 0
     if len(found) == len(lids):
         return KeptTensors(type_, inner.cells, found, lengths)
+    starts = np.zeros(len(lids), np.int64)
     starts[is_there], counts[is_there] = found, lengths
     return KeptTensors(type_, inner.cells, starts, counts)
 
 
-def _run(rows: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+def _run(rows: NDArray[np.int64] | Lids) -> NDArray[np.int64] | Lids | slice:
     """The same rows; as a slice, which copies nothing, where they stand together. Rows once written do not change."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
         return slice(int(rows[0]), int(rows[-1]) + 1)

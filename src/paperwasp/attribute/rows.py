@@ -105,8 +105,8 @@ class RowStore:
 
 def split(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Starts and lengths."""
-    starts = (rows >> np.uint64(ROW_LENGTH_BITS)).astype(np.int64)
-    return starts, (rows & np.uint64(LONGEST_ROW)).astype(np.int64)
+    # Views: no number has the highest bit.
+    return (rows >> np.uint64(ROW_LENGTH_BITS)).view(np.int64), (rows & np.uint64(LONGEST_ROW)).view(np.int64)
 
 
 def places_of(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
