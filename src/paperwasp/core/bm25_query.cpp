@@ -9,6 +9,7 @@ namespace paperwasp {
 namespace {
 
 constexpr uint64_t STEPS_OF_CANDIDATE = 50;  // to look a document up in the other lists, about
+constexpr uint64_t POSTINGS_OF_STEP = 2;     // most are skipped: measured on 60,000 and 200,000 abstracts, 0.2 to 0.6 ns each
 
 Found found_of(const Reader& reader, const In<uint32_t>& lids, const In<uint32_t>& offsets) {
     const Found found{lids, offsets};
@@ -130,7 +131,11 @@ Query read_query(const Reader& reader, const std::vector<TermTuple>& terms, cons
 }
 
 uint64_t steps_of(const Reader& reader, const Query& query, bool all, bool count) {
-    if (!all) return query.postings(reader) * (count ? 2 : 1);
+    if (!all) {
+        uint64_t steps = query.postings(reader) / POSTINGS_OF_STEP;
+        for (const QueryList& list : query.lists) steps += count && list.found == nullptr ? reader.steps_of(list.term.field, list.term.term) : 0;
+        return steps;
+    }
     uint64_t least = query.lists.empty() ? 0 : std::numeric_limits<uint64_t>::max();
     for (const QueryList& list : query.lists) least = std::min(least, list.frequency(reader));
     return STEPS_OF_CANDIDATE * least;
