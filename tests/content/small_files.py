@@ -34,9 +34,9 @@ def main() -> None:
     node.node._fault._not_before_ns = 0
     node.node.go_on()
     assert node.fault() is None
-    assert node.get(number - 1) is not None, "what was logged is applied"
+    assert node.get(number - 1) is None, "what was refused has not happened"
     assert node.apply(put(number)) == [False]
-    print(number + 1)  # noqa: T201
+    print(number)  # noqa: T201
     node.close()
 
 

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
+from paperwasp.cluster.log_end import LogEndFile
 from paperwasp.content.apply import NodeState
+from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.layout import Layout
-from paperwasp.document.operations import Outcome
+from paperwasp.document.operations import Outcome, Update
+from paperwasp.document.updates import Calculate, FieldUpdate
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError, NoSpace
 from paperwasp.store.document_store import DocumentStore, StoreWrites
@@ -164,12 +167,64 @@ def test_a_store_that_goes_on_failing_is_told_of_until_it_does_not(
     clock[0] += 40 * 10**9
     node.node.go_on()
     assert node.fault() is None
-    assert node.get("b") == {"year": 2}, "what was logged is applied"
+    assert node.get("b") is None, "what was refused has not happened"
     assert node.apply(put("c", year=3)) == [False]
     node.node.configure(2, SCHEMAS)
     node.close()
     with started(tmp_path) as again:
-        assert [again.get(name) for name in "abc"] == [{"year": 1}, {"year": 2}, {"year": 3}]
+        assert [again.get(name) for name in "abc"] == [{"year": 1}, None, {"year": 3}]
+
+
+def test_an_update_that_is_refused_and_repeated_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was logged and could not be applied is taken out of the log before it is refused."""
+    node = start(tmp_path)
+    node.apply(put("a", year=1))
+    add_ten = Update(doc_id("a"), (FieldUpdate("year", Calculate("increment", 10)),))
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(NodeState, "apply", no_room)
+            assert [type(answer) for answer in node.outcomes(add_ten)] == [NoSpace]
+        node.node._fault._not_before_ns = 0
+        node.node.go_on()
+    assert node.get("a") == {"year": 1}
+    assert node.outcomes(add_ten) == [Outcome(True)]
+    node.crash()
+    with started(tmp_path) as again:
+        assert again.get("a") == {"year": 11}
+
+
+def test_what_cannot_be_taken_out_of_the_log_is_applied_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk that holds the end of the log fails, too."""
+    node = start(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(NodeState, "apply", no_room)
+        patch.setattr(LogEndFile, "sync", lambda _: False)
+        assert [type(answer) for answer in node.outcomes(put("a", year=2))] == [NoSpace]
+    node.node._fault._not_before_ns = 0
+    node.node.go_on()
+    assert node.get("a") == {"year": 2}
+    assert node.apply(put("b", year=3)) == [False]
+    node.crash()
+    with started(tmp_path) as again:
+        assert [again.get(name) for name in "ab"] == [{"year": 2}, {"year": 3}]
+
+
+def test_a_layout_that_is_refused_is_not_applied_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = start(tmp_path)
+    node.apply(put("a", year=1, note="kept"))
+    fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
+    with monkeypatch.context() as patch:
+        patch.setattr(NodeState, "configure", no_room)
+        patch.setattr(Checkpoints, "load_aside", no_room)
+        with pytest.raises(NoSpace):
+            node.node.configure(2, {"music": fewer, "book": BOOK})
+    node.node._fault._not_before_ns = 0
+    node.node.go_on()
+    assert node.get("a") == {"year": 1, "note": "kept"}
+    assert node.apply(update("a", year=2)) == [True]
+    node.crash()
+    with started(tmp_path) as again:
+        assert again.get("a") == {"year": 2, "note": "kept"}
 
 
 def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

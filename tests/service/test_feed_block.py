@@ -128,7 +128,7 @@ def test_a_store_that_fails_is_told_of_and_goes_on_by_itself(tmp_path: Path, mon
         while health(client)["code"] == "down":
             pass
         assert metrics(service)["cluster-controller.down.count"] == 0
-        assert client.get(PATH).json()["fields"] == {"title": "Giant Steps"}, "what was logged is applied"
+        assert client.get(PATH).json()["fields"] == {"title": "Blue Train"}, "what was refused has not happened"
         assert client.post(PATH, json=TITLE).status_code == 200
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import struct
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -67,8 +66,9 @@ class LogEndFile:
         self.write(end)  # in place, which needs no room
         self.sync()
 
-    def write(self, end: LogEnd) -> None:
-        """Survives the end of the process from now on. A failure costs the knowledge only, and is logged once."""
+    def write(self, end: LogEnd) -> bool:
+        """Survives the end of the process from now on. A failure costs the knowledge only, is logged once, and gives
+        False."""
         try:
             os.pwrite(self._descriptor, end.encode(), 0)
             self._has_failed = False
@@ -76,11 +76,15 @@ class LogEndFile:
             if not self._has_failed:
                 _LOGGER.warning("%s: the end of the operation log cannot be noted: %s", self._path, error)
             self._has_failed = True
+        return not self._has_failed
 
-    def sync(self) -> None:
-        """Survives the end of the system, too."""
-        with suppress(OSError):
+    def sync(self) -> bool:
+        """Survives the end of the system, too; False: it may not."""
+        try:
             os.fdatasync(self._descriptor)
+        except OSError:
+            return False
+        return True
 
     def close(self) -> None:
         self.sync()

@@ -9,7 +9,6 @@ log after it.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -27,6 +26,7 @@ from paperwasp.cluster.operation_log import FileOperationLog, Mark, NewRecord, O
 from paperwasp.content import compaction
 from paperwasp.content.apply import NodeState
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory, Since
+from paperwasp.content.directory_lock import lock_directory
 from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
 from paperwasp.content.late_operations import LateOperations
@@ -40,7 +40,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.env import SYSTEM, Environment, release_memory
-from paperwasp.errors import Conflict, InternalError, InvalidInput, Overload, PaperwaspError
+from paperwasp.errors import InternalError, InvalidInput, Overload, PaperwaspError
 from paperwasp.index.text_index import TextIndex
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import DocumentStore
@@ -62,7 +62,7 @@ class ContentNode:
         environment: Environment = SYSTEM,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock_directory(directory)
+        self._lock = lock_directory(directory)
         self._log = log
         self._environment = environment
         self._queue: SimpleQueue[Waiting | Control] = SimpleQueue()
@@ -323,8 +323,7 @@ class ContentNode:
             self._advance(records, marks)
             self._publish()
         except Exception as error:
-            self._fault.begin(error)
-            return self._recover_state(len(entries))
+            return self._recover_logged(error, len(entries))
         self._since_checkpoint.changes += len(entries)
         self._since_checkpoint.log_bytes += sum(len(record.payload) for record in records)
         return outcomes
@@ -332,6 +331,17 @@ class ContentNode:
     def _advance(self, records: Sequence[NewRecord], marks: Sequence[Mark]) -> None:
         for record, mark in zip(records, marks, strict=True):
             self._state.applied[record.partition] = mark
+
+    def _recover_logged(self, cause: Exception, operations: int = 0) -> list[Outcome]:
+        """As `_recover_state`, after records were logged and could not be applied. Where that fails they are taken out
+        of the log again, so that what is refused has not happened: a client may repeat it."""
+        self._fault.begin(cause)
+        try:
+            return self._recover_state(operations)
+        except Exception:
+            if not self._log.take_back():
+                _LOGGER.error("what was refused stays in the log, and will be applied")
+            raise
 
     def _recover_state(self, operations: int = 0) -> list[Outcome]:
         """After an apply that went wrong half way: goes on with a state made from the checkpoint and the log. Gives the
@@ -396,8 +406,7 @@ class ContentNode:
         try:
             self._state.configure(layout)
         except Exception as error:
-            self._fault.begin(error)
-            self._recover_state()
+            self._recover_logged(error)
             return
         self._advance(records, marks)
         self._since_checkpoint.changes += 1
@@ -485,14 +494,3 @@ class ContentNode:
 
 def _no_type(document_type: str) -> InvalidInput:
     return InvalidInput(f"Document type {document_type} does not exist")
-
-
-def _lock_directory(directory: Path) -> int:
-    """Errors: Conflict when another process, or node, has it."""
-    descriptor = os.open(directory / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise Conflict(f"{directory} is in use by another process") from None
-    return descriptor
