@@ -113,8 +113,7 @@ HTTP_PACKAGE_BODY_BYTES: Final = 512 * 1024 * 1024
 HTTP_CONNECTIONS: Final = 4096
 """Connections to one port. More wait until others have gone."""
 HTTP_CONNECTIONS_CROWDED: Final = 3584
-"""More than these, and idle ones are closed until there are no more than
-HTTP_CONNECTIONS_CALM."""
+"""More than these, and idle ones are closed until there are no more than HTTP_CONNECTIONS_CALM."""
 HTTP_CONNECTIONS_CALM: Final = 3072
 HTTP_ADDRESS_CONNECTIONS: Final = 2048
 """Connections of one address to one port. Idle ones beyond are closed."""
@@ -131,6 +130,10 @@ HTTP_STREAMED_ANSWERS: Final = 64
 """Streamed answers of one port at a time; one more gets 429. Each keeps some megabytes while nobody reads."""
 HTTP_STREAM_UNREAD_SECONDS: Final = 60.0
 """How long the client of a streamed answer may read nothing."""
+HTTP_UNREAD_ANSWERS_BYTES: Final = 512 * 1024 * 1024
+"""Of large answers over HTTP/1 that have not arrived. Where it is more, the longest unread lose their connections."""
+HTTP_LARGE_ANSWER_BYTES: Final = 256 * 1024
+"""Smaller ones do not count."""
 HTTP_BACKLOG: Final = 1024
 HTTP_STREAMS: Final = 512
 """Requests in flight on one HTTP/2 connection."""
@@ -259,8 +262,7 @@ VISIT_ANSWER_DOCUMENTS: Final = 65_536
 VISIT_ANSWER_BYTES: Final = 64 * 1024 * 1024
 """About, of one answer that is not streamed."""
 VISITS_AT_ONCE: Final = 1
-"""Chunks of visits read at a time in one content cluster: fewer than it has threads, so that queries never wait for
-visits alone."""
+"""Chunks of visits read at a time in one content cluster: fewer than its threads, so that queries never wait."""
 VISITS_WAITING: Final = 256
 """Chunks of visits that wait for their turn in one content cluster; one more is answered with 429."""
 VISIT_CONCURRENCY: Final = 1024

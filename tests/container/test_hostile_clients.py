@@ -14,7 +14,7 @@ from paperwasp.container import request_bodies
 from paperwasp.container.connections import Client, ConnectionGuard
 from paperwasp.container.request_bodies import BodyBudget
 from paperwasp.container.server import HttpServer
-from paperwasp.http.messages import Answer, Request, StreamedResponse, json_response
+from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 from tests.container.http_servers import HOST, serve_for
 
 LIMIT_BYTES = 100_000
@@ -267,6 +267,60 @@ def test_an_address_has_a_bound_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     many, few = clients("many", 5), clients("few", 3)
     guard.begin(many[0])
     assert guard.choose(dict.fromkeys([*many, *few], 0)) == many[1:3]
+
+
+def test_the_longest_unread_answers_go_where_they_are_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HTTP_UNREAD_ANSWERS_BYTES", 4_000_000)
+    now = Time()
+    guard = ConnectionGuard(1, now)
+    first, small, second, third = clients("a", 4)
+    there = dict.fromkeys([first, small, second, third], 0)
+    for client, size_bytes in ((first, 2_000_000), (small, limits.HTTP_LARGE_ANSWER_BYTES - 1), (second, 2_000_000)):
+        connection = guard.begin(client)
+        guard.note_answer(connection, size_bytes)
+        guard.end(connection)
+        now.seconds += 1
+    assert guard.choose(there) == []
+    busy = guard.begin(third)
+    guard.note_answer(busy, 2_000_000)
+    assert guard.choose(there) == [first]
+    guard.note_answer(busy, 500_000)
+    assert guard.choose(there) == [first, second]
+
+
+def test_answers_that_nobody_reads_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of four are read after the other two were given up; those that are read do not count."""
+    size_bytes = 16 * 1024 * 1024
+    monkeypatch.setattr(limits, "HTTP_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(limits, "HTTP_UNREAD_ANSWERS_BYTES", 2 * size_bytes)
+
+    async def large(request: Request) -> Answer:
+        return Response(200, bytes(size_bytes), "application/octet-stream")
+
+    async def test(server: HttpServer) -> None:
+        connections = server._guard._connections
+
+        async def until_unread(wanted: set[Client]) -> None:
+            while {client for client, each in connections.items() if each.unread_bytes} != wanted:
+                await asyncio.to_thread(lambda: None)
+
+        lines, clients_of = [], list[Client]()
+        for _ in range(4):
+            reader, writer = await asyncio.open_connection(HOST, server.port, limit=1)
+            lines.append((reader, writer))
+            clients_of.append((HOST, str(writer.get_extra_info("sockname")[1])))
+            writer.write(GET)
+            await asyncio.wait_for(until_unread(set(clients_of[-2:])), 30)
+        for reader, _ in lines[:2]:
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await asyncio.wait_for(reader.readexactly(size_bytes), 30)
+        for reader, _ in lines[2:]:
+            await asyncio.wait_for(reader.readexactly(size_bytes), 30)
+        await asyncio.wait_for(until_unread(set()), 30)
+        for _, writer in lines:
+            writer.close()
+
+    serve_for(test, large, LIMIT_BYTES)
 
 
 def test_time_runs_from_the_first_look_and_from_the_last_answer() -> None:

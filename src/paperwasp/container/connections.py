@@ -6,6 +6,8 @@ may. So this looks at the process's sockets itself, once a second, and shuts dow
 * have not sent a first request in time, or sent nothing since their last answer for too long
 * are idle, where their address has too many, or all of them together are nearly as many as there may be: first
   those that never asked anything, and of these the longest idle
+* have not read large answers, where those of all connections take too much memory: first the longest unread. Of
+  HTTP/2 that is not known, since the library keeps what a client gives no window for, and the socket is empty.
 
 A body that comes too slowly is ended where it is read. Nothing here depends on which library it is: all that is asked
 of it is the address of the client of each request.
@@ -16,10 +18,13 @@ of it is the address of the client of each request.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import os
 import socket
 import stat
+import struct
+import termios
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -35,6 +40,8 @@ Client = tuple[str, str]
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 _DESCRIPTORS: Final = Path("/dev/fd")
+_HANDOVER_SECONDS: Final = 2.0
+"""How long an answer may take from here to the socket."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +73,8 @@ class Connection:
     """When it was seen first, or its last answer was ready."""
     in_flight: int = 0
     has_asked: bool = False
+    unread_bytes: int = 0
+    """Of large answers of which something may not have arrived."""
 
 
 class SocketTable:
@@ -89,6 +98,10 @@ class SocketTable:
         self._known = known
         return {client: descriptor for (descriptor, _), client in known.items() if client is not None}
 
+    def unread(self, connections: Mapping[Client, int]) -> set[Client]:
+        """To which of these connections (client → descriptor) something that was written has not arrived."""
+        return {client for client, descriptor in connections.items() if _is_unread(descriptor)}
+
     def shut(self, client: Client, descriptor: int) -> None:
         """Shuts the connection down, if it is still there: what was sent arrives, and no end of it."""
         with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
@@ -101,6 +114,14 @@ class SocketTable:
         for client in clients:
             if client in there:
                 self.shut(client, there[client])
+
+
+def _is_unread(descriptor: int) -> bool:
+    """Whether the system still has bytes to send; where it does not tell, it has none."""
+    try:
+        return bool(struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)))[0])
+    except OSError:
+        return False
 
 
 def _client_of(descriptor: int, port: int) -> Client | None:
@@ -152,6 +173,11 @@ class ConnectionGuard:
         connection.in_flight -= 1
         connection.since = self._now()
 
+    def note_answer(self, connection: Connection, size_bytes: int) -> None:
+        """An answer of that size was given to the library, over HTTP/1."""
+        if size_bytes >= limits.HTTP_LARGE_ANSWER_BYTES:
+            connection.unread_bytes += size_bytes
+
     def begin_reading(self) -> Reading:
         """The body of a request is being read, by the task that calls this."""
         task = asyncio.current_task()
@@ -174,10 +200,21 @@ class ConnectionGuard:
                 reading.end_if_slow()
             try:
                 there = await asyncio.to_thread(self._table.look)
+                await self._note_read(there)
                 if leaving := self.choose(there):
                     await asyncio.to_thread(self._table.shut_all, leaving)
             except Exception:
                 _LOG.exception("the connections could not be looked at")
+
+    async def _note_read(self, there: Mapping[Client, int]) -> None:
+        """Forgets large answers that have arrived. What was given to the library just now may not be on its way yet."""
+        before = self._now() - _HANDOVER_SECONDS
+        large = [(client, each) for client, each in self._connections.items() if each.unread_bytes]
+        sent = {client: there[client] for client, each in large if client in there and each.since < before}
+        unread = await asyncio.to_thread(self._table.unread, sent) if sent else set()
+        for client, connection in large:
+            if client in sent and client not in unread and connection.since < before:
+                connection.unread_bytes = 0
 
     def choose(self, there: Mapping[Client, object]) -> list[Client]:
         """Which of the connections that are there have to go."""
@@ -195,11 +232,24 @@ class ConnectionGuard:
         )
         late = [client for has_asked, since, client in idle if now - since > _idle_seconds(has_asked)]
         many = _too_many(there, [client for _, _, client in idle])
-        return list(dict.fromkeys((*late, *many)))
+        return list(dict.fromkeys((*late, *many, *_too_much_unread(self._connections))))
 
 
 def _idle_seconds(has_asked: bool) -> float:
     return limits.HTTP_IDLE_MS / 1000 if has_asked else limits.HTTP_FIRST_REQUEST_SECONDS
+
+
+def _too_much_unread(connections: Mapping[Client, Connection]) -> list[Client]:
+    """Those with the longest unread of their large answers, where these are too much memory together."""
+    unread = [(client, each) for client, each in connections.items() if each.unread_bytes]
+    excess_bytes = sum(each.unread_bytes for _, each in unread) - limits.HTTP_UNREAD_ANSWERS_BYTES
+    gone: list[Client] = []
+    for client, each in sorted(unread, key=lambda one: one[1].since):
+        if excess_bytes <= 0:
+            break
+        gone.append(client)
+        excess_bytes -= each.unread_bytes
+    return gone
 
 
 def _too_many(there: Mapping[Client, object], idle: list[Client]) -> list[Client]:

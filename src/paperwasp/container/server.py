@@ -126,7 +126,9 @@ class HttpServer:
         try:
             request, failure = await self._request(scope, protocol, body)
             answer = await self._answer(request) if failure is None else self._error_response(request, failure)
-            status = await self._send_answer(scope["client"], protocol, request, answer)
+            status, size_bytes = await self._send_answer(scope["client"], protocol, request, answer)
+            if scope["http_version"] != "2":
+                self._guard.note_answer(connection, size_bytes)
         finally:
             body.release()
             self._guard.end(connection)
@@ -144,14 +146,14 @@ class HttpServer:
             content, failure = await self._body(headers, protocol, body)
         return Request(method, raw_path, query, headers, content, scope["scheme"], headers["host"]), failure
 
-    async def _send_answer(self, client: Client, protocol: Any, request: Request, answer: Answer) -> int:
-        """The status that was sent."""
+    async def _send_answer(self, client: Client, protocol: Any, request: Request, answer: Answer) -> tuple[int, int]:
+        """The status that was sent, and how large a body the library was given at once."""
         if isinstance(answer, StreamedResponse):
-            return await self._stream(client, protocol, request, answer)
+            return await self._stream(client, protocol, request, answer), 0
         if len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer):
             answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
         _respond(protocol, request, answer)
-        return answer.status
+        return answer.status, len(answer.body)
 
     def _return_memory_soon(self) -> None:
         """Gives back to the system what a large request has freed, when no other comes meanwhile."""
