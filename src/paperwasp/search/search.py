@@ -26,6 +26,7 @@ from paperwasp.search.cost import estimate_ns, is_plain
 from paperwasp.search.fill import SortKeys, hits_of
 from paperwasp.search.mutations import Touched
 from paperwasp.search.order import Level
+from paperwasp.search.page import RenderedHits, rendered_hits
 from paperwasp.search.paging import streamed_lid, within_batch
 from paperwasp.search.profiling import Profilers
 from paperwasp.search.query import Hit, Query, SearchResponse
@@ -100,6 +101,7 @@ class BoundSearch:
             whole.degraded,
             view.stamp,
             whole.summary_ns,
+            page=whole.page,
             mutations=whole.mutations,
         )
 
@@ -111,14 +113,18 @@ class BoundSearch:
         ranked = [self._ranked(bound, wanted) for bound in self._indexed]
         clock.begin_writing()
         begun_ns, spent_ns = clock.now_ns(), time.thread_time_ns()
-        hits = self._page(ranked, 0 if self._streamed else order.offset, wanted)
+        rendered = self._rendered(ranked, slice(order.offset, wanted))
+        if rendered is None:
+            page, hits = None, self._page(ranked, 0 if self._streamed else order.offset, wanted)
+        else:
+            page, hits = rendered
         took_ns = clock.now_ns() - begun_ns
         for bound in self._indexed[:1]:
-            bound.plan.cost.wrote(len(hits), time.thread_time_ns() - spent_ns)
+            bound.plan.cost.wrote(len(hits if page is None else page), time.thread_time_ns() - spent_ns)
         if len(ranked) == 1:
             one, documents = ranked[0], self._indexed[0].setting.space.documents
             coverage = one.coverage if documents else 1.0
-            return _Found(hits, one.total_count, documents, coverage, one.degraded, took_ns, self._mutations(one))
+            return _Found(hits, one.total_count, documents, coverage, one.degraded, took_ns, self._mutations(one), page)
         documents = sum(bound.space.documents for bound in self._indexed)
         covered = sum(kind.coverage * bound.space.documents for kind, bound in zip(ranked, self._indexed, strict=True))
         return _Found(
@@ -136,6 +142,14 @@ class BoundSearch:
         if ranked.touched is None:
             return ()
         return tuple(ranked.touched.operations(ranked.setting.space.schema.document.name, self._view.gids))
+
+    def _rendered(self, ranked: Sequence[RankedHits], window: slice) -> RenderedHits | None:
+        """The hits of the page where they can be rendered from rows: those of one type, which nothing is merged
+        with."""
+        if self._streamed or len(ranked) != 1:
+            return None
+        served = self._served
+        return rendered_hits(self._view, self._query, ranked[0], window, served.pages, served.summaries)
 
     def _page(self, ranked: Sequence[RankedHits], start: int, end: int) -> list[Hit]:
         """The hits from one number to another of all types together."""
@@ -242,6 +256,8 @@ class _Found(NamedTuple):
     summary_ns: int
     """What writing the hits took."""
     mutations: tuple[Mutate, ...] = ()
+    page: tuple[bytes | None, ...] | None = None
+    """The JSON of each hit, None for those that are in `hits`; None: all are in `hits`."""
 
 
 def _joined(found: Sequence[_Found], query: Query) -> _Found:

@@ -17,6 +17,7 @@ from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import RankProfile, Schema
 from paperwasp.search.cost import RankCost
 from paperwasp.search.matching_settings import declared_gaps, declared_tuning, filter_tuning
+from paperwasp.search.page import PageSteps
 from paperwasp.search.query import RankingOverride
 from paperwasp.search.streaming_search import StreamedType, ranked_in_one_phase
 from paperwasp.search.summary import SummaryForms
@@ -78,7 +79,7 @@ class ServedSchemas:
     def __init__(self) -> None:
         self._plans: dict[int, tuple[Schema, dict[str, RankPlan | Unexecuted]]] = {}
         self._streamed: dict[int, tuple[Schema, StreamedType]] = {}
-        self.summaries = SummaryForms()
+        self.summaries, self.pages = SummaryForms(), PageSteps()
 
     def rank_plan(self, schema: Schema, name: str) -> RankPlan:
         """Return the plan of a rank profile, compiling it where it is asked for first.
@@ -117,7 +118,7 @@ class ServedSchemas:
         kept = {id(schema) for schema in schemas.values()}
         self._streamed = {key: value for key, value in list(self._streamed.items()) if key in kept}
         self._plans = {key: value for key, value in list(self._plans.items()) if key in kept}
-        self.summaries = SummaryForms()
+        self.summaries, self.pages = SummaryForms(), PageSteps()
         for schema in schemas.values():
             for name in schema.rank_profiles:
                 if name not in self._plans.get(id(schema), (schema, {}))[1]:

@@ -190,7 +190,6 @@ def _shows_plain_hits(
         parameters.presentation.format == "json"
         and not parameters.collapse.fields
         and not parameters.trace.level
-        and parameters.values.search_after is None
         and not answering.without_summary
         and not any(config.global_phase(schema, parameters.rank_profile) for schema in schemas)
     )

@@ -1,0 +1,123 @@
+"""The step that renders hits from the row store, where a query shows documents as they are stored.
+
+Whether a query is of this class depends on its `Show`, on its summary class and on its rank profile, none of which
+change from request to request; the kernel `page` then says of each hit whether its row can be shown. Hits that it
+leaves go the general way (`search.fill`): new documents that are not in the row store yet, those whose attributes were
+changed in place, and those that an earlier layout wrote.
+
+A document that was removed since the view was made is shown as the view has it. (Where it is not in the row store, it
+keeps its place, without fields.) Vespa: a hit whose document was removed between matching and filling has no summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Final, NamedTuple
+
+import numpy as np
+import orjson
+
+from paperwasp import limits
+from paperwasp.content.view import View
+from paperwasp.core import _core
+from paperwasp.schema.model import Schema
+from paperwasp.search.fill import hits_of
+from paperwasp.search.matched_elements import ElementsOfHits
+from paperwasp.search.query import Hit, Query, Show
+from paperwasp.search.rank import RankedHits
+from paperwasp.search.summary import SummaryForm, SummaryForms
+
+_NO_GIDS: Final = np.zeros(0, np.uint8)
+
+
+class PageStep(NamedTuple):
+    """How the kernel `page` renders the hits of a summary class of one document type."""
+
+    form: _core.PageForm
+    needs_gids: bool
+    omits_features: bool
+    """Whether summary-features are left out."""
+
+
+class PageSteps:
+    """The steps of the summary classes that queries have asked for, each made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[Schema, PageStep | None]] = {}
+
+    def of(self, query: Query, ranked: RankedHits, forms: SummaryForms) -> PageStep | None:
+        """The step for a query; None where its summary shows more than members of stored documents."""
+        schema, show = ranked.setting.space.schema, query.show
+        key = (id(schema), show.summary, show.fields, show.tensor_form, show.exact_tensors, show.source)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= limits.SUMMARY_FORMS:
+                self._known = {}
+            form = forms.writer(query, ranked.setting.space, ElementsOfHits(ranked, ())).form
+            known = self._known[key] = schema, _step(show, schema.document.name, form)
+        return known[1]
+
+
+def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
+    if form.members is None or form.marked or not form.needs_document:
+        return None
+    has_all = not show.fields
+    shows_id = form.shows_id if has_all else "documentid" in show.fields
+    prefix = b"" if shows_id else orjson.dumps(f"index:{show.source}/0/")[1:-1]
+    shown = _core.PageForm(
+        keys=form.members.keys,
+        as_stored=form.as_stored,
+        required=form.members.required,
+        shows_empty=_bits([orjson.loads(key[:-1]) in form.shows_empty for key in form.members.keys]),
+        source=b',"source":' + orjson.dumps(show.source),
+        type=b'"sddocname":' + orjson.dumps(document_type) if has_all or "sddocname" in show.fields else b"",
+        id_prefix=prefix,
+    )
+    return PageStep(shown, bool(prefix), form.omits_features)
+
+
+def _bits(flags: Sequence[bool]) -> int:
+    return sum(1 << place for place, flag in enumerate(flags) if flag)
+
+
+class RenderedHits(NamedTuple):
+    """The hits of one document type, in their order."""
+
+    page: tuple[bytes | None, ...]
+    """The JSON of each hit; None for one that is in `rest`."""
+    rest: list[Hit]
+
+
+def rendered_hits(
+    view: View, query: Query, ranked: RankedHits, window: slice, steps: PageSteps, forms: SummaryForms
+) -> RenderedHits | None:
+    """The hits of `ranked` in a window, rendered; None where the query is not of the class that can be."""
+    is_asked = query.show.source and query.order.after is None
+    if not (is_asked and view.rows.limit) or ranked.touched is not None:
+        return None
+    step = steps.of(query, ranked, forms)
+    if step is None or _has_features(query, ranked, step):
+        return None
+    lids = ranked.lids[window]
+    hits = _core.page(
+        view.rows.rows,
+        lids,
+        orjson.dumps(ranked.scores[window], option=orjson.OPT_SERIALIZE_NUMPY),
+        view.changed,
+        view.conform_below.get(ranked.setting.space.schema.document.name, 0),
+        view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS,
+        step.form,
+    )
+    left = [number for number, hit in enumerate(hits, window.start) if hit is None]
+    return RenderedHits(tuple(hits), hits_of(view, query, ranked, left, repeat(None), forms) if left else [])
+
+
+def _has_features(query: Query, ranked: RankedHits, step: PageStep) -> bool:
+    profile = ranked.profile
+    return bool(
+        profile.match_features
+        or (profile.summary_features and not step.omits_features)
+        or (profile.rank_features and query.show.list_features)
+        or (profile.global_phase is not None and query.rank.global_hits)
+    )
