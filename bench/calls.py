@@ -22,7 +22,8 @@ from typing import Any, Final
 import orjson
 
 from bench.service import APPLICATION
-from paperwasp.application import build_model, load_package
+from paperwasp.application.build import build_model
+from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp

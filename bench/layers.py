@@ -14,7 +14,8 @@ from statistics import fmean
 from typing import TypeVar
 
 from bench.service import APPLICATION
-from paperwasp.application import build_model, load_package
+from paperwasp.application.build import build_model
+from paperwasp.application.directory import load_package
 from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged

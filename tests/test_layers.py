@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src"
@@ -34,6 +35,21 @@ SINGLE_MODULES = frozenset(package for package in FLOOR_OF if (ROOT / "paperwasp
 DOORS = ("cluster",)
 DOOR_USERS = ("app", "configserver", "container", "content", "service")
 """Nothing else may know that there is a log, a config store or a messenger."""
+
+LATE_IMPORTS = {
+    "paperwasp.cli": "each command has modules of its own",
+    "paperwasp.app": "a start without an application needs no code of applications",
+    "paperwasp.application.model": "the same",
+    "paperwasp.configserver.server": "the same",
+    "paperwasp.container.app": "the same",
+    "paperwasp.service.content_clusters": "the same",
+    "paperwasp.linguistics.collation": "ICU, for profiles and queries that sort by a locale",
+    "paperwasp.linguistics.significance": "zstandard, for models that are so compressed",
+    "paperwasp.ranking.onnx_child": "in a process of its own, which limits its memory first",
+    "paperwasp.ranking.onnx_session": "onnxruntime, for profiles that have a model",
+    "paperwasp.tensor.json_format": "lz4, for constants that are so compressed",
+}
+"""The modules that import inside functions, each with the reason. All others import at their top."""
 
 
 @cache
@@ -115,3 +131,27 @@ def test_no_import_cycles() -> None:
 
     for module in _modules():
         visit(module, ())
+
+
+def test_only_these_modules_import_late() -> None:
+    assert {module for module in _modules() if any(_late_imports(module))} == set(LATE_IMPORTS)
+
+
+def test_late_imports_come_first_in_their_functions() -> None:
+    """Who reads a function sees at its head what a first call loads. Only commands check what they are given before."""
+    modules = set(LATE_IMPORTS) - {"paperwasp.cli"}
+    late = ((module, node, heads) for module in modules for node, heads in _late_imports(module))
+    assert [f"{module}:{node.lineno}" for module, node, heads in late if node not in heads] == []
+
+
+def _late_imports(module: str) -> Iterator[tuple[ast.stmt, list[ast.stmt]]]:
+    """Each import inside a function, with the imports at the head of that function, below its docstring."""
+    for function in ast.walk(ast.parse(_modules()[module].read_text())):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = function.body[1 if ast.get_docstring(function) else 0 :]
+            heads = list(takewhile(_is_import, body))
+            yield from ((node, heads) for node in ast.walk(function) if isinstance(node, ast.stmt) and _is_import(node))
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom)

@@ -24,20 +24,18 @@ from pathlib import Path
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.application import ApplicationPackage, build_model, load_package
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.preprocessing import DeployProperties
+from paperwasp.application.package import ApplicationPackage
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
-from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ServiceLog
+from paperwasp.configserver import Activation, ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
 from paperwasp.container.server import HttpServer
-from paperwasp.content.messages import ReindexRequest, ReindexResponse, address_of
+from paperwasp.content.addresses import address_of
 from paperwasp.service.applications import Applications
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.data_directory import DataDirectory
 from paperwasp.service.ports import PortRecord
-from paperwasp.service.schema_check import check_schema
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -61,6 +59,8 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         """Locks, binds, recovers; may take a while. Errors: DataLocked, PortTaken, Corruption, …"""
+        self.after_next_activation: Callable[[], None] | None = None
+        """Called once, when an application has been activated."""
         with ExitStack() as closing:
             data = DataDirectory(settings.data_directory)
             closing.callback(data.close)
@@ -74,7 +74,7 @@ class Service:
             self.config = ConfigServer(
                 store,
                 _model_of,
-                self.applications.activate,
+                self._activate,
                 check=self.applications.check,
                 reindex_chunk=partial(_reindex, messenger),
             )
@@ -97,12 +97,20 @@ class Service:
 
         Errors: what is wrong with it.
         """
+        from paperwasp.application.directory import load_package
+
         prepared, error = self.config.prepare_and_activate(load_package(application).to_zip())
         for finding in prepared.findings:
             _log.log(logging.getLevelNamesMapping()[finding.level], "%s", finding)
         if error is not None:
             raise error
         return prepared.session.id
+
+    def _activate(self, activation: Activation) -> None:
+        self.applications.activate(activation)
+        after, self.after_next_activation = self.after_next_activation, None
+        if after is not None:
+            after()
 
     def start(self) -> None:
         """Listens on all ports. When it returns, they accept connections. Call it in the event loop."""
@@ -144,17 +152,23 @@ def _shown(host: str) -> str:
 
 
 def _model_of(package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
+    from paperwasp.application.build import build_model
+    from paperwasp.application.preprocessing import DeployProperties
+    from paperwasp.service.schema_check import check_schema
+
     properties = DeployProperties(instance=application.instance)
     return build_model(package, check_schema, datetime.now(UTC).date(), properties)
 
 
 def _reindex(
     messenger: Messenger, application: ApplicationId, cluster_id: str, document_type: str, token: bytes, documents: int
-) -> ReindexResponse:
+) -> ReindexedChunk:
     """The next documents of a type, indexed anew. Errors: those of the content cluster; Timeout."""
+    from paperwasp.content.messages import ReindexRequest
+
     request = ReindexRequest(document_type, token, documents)
     address = address_of(str(application), cluster_id)
-    response: ReindexResponse = messenger.call(address, request, limits.REINDEXING_CALL_SECONDS)
+    response: ReindexedChunk = messenger.call(address, request, limits.REINDEXING_CALL_SECONDS)
     return response
 
 
@@ -168,6 +182,12 @@ def _logging_to(handler: logging.Handler) -> Iterator[None]:
         yield
     finally:
         root.removeHandler(handler)
+
+
+def _settle_heap() -> None:
+    """Keeps all objects of this moment out of later garbage collections: most of them stay as long as the process."""
+    gc.collect()
+    gc.freeze()
 
 
 async def serve_until_signal(settings: Settings, application: Path | None, ready: Callable[[Service], None]) -> None:
@@ -187,8 +207,9 @@ async def serve_until_signal(settings: Settings, application: Path | None, ready
             service.deploy(application)
         for number in _SIGNALS:
             loop.add_signal_handler(number, on_signal)
-        gc.collect()
-        gc.freeze()  # what was made up to here stays: no collection need look at it again
+        _settle_heap()
+        if not service.config.running:  # the code for applications is loaded with the first of them
+            service.after_next_activation = _settle_heap
         service.start()
         ready(service)
         await stop.wait()

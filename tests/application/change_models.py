@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
-from paperwasp.application import ApplicationModel, ContentCluster
-from paperwasp.application.changes import Changes
+from paperwasp.application.changes.found import Changes
+from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.document.types import STRING, DataType, DocumentType
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema

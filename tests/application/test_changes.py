@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from paperwasp.application.changes import Changes, Refusal, find_changes
+from paperwasp.application.changes.find import find_changes
+from paperwasp.application.changes.found import Changes, Refusal
 from paperwasp.document.types import (
     INT,
     PREDICATE,

@@ -8,8 +8,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.application.changes import Changes, find_changes, told_actions, told_refusals
-from paperwasp.application.changes.overrides import VALIDATIONS
+from paperwasp.application.changes.find import find_changes
+from paperwasp.application.changes.found import Changes
+from paperwasp.application.changes.told import told_actions, told_refusals
+from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.document.types import (
     INT,
     PREDICATE,

@@ -6,8 +6,10 @@ from datetime import date
 
 import pytest
 
-from paperwasp.application.changes import Changes, Refusal, find_changes, told_actions, told_refusals
+from paperwasp.application.changes.find import find_changes
+from paperwasp.application.changes.found import Changes, Refusal
 from paperwasp.application.changes.overrides import Allow, ValidationOverrides
+from paperwasp.application.changes.told import told_actions, told_refusals
 from paperwasp.application.services_model import ContentDocument, Node
 from paperwasp.document.types import INT
 from paperwasp.schema.model import AttributeSettings

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.application import ApplicationModel, ApplicationPackage, build_model
-from paperwasp.application.changes import find_changes, told_actions
+from paperwasp.application.build import build_model
+from paperwasp.application.changes.find import find_changes
+from paperwasp.application.changes.told import told_actions
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage
 
 SCRIPTS = Path(__file__).parent / "change_scripts"
 SERVICES = """<services version="1.0">

@@ -11,7 +11,10 @@ from typing import NoReturn
 import pytest
 
 from paperwasp import limits
-from paperwasp.application import ApplicationModel, ApplicationPackage, build_model, load_package
+from paperwasp.application.build import build_model
+from paperwasp.application.directory import load_package
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage
 from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, Position, UnreadablePackage
 from paperwasp.schema import Schema

@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 import pytest
 
-from paperwasp.application import ApplicationModel, ApplicationPackage, build_model
+from paperwasp.application.build import build_model
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidPackage
 
 CONSTANT = b'{"cells": [{"address": {"x": "0"}, "value": 1.0}, {"address": {"x": "1"}, "value": 2.0}]}'

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.application import ApplicationModel, ApplicationPackage, build_model
+from paperwasp.application.build import build_model
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidPackage
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile

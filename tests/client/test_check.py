@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
-from paperwasp.application import load_package
+from paperwasp.application.directory import load_package
 from paperwasp.cli import app
 from paperwasp.client.check import check_application, described
 from paperwasp.errors import Finding, LanguageError, Position, UnreadablePackage

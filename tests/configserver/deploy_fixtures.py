@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from paperwasp.application.model import ApplicationModel, build_model
+from paperwasp.application.build import build_model
+from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
 from paperwasp.configserver import (

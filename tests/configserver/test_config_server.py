@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.application.model import empty_model
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.disk import Disk
-from paperwasp.configserver import EMPTY_MODEL, Activation, ApplicationId, ConfigServer, PrepareOptions
+from paperwasp.configserver import Activation, ApplicationId, ConfigServer, PrepareOptions
 from paperwasp.configserver.sessions import TRANSITIONS, Event, State
 from paperwasp.errors import (
     Conflict,
@@ -89,7 +90,7 @@ def test_deleting_an_application_leaves_the_others(tmp_path: Path) -> None:
     deploy(server, "music", OTHER)
     server.delete_application(DEFAULT)
     last = service.activations[-1]
-    assert (last.application, last.model, last.generation) == (DEFAULT, EMPTY_MODEL, 3)
+    assert (last.application, last.model, last.generation) == (DEFAULT, empty_model(), 3)
     assert last.is_deletion
     assert list(server.running) == [OTHER]
     assert server.active_session(OTHER).state is State.ACTIVE

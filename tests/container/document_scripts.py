@@ -19,7 +19,7 @@ from pathlib import Path
 
 import orjson
 
-from paperwasp.application import build_model
+from paperwasp.application.build import build_model
 from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import EmbeddedMessenger

@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.application import Container
 from paperwasp.application.model import ApplicationModel
+from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.state import Running

@@ -10,13 +10,13 @@ import pytest
 
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.addresses import address_of
 from paperwasp.content.messages import (
     ApplyRequest,
     GetRequest,
     ReindexRequest,
     ReindexResponse,
     StatusRequest,
-    address_of,
 )
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput

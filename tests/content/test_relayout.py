@@ -11,9 +11,10 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.content.addresses import address_of
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.messages import ReindexRequest, address_of
+from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.types import (
     INT,

@@ -11,8 +11,8 @@ import cbor2
 import httpx
 import pytest
 
-from paperwasp.application import Container
 from paperwasp.application.model import ApplicationModel
+from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running

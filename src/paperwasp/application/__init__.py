@@ -1,17 +1,9 @@
-"""Application packages: from an archive or a folder to a checked model of the application."""
+"""Application packages: from an archive or a folder to a checked model of the application.
 
-from paperwasp.application.directory import load_package, read_directory
-from paperwasp.application.model import ApplicationModel, ContentCluster, build_model
-from paperwasp.application.package import ApplicationPackage, read_package
-from paperwasp.application.services_model import Container
+    directory · package   the files of an application, however they came
+    build                 the files read and checked: `build_model`
+    model                 the records that this makes
+    changes               what leads from one model to the next
 
-__all__ = [
-    "ApplicationModel",
-    "ApplicationPackage",
-    "Container",
-    "ContentCluster",
-    "build_model",
-    "load_package",
-    "read_directory",
-    "read_package",
-]
+Nothing is imported here, so that each of them can be imported without the others.
+"""

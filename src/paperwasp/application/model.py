@@ -1,46 +1,45 @@
 """The application as the rest of the service sees it: containers, content clusters, schemas. Immutable and checked.
 
-`build_model` is the one way from a package to a model. It collects everything that is wrong before it refuses, so that
-one deployment tells all of it.
+These are records only, which name the types of their fields for the type checker alone: a process that has no
+application yet has neither the schema language nor semantic rules loaded. `application.build` makes them.
 
 Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
-from pathlib import PurePosixPath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from paperwasp import limits
-from paperwasp.application.changes.overrides import ValidationOverrides, parse_overrides
-from paperwasp.application.findings import Findings
-from paperwasp.application.hosts import HOSTS_FILE, Hosts, parse_hosts
-from paperwasp.application.package import ApplicationPackage
-from paperwasp.application.package_files import check_files, is_schema_file, looked_at
-from paperwasp.application.preprocessing import DeployProperties
-from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
-from paperwasp.application.references import check_references
-from paperwasp.application.rules import read_rules
-from paperwasp.application.services import SERVICES_FILE, parse_services
-from paperwasp.application.services_model import Container, Content, ContentDocument, Mode, Services
-from paperwasp.application.significance import check_significance
-from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
-from paperwasp.ranking import ProfileError
-from paperwasp.schema import InvalidSchemas, parse_schemas
-from paperwasp.schema.field_checks import STREAMING_ONLY
-from paperwasp.schema.files import PackageFiles
-from paperwasp.schema.model import Input, Schema
-from paperwasp.schema.streaming import streamed_schema
-from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
-from paperwasp.schema.text_profiles import with_snowball_english
-from paperwasp.semantics import NO_RULES, RuleBases
-from paperwasp.tensor.types import TensorType
+if TYPE_CHECKING:
+    from paperwasp.application.changes.overrides import ValidationOverrides
+    from paperwasp.application.query_profiles import QueryProfiles
+    from paperwasp.application.services_model import Container, Content
+    from paperwasp.errors import Finding
+    from paperwasp.schema.model import Schema
+    from paperwasp.semantics import RuleBases
 
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
+
+
+def _no_query_profiles() -> QueryProfiles:
+    from paperwasp.application.query_profiles import NO_QUERY_PROFILES
+
+    return NO_QUERY_PROFILES
+
+
+def _no_rules() -> RuleBases:
+    from paperwasp.semantics import NO_RULES
+
+    return NO_RULES
+
+
+def _no_overrides() -> ValidationOverrides:
+    from paperwasp.application.changes.overrides import ValidationOverrides
+
+    return ValidationOverrides()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,188 +70,13 @@ class ApplicationModel:
     findings: tuple[Finding, ...]
     """What is right and worth telling: no errors."""
     checksum: str
-    query_profiles: QueryProfiles = NO_QUERY_PROFILES
-    rules: RuleBases = NO_RULES
-    overrides: ValidationOverrides = field(default_factory=ValidationOverrides)
+    query_profiles: QueryProfiles = field(default_factory=_no_query_profiles)
+    rules: RuleBases = field(default_factory=_no_rules)
+    overrides: ValidationOverrides = field(default_factory=_no_overrides)
     files: Mapping[str, bytes] = field(default_factory=lambda: _NO_FILES)
     """The files of the package, for models and constants at run time."""
 
 
-SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
-"""What to tell of a schema, with the files of its package, beyond its own language: of its rank profiles. Raises where
-something is wrong."""
-
-_SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
-_OVERRIDES_FILE: Final = "validation-overrides.xml"
-
-
-def build_model(
-    package: ApplicationPackage,
-    check_schema: SchemaCheck,
-    now: date | None = None,
-    properties: DeployProperties | None = None,
-) -> ApplicationModel:
-    """The model of the application in the package, as a deployment with these properties sees it.
-
-    `now` is the day for which validation overrides are checked; without it they are not.
-    Errors: InvalidPackage with every problem found, each with file and place where there is one.
-    """
-    findings = Findings()
-    files = looked_at(package.files)
-    services = _services(files, properties or DeployProperties(), findings)
-    profiles, profile_findings = parse_query_profiles(files)
-    schemas, broken = _schemas(files, check_schema, services, profiles.input_types, findings)
-    check_files(files, findings)
-    findings.extend(profile_findings)
-    rules = read_rules(files, findings)
-    overrides = _overrides(files, now, findings)
-    check_references(services, schemas, broken, files, findings)
-    check_significance(services.containers, files, findings)
-    if findings.error_count:
-        raise InvalidPackage(_told(findings), findings.errors)
-    return ApplicationModel(
-        containers=services.containers,
-        content_clusters=tuple(_cluster(content, schemas) for content in services.content_clusters),
-        schemas=schemas,
-        findings=findings.notes,
-        checksum=package.checksum,
-        query_profiles=profiles,
-        rules=rules,
-        overrides=overrides,
-        files=files,
-    )
-
-
-def _services(files: Mapping[str, bytes], properties: DeployProperties, findings: Findings) -> Services:
-    if SERVICES_FILE not in files:
-        findings.error(f"{SERVICES_FILE} does not exist in application package. There are {len(files)} files in it")
-        return Services()
-    hosts = parse_hosts(files[HOSTS_FILE], findings) if HOSTS_FILE in files else Hosts()
-    return parse_services(files, hosts, properties, findings)
-
-
-def _schemas(
-    files: Mapping[str, bytes],
-    check_schema: SchemaCheck,
-    services: Services,
-    input_types: Mapping[str, TensorType],
-    findings: Findings,
-) -> tuple[Mapping[str, Schema], Collection[str]]:
-    """The schemas of the package by name, and the names of those that cannot be used."""
-    texts, broken = _schema_texts(files, findings)
-    streamed_types = _streamed_types(services)
-    try:
-        found = parse_schemas(texts)
-        schemas = found.schemas
-        findings.extend(each for each in found.findings if not _is_only_for_others(each, streamed_types, schemas))
-    except InvalidSchemas as error:
-        findings.extend(error.findings)
-        schemas, broken = error.sound, {*broken, *error.broken}
-    at_hand = PackageFiles(files)
-    schemas = {name: replace(_with_inputs(schema, input_types), files=at_hand) for name, schema in schemas.items()}
-    for name, schema in schemas.items():
-        if schema.document.name in streamed_types:
-            schemas[name] = streamed_schema(schema)
-    if _is_snowball_for_english(services, findings):
-        schemas = {name: with_snowball_english(schema) for name, schema in schemas.items()}
-    schemas = MappingProxyType(schemas)
-    for schema in schemas.values():
-        try:
-            findings.extend(check_schema(schema, files))
-        except PaperwaspError as error:
-            findings.extend(_findings_of(error))
-    return schemas, broken
-
-
-def _with_inputs(schema: Schema, types: Mapping[str, TensorType]) -> Schema:
-    """The schema with those inputs in its rank profiles that only types of query profiles declare."""
-    if not types:
-        return schema
-    inputs = {name: Input(type_) for name, type_ in types.items()}
-    profiles = schema.rank_profiles.items()
-    return replace(
-        schema,
-        rank_profiles={name: replace(profile, inputs=inputs | dict(profile.inputs)) for name, profile in profiles},
-    )
-
-
-def _streamed_types(services: Services) -> Collection[str]:
-    """The document types that are only searched in mode streaming."""
-    modes: dict[str, set[Mode]] = {}
-    for cluster in services.content_clusters:
-        for document in cluster.documents:
-            modes.setdefault(document.type, set()).add(document.mode)
-    return {name for name, found in modes.items() if "streaming" in found and "index" not in found}
-
-
-def _is_snowball_for_english(services: Services, findings: Findings) -> bool:
-    said = {container.snowball_english: container for container in services.containers}
-    if len(said) == 2:
-        message = "snowballStemmingForEnglish of one container holds for all: documents and queries are stemmed alike"
-        findings.warning(message, said[True].position)
-    return True in said
-
-
-def _is_only_for_others(finding: Finding, streamed_types: Collection[str], schemas: Mapping[str, Schema]) -> bool:
-    """Whether it warns of what has an effect in streaming search only, in the schema of a type that is so searched."""
-    if finding.position is None or not finding.message.endswith(STREAMING_ONLY):
-        return False
-    schema = schemas.get(PurePosixPath(finding.position.source).stem)
-    return schema is not None and schema.document.name in streamed_types
-
-
-def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> tuple[Mapping[str, str], set[str]]:
-    """The texts by path, and the names of files that are none."""
-    texts: dict[str, str] = {}
-    unreadable: set[str] = set()
-    for folder in _SCHEMA_FOLDERS:
-        for path, content in ApplicationPackage(files).under(folder, ".sd", ".profile", ".expression"):
-            if path.endswith(".sd") and not is_schema_file(path):
-                continue
-            try:
-                texts[path] = content.decode()
-            except UnicodeDecodeError as error:
-                findings.error(f"{path}: not UTF-8 at byte {error.start}")
-                unreadable.add(PurePosixPath(path).stem)
-    return texts, unreadable
-
-
-def _findings_of(error: PaperwaspError) -> Sequence[Finding]:
-    if isinstance(error, InvalidPackage) and error.findings:
-        return error.findings
-    if isinstance(error, ProfileError):
-        return [finding for problem in error.problems for finding in _findings_of(problem)]
-    if isinstance(error, LanguageError):
-        return (Finding(error.bare_message, error.position, "ERROR"),)
-    return [Finding(line, level="ERROR") for line in error.message.splitlines()]
-
-
-def _overrides(files: Mapping[str, bytes], now: date | None, findings: Findings) -> ValidationOverrides:
-    if _OVERRIDES_FILE not in files:
-        return ValidationOverrides()
-    overrides, found = parse_overrides(files[_OVERRIDES_FILE], _OVERRIDES_FILE, now)
-    findings.extend(found)
-    return overrides
-
-
-def _cluster(content: Content, schemas: Mapping[str, Schema]) -> ContentCluster:
-    by_type = {schema.document.name: schema for schema in schemas.values()}
-    found = {document.type: _in_cluster(by_type[document.type], document) for document in content.documents}
-    return ContentCluster(content, MappingProxyType(found))
-
-
-def _in_cluster(schema: Schema, document: ContentDocument) -> Schema:
-    """The schema with what its cluster says of it."""
-    return schema if document.teasers == DEFAULT_TEASERS else replace(schema, teasers=document.teasers)
-
-
-def _told(findings: Findings) -> str:
-    """All errors as the message of one, in as many lines as can be read."""
-    problems = [str(error) for error in findings.errors]
-    if len(problems) == 1:
-        return f"Invalid application package: {problems[0]}"
-    count = findings.error_count
-    lines = problems[: limits.PACKAGE_PROBLEMS]
-    if count > len(lines):
-        lines.append(f"and {count - len(lines)} more")
-    return f"Invalid application package: {count} problems:\n" + "\n".join(lines)
+def empty_model() -> ApplicationModel:
+    """The model of an application that was deleted: it has no containers, no content clusters and no schemas."""
+    return ApplicationModel((), (), MappingProxyType({}), (), "")

@@ -15,8 +15,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from paperwasp.application import ApplicationModel, ApplicationPackage, build_model, load_package
-from paperwasp.application.changes import Changes, find_changes, told_actions, told_refusals
+from paperwasp.application.build import build_model
+from paperwasp.application.changes.find import find_changes
+from paperwasp.application.changes.found import Changes
+from paperwasp.application.changes.told import told_actions, told_refusals
+from paperwasp.application.directory import load_package
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import Finding, InvalidPackage, Position
 from paperwasp.schema.model import Schema
 

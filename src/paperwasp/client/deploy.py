@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from paperwasp.application import load_package
+from paperwasp.application.directory import load_package
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.errors import InvalidPackage
 

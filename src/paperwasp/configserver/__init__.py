@@ -6,11 +6,10 @@ from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.models import BuildModel
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.reindexer import ReindexChunk, ReindexedChunk
-from paperwasp.configserver.server import EMPTY_MODEL, Activation, ConfigServer, Prepared, PrepareOptions
+from paperwasp.configserver.server import Activation, ConfigServer, Prepared, PrepareOptions
 from paperwasp.configserver.services import Restart, ServiceAddress, ServicesOf
 
 __all__ = [
-    "EMPTY_MODEL",
     "Activation",
     "ApplicationId",
     "BuildModel",

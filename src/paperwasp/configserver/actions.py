@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from paperwasp.application.changes import Action, Changes
+from paperwasp.application.changes.found import Action, Changes
 
 NO_ACTIONS: Final[Mapping[str, list[Any]]] = {"restart": [], "refeed": [], "reindex": []}
 

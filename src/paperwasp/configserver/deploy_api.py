@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paperwasp.application.changes import told_actions
+from paperwasp.application.changes.told import told_actions
 from paperwasp.configserver.actions import NO_ACTIONS, told_as_json
 from paperwasp.configserver.addresses import (
     SESSION,

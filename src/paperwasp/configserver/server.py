@@ -16,8 +16,8 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.application.changes import Changes, find_changes, told_refusals
-from paperwasp.application.model import ApplicationModel
+from paperwasp.application.changes.found import Changes
+from paperwasp.application.model import ApplicationModel, empty_model
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.deadline import ApplicationLocks, Deadline
@@ -43,8 +43,6 @@ from paperwasp.errors import (
 
 _log = logging.getLogger(__name__)
 
-EMPTY_MODEL: Final = ApplicationModel((), (), MappingProxyType({}), (), "")
-"""The application of a service that has none."""
 PREPARE_SECONDS: Final = 60.0
 ACTIVATE_SECONDS: Final = 120.0
 """How long the steps may take where the caller does not say."""
@@ -52,7 +50,7 @@ ACTIVATE_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What the service shall be from now on for an application. `model` is EMPTY_MODEL after it was deleted.
+    """What the service shall be from now on for an application. `model` is empty after it was deleted.
 
     Documents of content clusters that the model has not are to be deleted. The same activation may be delivered again
     after a restart.
@@ -62,10 +60,7 @@ class Activation:
     application: ApplicationId
     model: ApplicationModel
     previous_generation: int = 0
-
-    @property
-    def is_deletion(self) -> bool:
-        return self.model is EMPTY_MODEL
+    is_deletion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +175,7 @@ class ConfigServer:
         self._sessions.sweep()
         for active in self._sessions.all_active():
             if active.session_id is None:
-                self._run(Activation(active.generation, active.application, EMPTY_MODEL))
+                self._run(Activation(active.generation, active.application, empty_model(), is_deletion=True))
                 self._forget(active.application)
                 continue
             try:
@@ -322,7 +317,8 @@ class ConfigServer:
             deadline.commit()
             number = self._sessions.next_number()
             chosen = Active(number, None, application, number, active.generation)
-            self._switch(chosen, revision, active, Activation(number, application, EMPTY_MODEL))
+            deletion = Activation(number, application, empty_model(), is_deletion=True)
+            self._switch(chosen, revision, active, deletion)
             self._forget(application)
             _log.info("Deleted application %s", application)
             self._sessions.delete(self.session(application.tenant, active.session_id))
@@ -392,6 +388,9 @@ class ConfigServer:
 
     def _checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
         """What the change from the active application needs. Errors: InvalidPackage for one that nothing allows."""
+        from paperwasp.application.changes.find import find_changes
+        from paperwasp.application.changes.told import told_refusals
+
         before = self._active_model(session)
         if before is None or before is model:
             return Changes()

@@ -5,31 +5,26 @@ A server shell adds the sockets and nothing else. Everything here runs on the ev
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+import threading
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from paperwasp import limits
-from paperwasp.application.query_profiles import NO_QUERY_PROFILES
-from paperwasp.application.significance import significance_models
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.container.content_metrics import ContentMetrics
-from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
-from paperwasp.container.document.v1 import DocumentApi
-from paperwasp.container.document.v1 import error_response as document_error
 from paperwasp.container.metrics import HttpMetrics
-from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
-from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running, StateApi
-from paperwasp.content.messages import address_of
+from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.routing import Router
-from paperwasp.linguistics.significance import NO_MODELS
-from paperwasp.semantics import NO_RULES
 
+if TYPE_CHECKING:
+    from paperwasp.container.interfaces import Interfaces
+
+_DOCUMENT_ROOT: Final = "/document/v1/"
 _SEARCH_ROOT: Final = "/search"
 
 
@@ -38,10 +33,12 @@ class ContainerApp:
 
     def __init__(self, messenger: Messenger, application: str = "", environment: Environment = SYSTEM) -> None:
         self.metrics = HttpMetrics()
-        address = partial(address_of, application)
-        self._documents = DocumentApi(messenger, address)
-        self._search = SearchHandler(messenger, environment=environment, address_of=address)
-        self._state = StateApi(self.metrics, ContentMetrics(messenger, address), environment)
+        self._messenger = messenger
+        self._address_of = partial(address_of, application)
+        self._environment = environment
+        self._interfaces: Interfaces | None = None
+        self._making_interfaces = threading.Lock()
+        self._state = StateApi(self.metrics, environment)
         self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
         self._state.bind(self._router)
 
@@ -55,18 +52,30 @@ class ContainerApp:
 
         May be called from any thread.
         """
-        model = running.model if running else None
-        clusters = [ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters] if model else []
-        profiles = model.query_profiles if model else NO_QUERY_PROFILES
-        self._documents.configure(model, running.container if running else None)
-        rules = model.rules if model else NO_RULES
-        models = significance_models(running.container, running.model.files) if running else NO_MODELS
-        self._search.configure(SearchConfig(tuple(clusters), profiles, rules, models))
+        if running is not None or self._interfaces is not None:
+            interfaces = self._make_interfaces()
+            interfaces.configure(running)
+            self._state.content_metrics = interfaces.content_metrics
         self._state.running = running
+
+    def _make_interfaces(self) -> Interfaces:
+        """The interfaces, made at the first call. Any thread; imports most of the service once."""
+        from paperwasp.container.interfaces import Interfaces
+
+        with self._making_interfaces:
+            if self._interfaces is None:
+                self._interfaces = Interfaces(self._messenger, self._address_of, self._environment)
+            return self._interfaces
+
+    async def _wait_for_interfaces(self) -> Interfaces:
+        """The interfaces. Where there has been no application yet they are made on a thread beside the event loop."""
+        if self._interfaces is None:
+            return await asyncio.to_thread(self._make_interfaces)
+        return self._interfaces
 
     def body_limit_bytes(self, raw_path: str) -> int:
         """How large a request body may be."""
-        if not raw_path.startswith(DOCUMENT_ROOT):
+        if not raw_path.startswith(_DOCUMENT_ROOT):
             return limits.HTTP_QUERY_BODY_BYTES
         own = self.running.container.max_document_size_bytes if self.running else None
         return limits.HTTP_DOCUMENT_BODY_BYTES if own is None else own
@@ -81,25 +90,28 @@ class ContainerApp:
 
     async def _answer(self, request: Request) -> Answer:
         path, running = request.raw_path, self._state.running
-        if path.startswith(DOCUMENT_ROOT):
+        if path.startswith(_DOCUMENT_ROOT):
             if running is None or running.container.document_api:
-                return await self._documents.handle(request)
+                return await (await self._wait_for_interfaces()).documents.handle(request)
         elif _is_search(path):
             if running is None:
                 return json_response(503, {"message": "No application is active yet: deploy one"})
             if running.container.search:
-                return await self._search.handle(request)
+                return await (await self._wait_for_interfaces()).search.handle(request)
         return await self._router.handle(request)
 
 
 def error_response(request: Request, error: PaperwaspError) -> Response:
     """An error as the interface that the request was for says it."""
-    if request.raw_path.startswith(DOCUMENT_ROOT):
-        return error_as_accepted(request, document_error(request, error))
-    if _is_search(request.raw_path):
-        answer = respond(SearchResult(errors=[SearchError.of(error)]), accepted_format(request))
-        return replace(answer, status=error.http_status)
+    if request.raw_path.startswith(_DOCUMENT_ROOT) or _is_search(request.raw_path):
+        return _interface_error(request, error)
     return error_as_accepted(request, json_response(error.http_status, {"message": error.message}))
+
+
+def _interface_error(request: Request, error: PaperwaspError) -> Response:
+    from paperwasp.container.interfaces import error_response
+
+    return error_response(request, error)
 
 
 def _is_search(raw_path: str) -> bool:

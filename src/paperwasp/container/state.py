@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.services_model import Container
-from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.metrics import HttpMetrics
 from paperwasp.env import Environment
 from paperwasp.errors import NotFound
@@ -20,6 +18,10 @@ from paperwasp.http.messages import HTML, Request, Response, json_response, text
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
 from paperwasp.version import VERSION, VESPA_VERSION
+
+if TYPE_CHECKING:
+    from paperwasp.application.services_model import Container
+    from paperwasp.container.content_metrics import ContentMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,13 @@ _STATE_HANDLERS: Final = (
 class StateApi:
     """Handlers of the status pages and of `/state/v1`. Only health and metrics wait, for the content clusters."""
 
-    def __init__(self, metrics: HttpMetrics, content_metrics: ContentMetrics, environment: Environment) -> None:
+    def __init__(self, metrics: HttpMetrics, environment: Environment) -> None:
         self._metrics = metrics
-        self._content_metrics = content_metrics
         self._environment = environment
         self._started_ns = environment.time_ns()
         self.running: Running | None = None
+        self.content_metrics: ContentMetrics | None = None
+        """There is one wherever an application is running."""
 
     def bind(self, router: Router) -> None:
         router.add("GET", "/", self.root)
@@ -101,8 +104,9 @@ class StateApi:
 
     async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
         snapshot, seconds = self._snapshot()
-        clusters = self.running.model.content_clusters if self.running else ()
-        content = await self._content_metrics.values([cluster.id for cluster in clusters])
+        content: list[dict[str, Any]] = []
+        if self.running is not None and self.content_metrics is not None:
+            content = await self.content_metrics.values(cluster.id for cluster in self.running.model.content_clusters)
         shown = {"snapshot": snapshot, "values": [*self._metrics.values(seconds), *content]}
         return pretty_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": shown})
 
@@ -125,9 +129,9 @@ class StateApi:
 
     async def _status(self) -> dict[str, str]:
         """Up, initializing, or down with the reason: a content cluster takes no operations."""
-        if self.running is None:
+        if self.running is None or self.content_metrics is None:
             return {"code": "initializing"}
-        faults = await self._content_metrics.faults(cluster.id for cluster in self.running.model.content_clusters)
+        faults = await self.content_metrics.faults(cluster.id for cluster in self.running.model.content_clusters)
         return {"code": "down", "message": "; ".join(faults)} if faults else {"code": "up"}
 
     def _now_ms(self) -> int:

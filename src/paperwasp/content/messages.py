@@ -1,6 +1,6 @@
 """What the container says to a content cluster, and what it answers. The words that pass through the messenger.
 
-Where a content cluster is served: `address_of`.
+Where a content cluster is served: `content.addresses.address_of`.
 """
 
 from __future__ import annotations
@@ -159,8 +159,3 @@ class ReindexResponse:
 
 Request = ApplyRequest | HealthRequest | GetRequest | VisitRequest | StampRequest | StatusRequest | ReindexRequest
 Response = Outcome | HealthResponse | GetResponse | VisitResponse | StatusResponse | ReindexResponse
-
-
-def address_of(application_name: str, cluster_id: str) -> str:
-    """Where a content cluster of an application (`tenant.application.instance`) is served."""
-    return f"content/{application_name}/{cluster_id}"

@@ -94,9 +94,11 @@ def _is_count(value: object) -> bool:
 
 def _inflated(content: bytes) -> bytes:
     """The bytes, decompressed where they are compressed by zstandard. Errors: ValueError."""
-    if not content.startswith(_COMPRESSED):
-        return content
-    import zstandard  # few applications have such files
+    return _from_zstandard(content) if content.startswith(_COMPRESSED) else content
+
+
+def _from_zstandard(content: bytes) -> bytes:
+    import zstandard
 
     try:
         with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(content), read_across_frames=True) as reader:

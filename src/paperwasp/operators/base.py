@@ -7,12 +7,9 @@ the terms that ranking looks at.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -182,15 +179,7 @@ def planner(item_type: type[PlannedItem]) -> Callable[[Planner[PlannedItem]], Pl
 def plan(item: Item, space: SearchSpace) -> Operator:
     """The operator that executes `item`. Errors: InvalidQuery for what cannot be searched; OutOfTime."""
     space.check_time()
-    found = _all_planners().get(type(item))
+    found = _planners.get(type(item))
     if found is None:
         raise InvalidQuery(f"{type(item).__name__} is not supported yet")
     return found(item, space)
-
-
-@cache
-def _all_planners() -> Mapping[type[Item], Planner]:  # type: ignore[type-arg]
-    package = importlib.import_module("paperwasp.operators")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"paperwasp.operators.{module.name}")
-    return _planners

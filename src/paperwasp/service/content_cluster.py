@@ -17,9 +17,9 @@ from paperwasp.application.services_model import Node
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.addresses import address_of
 from paperwasp.content.garbage_collection import GarbageCollector, collection_of
 from paperwasp.content.housekeeping import Chore, Housekeeping, go_on, prepare, prune
-from paperwasp.content.messages import address_of
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.row_filling import RowFilling

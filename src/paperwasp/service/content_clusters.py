@@ -18,12 +18,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.content.resources import Probe, SystemProbe
-from paperwasp.service.content_cluster import RunningCluster
+
+if TYPE_CHECKING:
+    from paperwasp.content.resources import Probe
+    from paperwasp.service.content_cluster import RunningCluster
 
 _LOG: Final = logging.getLogger("paperwasp.service")
 
@@ -36,7 +38,7 @@ class ContentClusters:
         self._directory = directory
         self._messenger = messenger
         self._repair = repair
-        self._probe = probe or SystemProbe(directory)
+        self._probe = probe
         self._lock = threading.Lock()
         self._running: dict[tuple[str, str], RunningCluster] = {}
         self._settled: dict[str, tuple[int, Mapping[str, ContentCluster]]] = {}
@@ -93,12 +95,19 @@ class ContentClusters:
             running = self._running.get((application, cluster_id))
         if running is None:
             directory = self._directory / application / cluster_id
-            running = RunningCluster(directory, application, cluster_id, self._messenger, self._repair, self._probe)
+            running = self._open(directory, application, cluster_id)
             with self._lock:
                 self._running[application, cluster_id] = running
         elif not running.is_open:
             self.restart(application, cluster_id)
         return running
+
+    def _open(self, directory: Path, application: str, cluster_id: str) -> RunningCluster:
+        from paperwasp.content.resources import SystemProbe
+        from paperwasp.service.content_cluster import RunningCluster
+
+        self._probe = self._probe or SystemProbe(self._directory)
+        return RunningCluster(directory, application, cluster_id, self._messenger, self._repair, self._probe)
 
     def _ids(self, application: str) -> list[str]:
         with self._lock:

@@ -15,6 +15,7 @@ from threading import Lock
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
+from paperwasp.content.addresses import address_of
 from paperwasp.content.messages import (
     ApplyRequest,
     GetRequest,
@@ -29,7 +30,6 @@ from paperwasp.content.messages import (
     StatusResponse,
     VisitRequest,
     VisitResponse,
-    address_of,
 )
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from paperwasp import limits
-from paperwasp.application.services_model import Container
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.errors import Conflict
+
+if TYPE_CHECKING:
+    from paperwasp.application.services_model import Container
 
 VESPA_PORT: Final = 8080
 _FRONT: Final = 0

@@ -65,7 +65,7 @@ def _binary(path: str, content: bytes, type_: TensorType) -> Tensor:
 
 
 def _inflated(path: str, content: bytes) -> bytes:
-    from lz4.frame import LZ4FrameDecompressor  # only where there is such a file
+    from lz4.frame import LZ4FrameDecompressor
 
     inflater = LZ4FrameDecompressor()
     try:

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from paperwasp.application.changes.attributes import attribute_changes, fast_access_changes, unpaged
 from paperwasp.application.changes.found import KINDS, Action, Changes, Kind, Refusal, Service
 from paperwasp.application.changes.indexing import indexing_changes
 from paperwasp.application.changes.types import type_changes
+from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
 from paperwasp.schema.model import Schema
-
-if TYPE_CHECKING:  # the model holds the overrides that this package reads
-    from paperwasp.application.model import ApplicationModel, ContentCluster
 
 _MODE_NAMES: Final[Mapping[Mode, str]] = {"index": "indexed", "streaming": "streaming", "store-only": "store-only"}
 _WITHOUT_ID: Final = "reindexing"

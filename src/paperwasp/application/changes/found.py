@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from paperwasp.application.changes.overrides import ValidationOverrides
+if TYPE_CHECKING:
+    from paperwasp.application.changes.overrides import ValidationOverrides
 
 Kind = Literal["restart", "refeed", "reindex"]
 KINDS: Final[tuple[Kind, ...]] = ("restart", "refeed", "reindex")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from paperwasp.application.changes.found import Action, Changes, Kind, Refusal
-from paperwasp.application.changes.overrides import VALIDATIONS
+from paperwasp.application.changes.validations import VALIDATIONS
 
 _ALLOW: Final = (
     "To allow this add <allow until='yyyy-mm-dd'>{id}</allow> to validation-overrides.xml, "

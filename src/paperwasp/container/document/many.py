@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from paperwasp.application import ApplicationModel
+from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document.bulk import BulkContext, answer_bulk, read_request
 from paperwasp.container.document.routes import Routes

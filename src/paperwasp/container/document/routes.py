@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from paperwasp.application import ApplicationModel, Container
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.services_model import Container
 from paperwasp.container.document.conditions import ConditionCheck
 from paperwasp.container.document.selections import Acceptance, acceptance_of
 from paperwasp.document.ids import DocumentId

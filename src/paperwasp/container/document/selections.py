@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paperwasp.application import ContentCluster
+from paperwasp.application.model import ContentCluster
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put
 from paperwasp.document.types import DataType, DocumentType

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic_ns
 from typing import Any, Final
 
-from paperwasp.application import ApplicationModel, Container
+from paperwasp.application.model import ApplicationModel
+from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document.answer import (
     IGNORED_FIELDS,

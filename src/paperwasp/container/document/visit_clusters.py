@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from paperwasp.application import ApplicationModel, ContentCluster
+from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.errors import InvalidInput
 from paperwasp.schema.pending import is_derived

@@ -1,0 +1,54 @@
+"""The search and the document interface of a container: all that it imports only for an application.
+
+`container.app` imports this module with the first application that it serves, or with the first request for one of
+these interfaces that comes before: the code of both is most of the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from paperwasp.application.significance import significance_models
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.content_metrics import ContentMetrics
+from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
+from paperwasp.container.document.v1 import DocumentApi
+from paperwasp.container.document.v1 import error_response as document_error
+from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
+from paperwasp.container.state import Running
+from paperwasp.env import Environment
+from paperwasp.errors import PaperwaspError
+from paperwasp.http.cbor import error_as_accepted
+from paperwasp.http.messages import Request, Response
+
+
+class Interfaces:
+    """Answers the requests for documents and searches of one container cluster."""
+
+    def __init__(self, messenger: Messenger, address_of: Callable[[str], str], environment: Environment) -> None:
+        """`address_of` gives the address of a content cluster of the application."""
+        self.documents = DocumentApi(messenger, address_of)
+        self.search = SearchHandler(messenger, environment=environment, address_of=address_of)
+        self.content_metrics = ContentMetrics(messenger, address_of)
+
+    def configure(self, running: Running | None) -> None:
+        """Serves another application from now on; None: there is none. Any thread."""
+        if running is None:
+            self.documents.configure(None)
+            self.search.configure(SearchConfig())
+            return
+        model = running.model
+        clusters = tuple(ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters)
+        models = significance_models(running.container, model.files)
+        self.documents.configure(model, running.container)
+        self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models))
+
+
+def error_response(request: Request, error: PaperwaspError) -> Response:
+    """The error as the interface that the request was for shows it."""
+    if request.raw_path.startswith(DOCUMENT_ROOT):
+        return error_as_accepted(request, document_error(request, error))
+    answer = respond(SearchResult(errors=[SearchError.of(error)]), accepted_format(request))
+    return replace(answer, status=error.http_status)
