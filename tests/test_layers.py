@@ -1,7 +1,7 @@
 """The packages stand on floors, imports go only downwards, and no module imports itself by way of others.
 
 A package that is missing from the table, or that reaches up or sideways, fails here with the import to mend.
-Imports for annotations alone (`if TYPE_CHECKING`) obey the floors too; only inside a package may they point back.
+Imports for annotations alone (`if TYPE_CHECKING`) and those inside functions obey all of this too.
 """
 
 from __future__ import annotations
@@ -60,20 +60,9 @@ def _modules() -> dict[str, Path]:
 
 
 @cache
-def _imports(module: str, *, running: bool = False) -> tuple[str, ...]:
-    """The modules of paperwasp that this one imports anywhere in it, also inside functions.
-
-    With `running`, without those for annotations alone.
-    """
-    nodes: list[ast.AST] = [ast.parse(_modules()[module].read_text())]
-    targets: list[str] = []
-    while nodes:
-        node = nodes.pop()
-        targets += _targets(node)
-        for_annotations = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        if not (running and for_annotations):
-            nodes += ast.iter_child_nodes(node)
-    return tuple(targets)
+def _imports(module: str) -> tuple[str, ...]:
+    """The modules of paperwasp that this one imports anywhere in it, for annotations and inside functions too."""
+    return tuple(target for node in ast.walk(ast.parse(_modules()[module].read_text())) for target in _targets(node))
 
 
 def _targets(node: ast.AST) -> Iterator[str]:
@@ -124,7 +113,7 @@ def test_no_import_cycles() -> None:
     def visit(module: str, path: tuple[str, ...]) -> None:
         assert module not in path, " → ".join((*path[path.index(module) :], module))
         if module not in done:
-            for target in _imports(module, running=True):
+            for target in _imports(module):
                 if target in _modules():
                     visit(target, (*path, module))
             done.add(module)

@@ -18,9 +18,9 @@ import pytest
 from paperwasp import limits
 from paperwasp.content import compaction
 from paperwasp.content import node as node_module
-from paperwasp.content.apply import NodeState
 from paperwasp.content.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.messages import VisitRequest
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from tests.chance import SEED

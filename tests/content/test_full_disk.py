@@ -14,9 +14,12 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.cluster.log_end import LogEndFile
-from paperwasp.content.apply import NodeState
+from paperwasp.content import node as node_module
+from paperwasp.content import replay as replay_module
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.layout import Layout
+from paperwasp.content.node_state import NodeState
+from paperwasp.content.relayout import change_layout
 from paperwasp.document.operations import Outcome, Update
 from paperwasp.document.updates import Calculate, FieldUpdate
 from paperwasp.env import Environment
@@ -182,7 +185,8 @@ def test_an_update_that_is_refused_and_repeated_counts_once(tmp_path: Path, monk
     add_ten = Update(doc_id("a"), (FieldUpdate("year", Calculate("increment", 10)),))
     for _ in range(3):
         with monkeypatch.context() as patch:
-            patch.setattr(NodeState, "apply", no_room)
+            patch.setattr(node_module, "apply_entries", no_room)
+            patch.setattr(replay_module, "apply_entries", no_room)
             assert [type(answer) for answer in node.outcomes(add_ten)] == [NoSpace]
         node.node._fault._not_before_ns = 0
         node.node.go_on()
@@ -197,7 +201,8 @@ def test_what_cannot_be_taken_out_of_the_log_is_applied_later(tmp_path: Path, mo
     """The disk that holds the end of the log fails, too."""
     node = start(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(NodeState, "apply", no_room)
+        patch.setattr(node_module, "apply_entries", no_room)
+        patch.setattr(replay_module, "apply_entries", no_room)
         patch.setattr(LogEndFile, "sync", lambda _: False)
         assert [type(answer) for answer in node.outcomes(put("a", year=2))] == [NoSpace]
     node.node._fault._not_before_ns = 0
@@ -214,7 +219,7 @@ def test_a_layout_that_is_refused_is_not_applied_later(tmp_path: Path, monkeypat
     node.apply(put("a", year=1, note="kept"))
     fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
     with monkeypatch.context() as patch:
-        patch.setattr(NodeState, "configure", no_room)
+        patch.setattr(node_module, "change_layout", no_room)
         patch.setattr(Checkpoints, "load_aside", no_room)
         with pytest.raises(NoSpace):
             node.node.configure(2, {"music": fewer, "book": BOOK})
@@ -231,18 +236,17 @@ def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, mon
     """The store fails once while a deployment gives the documents another layout."""
     with started(tmp_path) as node:
         node.apply(put("a", year=1, note="kept"))
-        configure = NodeState.configure
         calls: list[int] = []
 
         def fail_once(state: NodeState, layout: Layout) -> None:
             calls.append(1)
             if len(calls) == 1:
                 no_room()
-            configure(state, layout)
+            change_layout(state, layout)
 
         fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
         with monkeypatch.context() as patch:
-            patch.setattr(NodeState, "configure", fail_once)
+            patch.setattr(node_module, "change_layout", fail_once)
             node.node.configure(2, {"music": fewer, "book": BOOK})
         assert node.fault() is None
         assert node.get("a") == {"note": "kept"}

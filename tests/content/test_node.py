@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.apply import NodeState
+from paperwasp.content import node as node_module
+from paperwasp.content import replay as replay_module
+from paperwasp.content.apply import apply_entries
 from paperwasp.content.checkpoint import Checkpoints
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, entry_of
 from paperwasp.content.view import View
 from paperwasp.document.operations import Operation, Outcome
@@ -258,13 +261,12 @@ def test_a_start_decodes_no_more_of_the_log_at_once_than_a_batch_has_bytes(
     node.crash()
     monkeypatch.setattr(limits, "LOG_BATCH_BYTES", 5000)
     batches: list[int] = []
-    apply = NodeState.apply
 
     def counted(state: NodeState, entries: Sequence[Entry]) -> list[Outcome]:
         batches.append(len(entries))
-        return apply(state, entries)
+        return apply_entries(state, entries)
 
-    monkeypatch.setattr(NodeState, "apply", counted)
+    monkeypatch.setattr(replay_module, "apply_entries", counted)
     with started(tmp_path) as again:
         assert again.node.view().live_count == sum(batches) == 20 and max(batches) <= 5
 
@@ -388,7 +390,8 @@ def test_damage_in_a_checkpoint_is_reported(tmp_path: Path) -> None:
 def test_what_a_failed_apply_has_refused_is_not_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = start(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(NodeState, "apply", lambda state, entries: 1 / 0)
+        for module in (node_module, replay_module):
+            patch.setattr(module, "apply_entries", lambda state, entries: 1 / 0)
         (answer,) = node.apply(put("a", year=1))
         assert isinstance(answer, InternalError)
     with pytest.raises(InternalError, match=r"takes no operations until .* division by zero"):

@@ -15,7 +15,8 @@ from paperwasp.core.siphash import siphash
 from paperwasp.document.types import DataType
 from paperwasp.errors import Finding, InvalidInput
 from paperwasp.indexing import check_scripts, compiler, processor_of
-from paperwasp.indexing.components import BUILT_IN, Components, Context
+from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.indexing.context import Context
 from paperwasp.schema.model import Schema
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor

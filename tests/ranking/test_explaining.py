@@ -22,7 +22,7 @@ from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplan
 from paperwasp.ranking.explanation import Columns, Explained, Json, NodeValue, ValueOf, rendered, shown_tensor
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
-from paperwasp.ranking.tensor_plan import TensorNode
+from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.schema.model import Function
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.literal import parse_tensor

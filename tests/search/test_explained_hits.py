@@ -13,7 +13,7 @@ from paperwasp.document.operations import Put
 from paperwasp.errors import TooLarge
 from paperwasp.query import TrueItem
 from paperwasp.ranking.evaluation import batch
-from paperwasp.ranking.tensor_plan import TensorNode
+from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.schema import parse_schemas
 from paperwasp.search import explaining
 from paperwasp.search.block import BlockContext

@@ -12,8 +12,9 @@ from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.query import FuzzyItem, Item, OrItem, TrueItem, WordItem
 from paperwasp.search import search as search_module
-from paperwasp.search.cost import RankCost, is_plain
+from paperwasp.search.cost import is_plain
 from paperwasp.search.query import Query, SearchResponse, SortKey
+from paperwasp.search.rank_cost import RankCost
 from paperwasp.service.content_service import ContentService
 from tests.content.nodes import TestNode
 from tests.search.queries import query_of

@@ -14,33 +14,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from paperwasp import limits
-from paperwasp.attribute import Column
-from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.numeric import NumericColumn
-from paperwasp.cluster.operation_log import START, Mark
-from paperwasp.content.bitmaps import GrowingBitmap
-from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
-from paperwasp.content.gid_map import GID_BYTES, GidMap
-from paperwasp.content.layout import EMPTY, Layout, TypeLayout
+from paperwasp.content.gid_map import GID_BYTES
+from paperwasp.content.layout import TypeLayout
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, EntryKind, made_by, mutation_of
-from paperwasp.content.references import References
-from paperwasp.content.relayout import change_layout
 from paperwasp.content.selected import Selected, matcher
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.apply_updates import Owned, updated_value
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.document.updates import Assign
 from paperwasp.errors import InternalError, InvalidInput
-from paperwasp.index.text_index import TextIndex
-from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites
-from paperwasp.store.row_store import RowStore
+from paperwasp.store.document_store import StoredDocument, StoreWrites
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _MOST_ROW_BYTES: Final = 2**32 - 1
@@ -53,74 +42,9 @@ _REFUSED: Final = {
 }
 
 
-class NodeState:
-    """All documents of one content node, as the writer holds them."""
-
-    def __init__(self, index: TextIndex, store: DocumentStore, index_directory: Path) -> None:
-        self.index = index
-        self.index_directory = index_directory
-        self.store = store
-        self.rows = RowStore(index_directory)
-        self.layout: Layout = EMPTY
-        self.codecs: dict[str, DocumentCodec] = {}
-        self.columns: dict[tuple[str, str], Column] = {}
-        self.references = References()
-        self.limit = 0
-        self.live = GrowingBitmap()
-        self.live_counts: dict[str, int] = {}
-        self.gid_map = GidMap()
-        self.document_types = GrowableArray(np.uint16)
-        self.gids = GrowableArray(np.uint8, row_shape=(GID_BYTES,))
-        self.changed = GrowableArray(np.uint8)
-        self.timestamps = GrowableArray(np.uint64)
-        """By lid, when the document was changed last, in place too. Microseconds since 1970."""
-        self.row_bytes = GrowableArray(np.uint32)
-        """By lid, the size of the document's JSON when it was put: about how much memory the row takes."""
-        self.live_bytes = 0
-        """The sum of those of live rows."""
-        self.dead_bytes = 0
-        """The sum of those of dead rows, and the sizes of updates in place that left values behind."""
-        self.conform_below: dict[str, int] = {}
-        """By document type: what is stored of rows below may be of an earlier layout. None where absent."""
-        self.applied: list[Mark] = [START] * limits.PARTITIONS
-        self.timestamp_us = 0
-        """Of the last entry applied."""
-
-    def configure(self, layout: Layout) -> None:
-        """Goes on under another layout, with the documents that it still has."""
-        change_layout(self, layout)
-
-    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
-        """Applies entries in order; gives what each found."""
-        return _Batch(self).apply(entries)
-
-    def stored_fields_of(self, document: StoredDocument) -> bytes:
-        """The JSON object that is stored of a document, with what was changed in place since."""
-        if not self.changed.array[document.lid]:
-            return document.fields
-        name = type_of_id(document.id)
-        return changed_fields(document, self.layout.types[name], self.codecs[name], self.columns)
-
-    def fields_of(self, document: StoredDocument) -> bytes:
-        """The JSON object of a document's fields, as the present layout has them."""
-        fields, name = self.stored_fields_of(document), type_of_id(document.id)
-        return self.codecs[name].conform(fields) if document.lid < self.conform_below.get(name, 0) else fields
-
-    def bury(self, lids: NDArray[np.uint32]) -> None:
-        """These rows are dead from now on."""
-        self.live.clear(lids)
-        size_bytes = int(self.row_bytes.array[lids].sum(dtype=np.int64))
-        self.live_bytes -= size_bytes
-        self.dead_bytes += size_bytes
-
-    def pad_columns(self) -> None:
-        """Gives every column, of any type, a row for every lid."""
-        for column in self.columns.values():
-            column.pad(self.limit)
-
-    @property
-    def live_count(self) -> int:
-        return len(self.gid_map)
+def apply_entries(state: NodeState, entries: Sequence[Entry]) -> list[Outcome]:
+    """Applies entries in order; returns the outcome of each."""
+    return _Batch(state).apply(entries)
 
 
 class _Batch:

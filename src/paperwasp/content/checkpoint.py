@@ -31,9 +31,10 @@ from paperwasp.attribute.column import Arrays, Frozen
 from paperwasp.attribute.growable import GrowableArray
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.operation_log import Mark
-from paperwasp.content.apply import NodeState
 from paperwasp.content.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.layout import Layout
+from paperwasp.content.node_state import NodeState
+from paperwasp.content.relayout import change_layout
 from paperwasp.errors import Corruption, InternalError
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.linguistics.versions import changed, versions
@@ -266,7 +267,7 @@ def _warn_of_other_libraries(known: Mapping[str, str]) -> None:
 def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> None:
     """All but the index."""
     _warn_of_other_libraries(manifest.get("libraries", {}))
-    state.configure(Layout.from_bytes(orjson.dumps(manifest["layout"])))
+    change_layout(state, Layout.from_bytes(orjson.dumps(manifest["layout"])))
     state.applied = [Mark(*mark) for mark in manifest["applied"]]
     state.timestamp_us = manifest["timestamp_us"]
     state.limit = manifest["limit"]

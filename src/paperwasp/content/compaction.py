@@ -27,11 +27,13 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.cluster.operation_log import OperationLog
-from paperwasp.content.apply import NodeState
+from paperwasp.content.apply import apply_entries
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.checkpoint import Checkpoints, IndexFactory
 from paperwasp.content.documents import type_of_id
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, EntryKind
+from paperwasp.content.relayout import change_layout
 from paperwasp.content.replay import replay
 from paperwasp.env import SYSTEM, Environment, release_memory
 from paperwasp.errors import InternalError
@@ -71,10 +73,10 @@ def compact(
     """
     _LOGGER.info("giving %d documents new rows: %d of %d are dead", state.live_count, _dead(state), state.limit)
     compacted = NodeState(index, state.store, index_directory)
-    compacted.configure(state.layout)
+    change_layout(compacted, state.layout)
     lids = lids_of(state.live.copy(state.limit))
     for start in range(0, len(lids), limits.COMPACTION_DOCUMENTS):
-        compacted.apply(_entries(state, lids[start : start + limits.COMPACTION_DOCUMENTS]))
+        apply_entries(compacted, _entries(state, lids[start : start + limits.COMPACTION_DOCUMENTS]))
         if index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES:
             index.flush(index.freeze())
         pause()

@@ -34,7 +34,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
-from paperwasp.index.text_index import IndexedField
+from paperwasp.index.fields import IndexedField
 from paperwasp.linguistics import TextProfile, uri
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema

@@ -24,16 +24,18 @@ from weakref import finalize
 from paperwasp import limits
 from paperwasp.cluster.operation_log import FileOperationLog, Mark, NewRecord, OperationLog, RecordKind
 from paperwasp.content import compaction
-from paperwasp.content.apply import NodeState
+from paperwasp.content.apply import apply_entries
 from paperwasp.content.checkpoint import Checkpoints, FrozenState, IndexFactory, Since
 from paperwasp.content.directory_lock import lock_directory
 from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
 from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.layout import Layout
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.publishing import NO_MODES, Configuration, view_of
 from paperwasp.content.records import Entry, Mutate, Reindex, records_of
 from paperwasp.content.references import Import, imports_of
+from paperwasp.content.relayout import change_layout
 from paperwasp.content.replay import replay
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
@@ -319,7 +321,7 @@ class ContentNode:
         records = records_of(entries)
         marks = self._log.append(records)
         try:
-            outcomes: Sequence[Outcome] = self._state.apply(entries)
+            outcomes: Sequence[Outcome] = apply_entries(self._state, entries)
             self._advance(records, marks)
             self._publish()
         except Exception as error:
@@ -404,7 +406,7 @@ class ContentNode:
         records = [NewRecord(partition, payload, RecordKind.CONFIGURATION) for partition in range(limits.PARTITIONS)]
         marks = self._log.append(records)
         try:
-            self._state.configure(layout)
+            change_layout(self._state, layout)
         except Exception as error:
             self._recover_logged(error)
             return

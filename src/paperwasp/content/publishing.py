@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp.attribute import ColumnView
-from paperwasp.content.apply import NodeState
 from paperwasp.content.bitmaps import open_ended
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.references import Import, add_imported
 from paperwasp.content.view import View
 from paperwasp.schema.model import Schema

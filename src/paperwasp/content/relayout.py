@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,9 @@ from paperwasp.attribute import Column
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import ColumnSource, FieldLayout, Layout, TypeLayout
+from paperwasp.content.node_state import NodeState
 from paperwasp.errors import InternalError
 from paperwasp.store.document_store import StoredDocument, StoreWrites
-
-if TYPE_CHECKING:
-    from paperwasp.content.apply import NodeState
 
 Lids = NDArray[np.uint32]
 StoredChunk = list[tuple[int, bytes, StoredDocument]]

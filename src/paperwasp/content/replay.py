@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from paperwasp import limits
 from paperwasp.cluster.operation_log import LogRecord, OperationLog, RecordKind
-from paperwasp.content.apply import NodeState
+from paperwasp.content.apply import apply_entries
 from paperwasp.content.layout import Layout
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, decode_entries
+from paperwasp.content.relayout import change_layout
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import Corruption
 
@@ -52,7 +54,7 @@ class _Replay:
             self.apply()
 
     def apply(self) -> None:
-        outcomes = [*self.outcomes, *self._state.apply(self._entries)]
+        outcomes = [*self.outcomes, *apply_entries(self._state, self._entries)]
         self.outcomes = outcomes[max(0, len(outcomes) - self._last) :]
         self.operations += len(self._entries)
         self._entries = []
@@ -61,7 +63,7 @@ class _Replay:
     def _configure(self, layout: Layout) -> None:
         """Each partition has the same marker; the first one that is met is the one that counts."""
         if layout.types != self._state.layout.types:
-            self._state.configure(layout)
+            change_layout(self._state, layout)
 
 
 def _where(record: LogRecord) -> str:

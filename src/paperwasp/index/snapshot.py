@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core import _core
+from paperwasp.index.fields import FieldKey, Fields
 from paperwasp.index.parts import Bitmap, Part
-
-if TYPE_CHECKING:
-    from paperwasp.index.text_index import IndexedField
-
-FieldKey = tuple[str, str]
-"""Document type and field name."""
 
 EXACT_COUNT_FREQUENCY = 4096
 """The live documents of a term are counted up to this many documents."""
@@ -80,7 +75,7 @@ class IndexSnapshot:
     """All postings below a lid. Numbers of fields and terms are those of the index and its lexicon."""
 
     parts: tuple[Part, ...]
-    fields: Mapping[FieldKey, tuple[int, IndexedField]]
+    fields: Fields
     lexicon: _core.Lexicon = field(repr=False)
     numbers: int
     """All numbers of fields are below; there may be some of fields that are not indexed any more."""

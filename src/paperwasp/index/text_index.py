@@ -26,6 +26,7 @@ from paperwasp.core import _core
 from paperwasp.env import sync_directory
 from paperwasp.errors import Corruption
 from paperwasp.index import files
+from paperwasp.index.fields import FieldKey, Fields, IndexedField
 from paperwasp.index.parts import (
     LEAST_INVERTED_TOKENS,
     MEMORY_FAN_OUT,
@@ -34,7 +35,7 @@ from paperwasp.index.parts import (
     due_for_merge,
     merge_parts,
 )
-from paperwasp.index.snapshot import FieldKey, IndexSnapshot
+from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.index.tokenizing import tokenize
 from paperwasp.index.tokens import Text, Texts, Tokens
 from paperwasp.linguistics import TextProfile
@@ -43,33 +44,9 @@ from paperwasp.linguistics.uri import uri_parts
 INLINE_MERGE_TOKENS = 1_000_000
 """Merges of more tokens than this are left to the background."""
 
-DEFAULT_PROFILE = TextProfile()
-
-Fields = Mapping[FieldKey, tuple[int, "IndexedField"]]
-"""Number and settings of each indexed field."""
 
 IndexState = dict[str, Any]
 """What `load` needs: file names, sizes and checksums. JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedField:
-    """One field of one document type, and how its text becomes terms."""
-
-    document_type: str
-    name: str
-    profile: TextProfile = DEFAULT_PROFILE
-    uri: str = ""
-    """The part of the URIs in the field that is its text (`linguistics.uri`); empty: its values are no URIs."""
-
-    @property
-    def source(self) -> str:
-        """The field of the document."""
-        return self.name.removesuffix(f".{self.uri}")
-
-    @property
-    def key(self) -> FieldKey:
-        return self.document_type, self.name
 
 
 class TextIndex:

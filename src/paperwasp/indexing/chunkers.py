@@ -5,12 +5,11 @@ Vespa: https://docs.vespa.ai/en/reference/rag/chunking.html
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import regex
 
-if TYPE_CHECKING:
-    from paperwasp.indexing.components import Context
+from paperwasp.indexing.context import Context
 
 _DEFAULT_LENGTH: Final = 1000
 _SOFT_SHARE: Final = 1.05

@@ -12,19 +12,9 @@ from typing import Any, Final, Protocol
 
 from paperwasp.document.types import DataType
 from paperwasp.indexing.chunkers import FixedLengthChunker, SentenceChunker
+from paperwasp.indexing.context import Context
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a component is told beside the text."""
-
-    destination: str
-    """The field that the value is for: `schema.field`."""
-    language: str = ""
-    """A language tag; empty: unknown."""
-    arguments: tuple[str, ...] = ()
 
 
 class Embedder(Protocol):

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of
-from paperwasp.indexing.components import Context
+from paperwasp.indexing.context import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
 from paperwasp.indexing.sources import unescaped
 from paperwasp.indexing.values import is_text

@@ -8,9 +8,10 @@ the terms that ranking looks at.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from functools import cached_property
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,14 @@ from paperwasp.attribute import ColumnView
 from paperwasp.document.types import PREDICATE
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
+from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.tuning import NO_TUNING, Tuning
 from paperwasp.query import Item
+from paperwasp.query.items import Annotations
 from paperwasp.schema.model import Field, Schema
 
-if TYPE_CHECKING:
-    from paperwasp.operators.term import TermOperator
-
-Bitmap = NDArray[np.uint64]
-"""Bit (lid & 63) of word (lid >> 6); (limit + 63) // 64 words."""
+NOT_COUNTED: Final = (0, 1)
+"""The document frequency of a term whose documents are not counted."""
 
 
 def no_clock() -> None:
@@ -161,6 +161,52 @@ class Operator(ABC):
         return iter(())
 
 
+class TermOperator(Operator):
+    """A leaf of the query: documents that match in any of its fields."""
+
+    def __init__(
+        self, space: SearchSpace, matches: Sequence[FieldMatch], annotations: Annotations, length: int = 1
+    ) -> None:
+        self._space = space
+        self.matches = tuple(matches)
+        self.annotations = annotations
+        self.length = length
+        """Words, in a phrase."""
+
+    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        result = self._space.empty()
+        for match in self.matches:
+            if within is None:
+                match.add_to(result)
+            else:
+                match.add_within(result, within)
+        return result
+
+    def estimate(self) -> int:
+        return min(self._space.documents, sum(match.estimate() for match in self.matches))
+
+    @cached_property
+    def document_frequency(self) -> tuple[int, int]:
+        """(documents with the term, documents), one number for all fields of the term as in Vespa.
+
+        It is the sum over the fields, at most all documents; of alternatives, such as the parts of an equiv, the
+        greatest. Nothing is counted in streaming search.
+
+        Vespa: blueprintbuilder.cpp (`buildTerm`, `buildEquiv`), querynodes.cpp (`setDocumentFrequency`).
+        """
+        documents = self._space.documents
+        if self._space.streamed or documents == 0 or not all(match.is_counted for match in self.matches):
+            return NOT_COUNTED
+        found = [match.document_frequencies() for match in self.matches]
+        if len({len(each) for each in found}) == 1:
+            return min(documents, max(sum(each) for each in zip(*found, strict=True))), documents
+        return min(documents, sum(map(max, found))), documents
+
+    def terms(self) -> Iterator[TermOperator]:
+        if self.annotations.ranked:
+            yield self
+
+
 PlannedItem = TypeVar("PlannedItem", bound=Item)
 Planner = Callable[[PlannedItem, SearchSpace], Operator]
 _planners: dict[type[Item], Planner] = {}  # type: ignore[type-arg]
@@ -183,3 +229,6 @@ def plan(item: Item, space: SearchSpace) -> Operator:
     if found is None:
         raise InvalidQuery(f"{type(item).__name__} is not supported yet")
     return found(item, space)
+
+
+__all__ = ["NOT_COUNTED", "Bitmap", "Operator", "SearchSpace", "TermOperator", "no_clock", "plan", "planner"]

@@ -1,9 +1,12 @@
-"""Terms: what one leaf of the query matches in each of the fields that it searches."""
+"""Terms: what one leaf of the query matches in each of the fields that it searches.
+
+Operators of terms find here all that they are made of, also what is defined in `base` and `field_match`.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -14,14 +17,9 @@ from paperwasp.attribute import ColumnView
 from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
 from paperwasp.document.types import BOOL
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace
-from paperwasp.query.items import Annotations
+from paperwasp.operators.base import NOT_COUNTED, SearchSpace, TermOperator
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 
-Lids = NDArray[np.uint32]
-Occurrences = tuple[NDArray[np.uint32], NDArray[np.uint32]]
-"""(offsets[lids + 1], positions)"""
-NOT_COUNTED: Final = (0, 1)
-"""The document frequency of a term whose documents are not counted."""
 LEAST_ROWS: Final = 400_000
 """A column of fewer rows is read as a whole: that takes as long as asking for some."""
 ROWS_OF_LID: Final = 256
@@ -40,81 +38,6 @@ def first_weights(offsets: NDArray[np.uint32], weights: NDArray[np.int32]) -> ND
     has = offsets[1:] > offsets[:-1]
     found[has] = weights[offsets[:-1][has]]
     return found
-
-
-class FieldMatch(ABC):
-    """One term in one field."""
-
-    field: str
-
-    @property
-    def is_positional(self) -> bool:
-        """Whether it stands somewhere: in an index."""
-        return False
-
-    @property
-    def only_filters(self) -> bool:
-        """Whether ranking sees only that it matches, and neither where nor how often."""
-        return False
-
-    @abstractmethod
-    def add_to(self, bitmap: Bitmap) -> None:
-        """Sets the bits of the documents that match."""
-
-    def add_within(self, bitmap: Bitmap, within: Bitmap) -> None:
-        """The same, where only documents of `within` matter: of others it may set any bits."""
-        self.add_to(bitmap)
-
-    @abstractmethod
-    def frequency(self) -> int:
-        """How many live documents match."""
-
-    def document_frequencies(self) -> tuple[int, ...]:
-        """The document frequency for ranking of each alternative that the match consists of.
-
-        These are Vespa's estimates (the `estHits` of its blueprints), which need not be the exact number of matches.
-        """
-        return (self.frequency(),)
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the documents with the term are counted; if not, ranking takes it for as rare as a term can be."""
-        return True
-
-    @abstractmethod
-    def occurrences(self, lids: Lids) -> NDArray[np.int32]:
-        """How often the term occurs in each document; for an attribute, 1 where it matches."""
-
-    def positions(self, lids: Lids) -> Occurrences:
-        """Where the term stands; nowhere, in an attribute."""
-        return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
-
-    def elements(self, lids: Lids) -> Occurrences:
-        """The elements of a multi-value field that match, numbered from 0, rising; of a single value, 0."""
-        counts = (self.occurrences(lids) > 0).astype(np.uint32)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32), np.zeros(int(counts.sum()), np.uint32)
-
-    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
-        """The weight of each of these elements: of a weighted set's key; 1 elsewhere."""
-        return np.ones(int(self.elements(lids)[0][-1]), np.int32)
-
-    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
-        """What the match in each document weighs: the weights of all elements that match in an attribute, that of the
-        first one in an index; 1 where there are no weights, 0 where nothing matches."""
-        return (self.occurrences(lids) > 0).astype(np.int64)
-
-    @property
-    def unmasked(self) -> FieldMatch:
-        """The match by itself, wherever it stands in the query."""
-        return self
-
-    def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
-        """What the operator itself scores: a dot product, a closeness; 0 where it has no score of its own."""
-        return np.zeros(len(lids))
-
-    def estimate(self) -> int:
-        """About how many documents match, without looking at them all."""
-        return self.frequency()
 
 
 class PositionalMatch(FieldMatch):
@@ -312,47 +235,20 @@ def bits_of(bitmap: Bitmap, lids: Lids) -> NDArray[np.bool_]:
     return (bits & np.uint64(1)).astype(np.bool_)
 
 
-class TermOperator(Operator):
-    """A leaf of the query: documents that match in any of its fields."""
-
-    def __init__(
-        self, space: SearchSpace, matches: Sequence[FieldMatch], annotations: Annotations, length: int = 1
-    ) -> None:
-        self._space = space
-        self.matches = tuple(matches)
-        self.annotations = annotations
-        self.length = length
-        """Words, in a phrase."""
-
-    def bitmap(self, within: Bitmap | None = None) -> Bitmap:
-        result = self._space.empty()
-        for match in self.matches:
-            if within is None:
-                match.add_to(result)
-            else:
-                match.add_within(result, within)
-        return result
-
-    def estimate(self) -> int:
-        return min(self._space.documents, sum(match.estimate() for match in self.matches))
-
-    @cached_property
-    def document_frequency(self) -> tuple[int, int]:
-        """(documents with the term, documents), one number for all fields of the term as in Vespa.
-
-        It is the sum over the fields, at most all documents; of alternatives, such as the parts of an equiv, the
-        greatest. Nothing is counted in streaming search.
-
-        Vespa: blueprintbuilder.cpp (`buildTerm`, `buildEquiv`), querynodes.cpp (`setDocumentFrequency`).
-        """
-        documents = self._space.documents
-        if self._space.streamed or documents == 0 or not all(match.is_counted for match in self.matches):
-            return NOT_COUNTED
-        found = [match.document_frequencies() for match in self.matches]
-        if len({len(each) for each in found}) == 1:
-            return min(documents, max(sum(each) for each in zip(*found, strict=True))), documents
-        return min(documents, sum(map(max, found))), documents
-
-    def terms(self) -> Iterator[TermOperator]:
-        if self.annotations.ranked:
-            yield self
+__all__ = [
+    "LEAST_ROWS",
+    "NOT_COUNTED",
+    "ROWS_OF_LID",
+    "AttributeMatch",
+    "FieldMatch",
+    "FoundMatch",
+    "IndexMatch",
+    "Lids",
+    "Occurrences",
+    "PhraseMatch",
+    "PositionalMatch",
+    "TermOperator",
+    "bits_of",
+    "counts_of",
+    "first_weights",
+]

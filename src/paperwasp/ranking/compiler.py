@@ -21,7 +21,8 @@ from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Binding, FunctionSource, Scope, Source, argument_text, function_source
 from paperwasp.ranking.tensor_compiler import TensorCompiler
 from paperwasp.ranking.tensor_expression import as_reduction
-from paperwasp.ranking.tensor_plan import RankValue, TensorGraph, TensorNode, Value
+from paperwasp.ranking.tensor_node import TensorNode
+from paperwasp.ranking.tensor_plan import RankValue, TensorGraph, Value
 from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.ranking.tree import (

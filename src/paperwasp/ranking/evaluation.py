@@ -8,33 +8,16 @@ the block around it, and repeated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from paperwasp.core.clock import check_time
 from paperwasp.ranking.program import Feature, Floats, Program
+from paperwasp.ranking.tensor_node import Block, TensorNode
 from paperwasp.tensor import algebra
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.kept import KeptTensors
-
-if TYPE_CHECKING:
-    from paperwasp.ranking.tensor_plan import TensorNode
-
-
-class Block(Protocol):
-    """Hits that values are worked out for. A `MatchContext` of `paperwasp.features` is one."""
-
-    @property
-    def hits(self) -> int: ...
-
-    @property
-    def labels(self) -> Labels:
-        """Of all tensors of the query."""
-
-    @property
-    def known(self) -> dict[object, Any]:
-        """What has been worked out: the name of a feature → its column; a node → its batch."""
 
 
 class InnerBlock:

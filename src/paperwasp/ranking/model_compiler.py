@@ -11,14 +11,15 @@ from collections.abc import Callable, Container, Sequence
 from typing import Final, Protocol
 
 from paperwasp.ranking.declarations import Model
-from paperwasp.ranking.evaluation import Block, batch
+from paperwasp.ranking.evaluation import batch
 from paperwasp.ranking.forest import Forest, forest_sources
 from paperwasp.ranking.model_inference import ONNX, TREES
 from paperwasp.ranking.names import no_forest, no_model
 from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
 from paperwasp.ranking.onnx_run import OnnxRun
 from paperwasp.ranking.scope import Scope, Source, argument_text
-from paperwasp.ranking.tensor_plan import Hangs, TensorGraph, TensorNode, Value
+from paperwasp.ranking.tensor_node import Block, Hangs, TensorNode
+from paperwasp.ranking.tensor_plan import TensorGraph, Value
 from paperwasp.ranking.token_sequences import FEATURES as SEQUENCES
 from paperwasp.ranking.token_sequences import sequence_type
 from paperwasp.ranking.tree import Node, Reference

@@ -8,14 +8,11 @@ Vespa: https://docs.vespa.ai/en/ranking/tensor-examples.html
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from paperwasp.ranking.evaluation import Block, batch, kept
+from paperwasp.ranking.evaluation import batch, kept
+from paperwasp.ranking.tensor_node import Block, TensorNode
 from paperwasp.tensor import products
 from paperwasp.tensor.batch import TensorBatch
-
-if TYPE_CHECKING:
-    from paperwasp.ranking.tensor_plan import TensorNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,11 +12,12 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from paperwasp.ranking.evaluation import Block, BoundNumber, InnerBlock, batch, bound_block, numbers
+from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, bound_block, numbers
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.scope import Binding, Scope
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
-from paperwasp.ranking.tensor_plan import Hangs, OfBatches, TensorGraph, TensorNode, Value, hangs_on
+from paperwasp.ranking.tensor_node import Block, Hangs, TensorNode
+from paperwasp.ranking.tensor_plan import OfBatches, TensorGraph, Value, hangs_on
 from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Place, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Node, Number
 from paperwasp.tensor import algebra

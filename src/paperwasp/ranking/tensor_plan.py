@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from math import prod
 from typing import Any
 
@@ -18,49 +17,16 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.errors import PaperwaspError
-from paperwasp.ranking.evaluation import Block, BoundNumber, InnerBlock, batch, column, levels_of, numbers
+from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, column, levels_of, numbers
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
 from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
+from paperwasp.ranking.tensor_node import Block, Hangs, TensorNode, Work
 from paperwasp.tensor import algebra
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import NUMBER, TensorType
 
-Work = Callable[[Block], TensorBatch]
 OfBatches = Callable[..., TensorBatch]
-
-
-class Hangs(IntEnum):
-    """What a value hangs on."""
-
-    NOTHING = 0
-    QUERY = 1
-    HIT = 2
-
-
-@dataclass(eq=False, slots=True, repr=False)
-class TensorNode:
-    """One tensor for each hit of a block: of a type, worked by `work`."""
-
-    name: str
-    """Canonical within its plan."""
-    type: TensorType
-    """Where the sizes of dimensions are open, batches say them."""
-    key: tuple[Any, ...]
-    operands: tuple[TensorNode, ...]
-    work: Work
-    hangs: Hangs
-    levels: frozenset[int]
-    """The levels of the functions whose names it hangs on."""
-    folded: TensorBatch | None = None
-    """Its tensor, where that is known before any query."""
-    kept: Callable[[Any], KeptTensors] | None = None
-    """What tells of a block where the tensors stand, if they stand somewhere."""
-
-    def __repr__(self) -> str:
-        """Without what it is made of: a graph may be too large to be told."""
-        return f"<{self.name}: {self.type}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,8 @@ from paperwasp.ranking.explanation import (
 )
 from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Feature, Floats
-from paperwasp.ranking.tensor_plan import TensorNode, Value
+from paperwasp.ranking.tensor_node import TensorNode
+from paperwasp.ranking.tensor_plan import Value
 from paperwasp.search.block import BlockContext
 from paperwasp.search.query import HitExplanation, Query
 from paperwasp.search.rank import RankedHits

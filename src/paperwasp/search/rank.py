@@ -23,7 +23,6 @@ from paperwasp.operators.base import Bitmap
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.block import BlockContext, FirstPhase, QuerySetting
-from paperwasp.search.cost import RankCost
 from paperwasp.search.diversity import Diversifier
 from paperwasp.search.match_phase import Limiter
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SECOND_PHASE, Touched
@@ -32,6 +31,7 @@ from paperwasp.search.paging import ranked_behind, sorted_behind
 from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE, SECOND_PHASE, Profilers
 from paperwasp.search.pruning import pruned_hits
 from paperwasp.search.query import SearchAfter
+from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.rescaling import NOT_MOVED, Moving
 from paperwasp.search.scoring import features_of, scores_in_time, scores_of
 from paperwasp.search.trace import QueryTrace

@@ -15,10 +15,10 @@ from paperwasp.features.compile import compile_profile
 from paperwasp.operators.tuning import Tuning
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import RankProfile, Schema
-from paperwasp.search.cost import RankCost
 from paperwasp.search.matching_settings import declared_gaps, declared_tuning, filter_tuning
 from paperwasp.search.page import PageSteps
 from paperwasp.search.query import RankingOverride
+from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.streaming_search import StreamedType, ranked_in_one_phase
 from paperwasp.search.summary import SummaryForms
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from paperwasp.query.items import Item, LabeledItem, RankItem, WeakAndItem
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import condition
 from paperwasp.yql.user_items import NonEmptyItem
 
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
-
 
 @condition("rank")
-def rank(parser: ConditionParser, scope: Scope) -> Item:
+def rank(parser: ArgumentReader, scope: Scope) -> Item:
     """`rank(a, b, …)`: what `a` matches; the others only add to ranking."""
     return RankItem(parser.arguments(scope))
 
 
 @condition("weakAnd")
-def weak_and(parser: ConditionParser, scope: Scope) -> Item:
+def weak_and(parser: ArgumentReader, scope: Scope) -> Item:
     """`weakAnd(a, b, …)`: the best `targetHits` of what any of them matches."""
     return WeakAndItem(parser.arguments(scope), scope.target_hits())
 
 
 @condition("labeled")
-def labeled(parser: ConditionParser, scope: Scope) -> Item:
+def labeled(parser: ArgumentReader, scope: Scope) -> Item:
     """`labeled(a, "label", 0.5)`: what `a` matches; ranking sees the number as the raw score of the label."""
     tokens = parser.tokens
     item = parser.expression(scope.below())
@@ -41,7 +37,7 @@ def labeled(parser: ConditionParser, scope: Scope) -> Item:
 
 
 @condition("nonEmpty")
-def non_empty(parser: ConditionParser, scope: Scope) -> Item:
+def non_empty(parser: ArgumentReader, scope: Scope) -> Item:
     """`nonEmpty(a)`: `a`, and an error if a term in it is empty."""
     start = parser.tokens.current
     return NonEmptyItem((parser.expression(scope),), parser.tokens.position(start))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from paperwasp.parsing.tokens import TokenStream
 from paperwasp.query.items import Item, SameElementItem
 from paperwasp.yql.annotations import Scope, Value
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import leaf
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 
 @leaf("sameElement")
-def same_element(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def same_element(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`sameElement(name contains "x", year < 1940)`, or of texts `sameElement("a" and !"b")`.
 
     `elementFilter` says in which elements alone, by their numbers.

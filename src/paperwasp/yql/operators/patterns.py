@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from paperwasp.query.items import FuzzyItem, Item, UriItem
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import leaf
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 
 @leaf("fuzzy")
-def fuzzy(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def fuzzy(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`fuzzy("word")`: values at most `maxEditDistance` edits away."""
     word = parser.copied_text("what is to be like the value")
     edits = scope.count("maxEditDistance")
@@ -28,7 +24,7 @@ def fuzzy(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> It
 
 
 @leaf("uri")
-def uri(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def uri(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`uri("vespa.ai/foo")`: its tokens next to each other. The end of a host name is tied to the end of the field."""
     text = parser.copied_text("a URL")
     end = scope.get("endAnchor", bool)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from paperwasp.query.items import EquivItem, Item, NearItem, PhraseItem, WordAlternativesItem, WordItem
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import leaf
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 _IN_PHRASE: Final = ("phrase", "alternatives")
 _IN_EQUIV: Final = ("phrase", "alternatives")
@@ -17,7 +15,7 @@ _IN_NEAR: Final = ("equiv", "phrase", "alternatives")
 
 
 @leaf("phrase")
-def phrase(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def phrase(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`phrase("a", "b", …)`. A phrase inside a phrase gives its words to it; one word is no phrase."""
     words: list[str | Item] = []
     plain = outer.of_term()
@@ -33,7 +31,7 @@ def phrase(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> I
 
 
 @leaf("equiv")
-def equiv(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def equiv(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`equiv("a", phrase("b", "c"), …)`: terms that rank as one."""
     start = parser.tokens.current
     terms = tuple(_parts(parser, field, outer, _IN_EQUIV))
@@ -43,18 +41,18 @@ def equiv(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> It
 
 
 @leaf("near")
-def near(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def near(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`near("a", "b", !"c")`: words within `distance` positions, and none of the others near them."""
     return _near(parser, field, scope, outer, ordered=False)
 
 
 @leaf("onear")
-def onear(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def onear(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """As `near`, of words in the order of the query."""
     return _near(parser, field, scope, outer, ordered=True)
 
 
-def _near(parser: ConditionParser, field: str, scope: Scope, outer: Scope, *, ordered: bool) -> Item:
+def _near(parser: ArgumentReader, field: str, scope: Scope, outer: Scope, *, ordered: bool) -> Item:
     tokens = parser.tokens
     name = "onear" if ordered else "near"
     terms: list[Item] = []
@@ -82,7 +80,7 @@ def _near(parser: ConditionParser, field: str, scope: Scope, outer: Scope, *, or
 
 
 @leaf("alternatives")
-def alternatives(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def alternatives(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`alternatives({"sneakers": 1.0, "shoes": 0.7})`: forms of one word, each with its exactness."""
     start = parser.tokens.current
     forms = parser.value()
@@ -95,7 +93,7 @@ def alternatives(parser: ConditionParser, field: str, scope: Scope, outer: Scope
     return WordAlternativesItem(field, exact, annotations=scope.of_term())
 
 
-def _parts(parser: ConditionParser, field: str, scope: Scope, operators: tuple[str, ...]) -> list[Item]:
+def _parts(parser: ArgumentReader, field: str, scope: Scope, operators: tuple[str, ...]) -> list[Item]:
     """Words, or operators of those named, between commas."""
     parts = [_part(parser, field, scope, operators)]
     while parser.tokens.accept(","):
@@ -104,7 +102,7 @@ def _parts(parser: ConditionParser, field: str, scope: Scope, operators: tuple[s
 
 
 def _part(
-    parser: ConditionParser, field: str, scope: Scope, operators: tuple[str, ...], outer: Scope | None = None
+    parser: ArgumentReader, field: str, scope: Scope, operators: tuple[str, ...], outer: Scope | None = None
 ) -> Item:
     tokens = parser.tokens
     outer = outer or scope

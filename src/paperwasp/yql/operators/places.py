@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from paperwasp.query.items import GeoBoundingBoxItem, GeoLocationItem, Item
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.degrees import DEGREES, read_degrees
 from paperwasp.yql.operators.registry import condition
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 _DISTANCE: Final = re.compile(r"\s*([+-]?[0-9]{0,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,4})?) ?(km|miles|mi|m|deg|d)")
 
 
 @condition("geoLocation")
-def geo_location(parser: ConditionParser, scope: Scope) -> Item:
+def geo_location(parser: ArgumentReader, scope: Scope) -> Item:
     """`geoLocation(field, latitude, longitude, "200 km")`: within that distance; below zero: anywhere."""
     field = parser.field_or_quoted()
     start = parser.tokens.current
@@ -31,14 +29,14 @@ def geo_location(parser: ConditionParser, scope: Scope) -> Item:
 
 
 @condition("geoBoundingBox")
-def geo_bounding_box(parser: ConditionParser, scope: Scope) -> Item:
+def geo_bounding_box(parser: ArgumentReader, scope: Scope) -> Item:
     """`geoBoundingBox(field, south, west, north, east)`, in degrees."""
     field = parser.field_or_quoted()
     corners = [_coordinate(parser, latitude=latitude)[0] for latitude in (True, False, True, False)]
     return GeoBoundingBoxItem(field, *corners, annotations=scope.of_term())
 
 
-def _coordinate(parser: ConditionParser, *, latitude: bool) -> tuple[float, bool]:
+def _coordinate(parser: ArgumentReader, *, latitude: bool) -> tuple[float, bool]:
     """`, 63.5` or `, "N63.5"`; and whether it is a latitude, which a letter may say in place of the order."""
     tokens = parser.tokens
     tokens.expect(",")
@@ -58,7 +56,7 @@ def _coordinate(parser: ConditionParser, *, latitude: bool) -> tuple[float, bool
     return degrees, latitude
 
 
-def _radius(parser: ConditionParser) -> float:
+def _radius(parser: ArgumentReader) -> float:
     """`, "200 km"` in degrees; -1 for any distance."""
     tokens = parser.tokens
     tokens.expect(",")

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from paperwasp.parsing.tokens import Token
 from paperwasp.query.items import Item, PredicateItem
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import condition
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 _ALL_SUBQUERIES: Final = 2**64 - 1
 _BITS: Final = re.compile(r"\[\s*[0-9]{1,2}\s*(?:,\s*[0-9]{1,2}\s*)*\]")
 
 
 @condition("predicate")
-def predicate(parser: ConditionParser, scope: Scope) -> Item:
+def predicate(parser: ArgumentReader, scope: Scope) -> Item:
     """`predicate(field, {"gender": "Female"}, {"age": 20L})`; 0 stands for no attributes.
 
     A key `"0x3"` or `"[0, 1]"` holds a map for those subqueries alone.
@@ -36,7 +34,7 @@ def predicate(parser: ConditionParser, scope: Scope) -> Item:
 
 
 def _features(
-    parser: ConditionParser, start: Token, given: Any, kind: type, subqueries: int
+    parser: ArgumentReader, start: Token, given: Any, kind: type, subqueries: int
 ) -> Iterator[tuple[str, Any, int]]:
     """(name, value, subqueries) for each value in a map; anything else stands for an empty one."""
     if not isinstance(given, dict):
@@ -52,7 +50,7 @@ def _features(
             yield name, one, subqueries
 
 
-def _subqueries(parser: ConditionParser, start: Token, key: str) -> int:
+def _subqueries(parser: ArgumentReader, start: Token, key: str) -> int:
     """The bits that a key names: `0x` and at most 16 digits, or `[0, 1]`."""
     if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", key):
         return int(key, 16)

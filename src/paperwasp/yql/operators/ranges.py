@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from paperwasp.query.items import Item, RangeItem
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.lexicon import NUMBERS, number_value
 from paperwasp.yql.operators.registry import condition
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 _BOUNDS: Final = {
     None: (True, True),
@@ -23,7 +21,7 @@ _BOUNDS: Final = {
 
 
 @condition("range")
-def range_(parser: ConditionParser, scope: Scope) -> Item:
+def range_(parser: ArgumentReader, scope: Scope) -> Item:
     """`range(field, low, high)`; `bounds` says which of the two do not belong to it."""
     start = parser.tokens.current
     field = parser.field_or_quoted()
@@ -46,7 +44,7 @@ def range_(parser: ConditionParser, scope: Scope) -> Item:
     )
 
 
-def _bound(parser: ConditionParser) -> int | float:
+def _bound(parser: ArgumentReader) -> int | float:
     tokens = parser.tokens
     sign = -1 if tokens.accept("-") else 1
     if tokens.at("Infinity"):

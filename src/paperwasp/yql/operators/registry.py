@@ -8,19 +8,17 @@ arguments up to, and without, the closing one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from paperwasp.query.items import Item
 from paperwasp.yql.annotations import Scope
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
+from paperwasp.yql.arguments import ArgumentReader
 
 
 class Condition(Protocol):
     """Reads the arguments of an operator that stands for itself."""
 
-    def __call__(self, parser: ConditionParser, scope: Scope, /) -> Item: ...
+    def __call__(self, parser: ArgumentReader, scope: Scope, /) -> Item: ...
 
 
 class Leaf(Protocol):
@@ -30,7 +28,7 @@ class Leaf(Protocol):
     words that are its arguments.
     """
 
-    def __call__(self, parser: ConditionParser, field: str, scope: Scope, outer: Scope, /) -> Item: ...
+    def __call__(self, parser: ArgumentReader, field: str, scope: Scope, outer: Scope, /) -> Item: ...
 
 
 CONDITIONS: dict[str, Condition] = {}

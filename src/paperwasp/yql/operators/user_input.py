@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from paperwasp.errors import IllegalQuery
 from paperwasp.query.items import Item
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import condition, leaf
 from paperwasp.yql.query_type import QUERY_TYPES, query_type
 from paperwasp.yql.user_items import NO_GRAMMAR, Grammar, UserQueryItem, UserTextItem
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 _NOT_PARSED = ("raw", "segment")
 
 
 @condition("userQuery")
-def user_query(parser: ConditionParser, scope: Scope) -> Item:
+def user_query(parser: ArgumentReader, scope: Scope) -> Item:
     """`userQuery()`: the parameter `query`, of the type that `type` says. Vespa reads no arguments: `void` is one."""
     if parser.tokens.current.text == "void":
         parser.tokens.next()
@@ -26,7 +22,7 @@ def user_query(parser: ConditionParser, scope: Scope) -> Item:
 
 
 @condition("userInput")
-def user_input(parser: ConditionParser, scope: Scope) -> Item:
+def user_input(parser: ArgumentReader, scope: Scope) -> Item:
     """`userInput("…")` or `userInput(@name)`: simple query language, by default of type weakAnd."""
     token = parser.tokens.current
     field = scope.get("defaultIndex", str)
@@ -37,12 +33,12 @@ def user_input(parser: ConditionParser, scope: Scope) -> Item:
 
 
 @leaf("text")
-def text(parser: ConditionParser, field: str, scope: Scope, outer: Scope) -> Item:
+def text(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`field contains text("…")`: its words, by default under a weakAnd."""
     return _text_item(parser, scope, field, fields_allowed=False)
 
 
-def _text_item(parser: ConditionParser, scope: Scope, index: str, *, fields_allowed: bool) -> UserTextItem:
+def _text_item(parser: ArgumentReader, scope: Scope, index: str, *, fields_allowed: bool) -> UserTextItem:
     token = parser.tokens.current
     value, parameter = _value(parser)
     return UserTextItem(
@@ -60,7 +56,7 @@ def _text_item(parser: ConditionParser, scope: Scope, index: str, *, fields_allo
     )
 
 
-def _value(parser: ConditionParser) -> tuple[str | None, str | None]:
+def _value(parser: ArgumentReader) -> tuple[str | None, str | None]:
     """The text itself, or the name of the parameter that has it."""
     tokens = parser.tokens
     if tokens.accept("@"):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from paperwasp.query.items import Item, NearestNeighborItem
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.lexicon import dotted_name
 from paperwasp.yql.operators.registry import condition
-
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
 
 _MIN_TARGET_HITS: Final = 100
 _TUNING: Final = (
@@ -24,7 +22,7 @@ _TUNING: Final = (
 
 
 @condition("nearestNeighbor")
-def nearest_neighbor(parser: ConditionParser, scope: Scope) -> Item:
+def nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
     """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`."""
     tokens = parser.tokens
     start = tokens.current

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paperwasp.query.items import DotProductItem, Item, WandItem, WeightedSetItem
 from paperwasp.yql.annotations import Scope
+from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import condition
 from paperwasp.yql.parameter_lists import Tokens, highest, weighted_tokens
 
-if TYPE_CHECKING:
-    from paperwasp.yql.conditions import ConditionParser
-
 
 @condition("weightedSet")
-def weighted_set(parser: ConditionParser, scope: Scope) -> Item:
+def weighted_set(parser: ArgumentReader, scope: Scope) -> Item:
     """`weightedSet(field, {"a": 1, "b": 2})`: any of the values."""
     return WeightedSetItem(parser.field_or_quoted(), _tokens(parser), annotations=scope.of_term())
 
 
 @condition("dotProduct")
-def dot_product(parser: ConditionParser, scope: Scope) -> Item:
+def dot_product(parser: ArgumentReader, scope: Scope) -> Item:
     """`dotProduct(field, {"a": 1, "b": 2})`: any of the values; the raw score is the dot product."""
     return DotProductItem(parser.field_or_quoted(), _tokens(parser), annotations=scope.of_term())
 
 
 @condition("wand")
-def wand(parser: ConditionParser, scope: Scope) -> Item:
+def wand(parser: ArgumentReader, scope: Scope) -> Item:
     """`wand(field, {"a": 1, "b": 2})`: the best by their dot product."""
     boost = scope.get("thresholdBoostFactor", float)
     return WandItem(
@@ -39,7 +37,7 @@ def wand(parser: ConditionParser, scope: Scope) -> Item:
     )
 
 
-def _tokens(parser: ConditionParser) -> Tokens:
+def _tokens(parser: ArgumentReader) -> Tokens:
     """`, {"a": 1}`, `, [[11, 1], [37, 2]]` or `, @parameter`."""
     tokens = parser.tokens
     tokens.expect(",")

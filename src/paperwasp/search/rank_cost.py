@@ -1,0 +1,58 @@
+"""The costs of ranking and writing hits by a rank profile, as measured while queries run."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from paperwasp.ranking import CompiledProfile
+
+FEATURE_NS: Final = 2_000
+"""What one rank feature of one hit is taken to cost until it was measured: more than nearly all do."""
+HIT_NS: Final = 20_000
+"""What writing a hit is taken to cost until it was measured."""
+_LEAST_MEASURED: Final = 8
+"""So many hits or more say what one costs."""
+_DEARER: Final = 0.5
+_CHEAPER: Final = 0.1
+
+
+class RankCost:
+    """Nanoseconds of CPU time that ranking one match, reranking one hit, and writing one hit take with a rank profile.
+
+    A dearer measurement counts by half, a cheaper one by a tenth. Threads may update it at the same time: a lost
+    update is harmless.
+    """
+
+    __slots__ = ("first_ns", "second_ns", "write_ns")
+
+    def __init__(self, first_ns: float = FEATURE_NS, second_ns: float = 0.0) -> None:
+        self.first_ns = first_ns
+        self.second_ns = second_ns
+        self.write_ns: float = HIT_NS
+
+    @classmethod
+    def of(cls, profile: CompiledProfile) -> RankCost:
+        """Return what a profile is taken to cost before it was run."""
+        second = profile.second_phase
+        second_ns = 0 if second is None else FEATURE_NS * max(1, len(second.features))
+        return cls(FEATURE_NS * max(1, len(profile.first_phase.features)), second_ns)
+
+    def ranked(self, count: int, took_ns: int) -> None:
+        """Note what the first phase of so many matches took."""
+        self.first_ns = _updated(self.first_ns, count, took_ns)
+
+    def reranked(self, count: int, took_ns: int) -> None:
+        """Note what the second phase of so many hits took."""
+        self.second_ns = _updated(self.second_ns, count, took_ns)
+
+    def wrote(self, count: int, took_ns: int) -> None:
+        """Note what writing so many hits took."""
+        self.write_ns = _updated(self.write_ns, count, took_ns)
+
+
+def _updated(known_ns: float, count: int, took_ns: int) -> float:
+    if count < _LEAST_MEASURED:
+        return known_ns
+    one_ns = took_ns / count
+    share = _DEARER if one_ns > known_ns else _CHEAPER
+    return (1 - share) * known_ns + share * one_ns
