@@ -90,7 +90,7 @@ def test_actions_are_put_together_by_what_is_to_be_done() -> None:
     assert [message.split("'")[3] for message in restart.messages] == ["a", "b"]
     (service,) = refeed.services
     assert (service.name, service.type, service.host) == ("searchnode", "searchnode", "localhost")
-    assert service.config_id == "search/search/cluster.content/0"
+    assert service.config_id == "content/search/cluster.content/0"
     assert (refeed.name, refeed.document_type, refeed.validation_id) == (
         "field-type-change",
         "music",
