@@ -1,6 +1,6 @@
 # The compiled kernels. What each takes and gives is written in its C++ file, and typed where Python calls it.
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,11 @@ _U32 = NDArray[np.uint32]
 _U64 = NDArray[np.uint64]
 _F64 = NDArray[np.float64]
 
-def __getattr__(name: str) -> Any: ...
+_Number = TypeVar("_Number", np.int8, np.int32, np.int64, np.uint32, np.float32, np.float64)
+_Signed = TypeVar("_Signed", np.int8, np.int32, np.int64, np.float32, np.float64)
+_Float = TypeVar("_Float", np.float32, np.float64)
+_NarrowCells = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.uint16]
+# A cell of 16 bits is a bfloat16.
 
 # clock.cpp
 class OutOfTime(Exception): ...
@@ -63,7 +67,19 @@ def invert(
     element_weights: NDArray[np.int32] | None = None,
 ) -> _U8: ...
 def merge(segments: list[_U8], map: _U32, documents: int, average_length: float) -> _U8: ...
-def describe(segment: _U8) -> dict[str, Any]: ...
+
+class SegmentDescription(TypedDict):
+    documents: int
+    documents_with_field: int
+    tokens: int
+    terms: int
+    elements: int
+    blocks: int
+    average_length: float
+    postings_bytes: int
+    positions_bytes: int
+
+def describe(segment: _U8) -> SegmentDescription: ...
 
 # segment_check.cpp
 def check_segment(segment: _U8) -> None: ...
@@ -133,7 +149,7 @@ def best(
 ) -> tuple[_U32, _F64, int, int]: ...
 
 # sorting.cpp
-def first_rows(values: NDArray[Any], bitmap: _U64, wanted: int, descending: bool) -> _U32: ...
+def first_rows(values: NDArray[_Signed], bitmap: _U64, wanted: int, descending: bool) -> _U32: ...
 
 # predicate.cpp
 def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) -> None: ...
@@ -285,4 +301,122 @@ def reverse_proximity(
     least: float,
     most: float,
     results: _F64,
+) -> None: ...
+
+# attribute.cpp
+def range_bitmap(values: NDArray[_Number], low: float, high: float, bitmap: _U64) -> None: ...
+def array_range_bitmap(values: NDArray[_Number], rows: _U64, low: float, high: float, bitmap: _U64) -> None: ...
+
+# value_sets.cpp
+def member_bitmap(codes: _U32, table: _U8, bitmap: _U64) -> None: ...
+def array_member_bitmap(codes: _U32, rows: _U64, table: _U8, bitmap: _U64) -> None: ...
+def set_bitmap(values: NDArray[_Number], numbers: NDArray[_Number], bitmap: _U64) -> None: ...
+def array_set_bitmap(values: NDArray[_Number], rows: _U64, numbers: NDArray[_Number], bitmap: _U64) -> None: ...
+
+# text_scan.cpp
+def texts_beginning(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
+def texts_ending(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
+def texts_having(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
+def texts_near(content: _U8, ends: _U64, word: _U32, most_edits: int, same: int, prefix: bool, table: _U8) -> None: ...
+
+# products.cpp
+def products(
+    values: NDArray[_Number],
+    rows: _U64,
+    weights: NDArray[np.int32],
+    keys: NDArray[_Number],
+    token_weights: NDArray[np.int64],
+    lids: _U32,
+    sums: _F64,
+) -> None: ...
+
+# distances.cpp
+@overload
+def least_distances(
+    metric: int, query: NDArray[_Float], cells: NDArray[_Float], rows: _U64, distances: _F64, vectors: _U32
+) -> None: ...
+@overload
+def least_distances(
+    metric: int, query: NDArray[np.int8], cells: NDArray[np.int8], rows: _U64, distances: _F64, vectors: _U32
+) -> None: ...
+@overload
+def least_distances(
+    metric: int, query: NDArray[np.float32], cells: NDArray[np.uint16], rows: _U64, distances: _F64, vectors: _U32
+) -> None: ...
+
+# column_numbers.cpp
+def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64) -> None: ...
+
+# dots.cpp
+def all_dots(a: NDArray[_Float], b: NDArray[_Float], out: NDArray[_Float]) -> None: ...
+def dots_at(vector: NDArray[_Float], rows: NDArray[_Float], at: NDArray[np.int64], out: NDArray[_Float]) -> None: ...
+
+# places.cpp
+def places_in(
+    numbers: NDArray[np.int64],
+    rows: _U64,
+    box: NDArray[np.int32],
+    x: int,
+    y: int,
+    aspect: int,
+    square: int,
+    single: bool,
+    bitmap: _U64,
+) -> None: ...
+
+# gid_map.cpp
+def gid_map_find(keys: _U8, lids: _U32, gids: _U8, found: _U32) -> None: ...
+def gid_map_insert(keys: _U8, lids: _U32, gids: _U8, new_lids: _U32, previous: _U32) -> int: ...
+def gid_map_remove(keys: _U8, lids: _U32, gids: _U8, previous: _U32) -> int: ...
+
+# rank_program.cpp
+def rank_program_evaluate(
+    code: NDArray[np.int32], constants: _F64, columns: Sequence[_F64], temporaries: int, result: int, out: _F64
+) -> None: ...
+def rank_program_operations() -> list[str]: ...
+
+# native_rank.cpp
+def term_distance(
+    first_offsets: _U32,
+    first_positions: _U32,
+    first_length: int,
+    second_offsets: _U32,
+    second_positions: _U32,
+    distances: _U32,
+    places: _U32,
+) -> None: ...
+
+# max_similarity.cpp
+@overload
+def greatest_dots(
+    tokens: NDArray[np.float32],
+    cells: _NarrowCells,
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    greatest: NDArray[np.float32],
+    level: int = 0,
+) -> None: ...
+@overload
+def greatest_dots(
+    tokens: _F64,
+    cells: _F64 | _NarrowCells,
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    greatest: _F64,
+    level: int = 0,
+) -> None: ...
+def greatest_sums(
+    tokens: NDArray[_Float],
+    cells: NDArray[np.int8],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    greatest: NDArray[_Float],
+    level: int = 0,
+) -> None: ...
+def least_bits(
+    tokens: NDArray[np.int8],
+    cells: NDArray[np.int8],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    least: _U32,
 ) -> None: ...

@@ -4,7 +4,16 @@
 // All generations give the same results: floating-point contraction is off, and lanes are added up in one order.
 #pragma once
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+// GCC knows the generations since version 11, clang (also that of ziglang) since 18.
+#if defined(__clang__)
+#if __clang_major__ >= 18 && !__has_feature(address_sanitizer)
+#define PAPERWASP_HAS_CLONES
+#endif
+#elif defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+#define PAPERWASP_HAS_CLONES
+#endif
+
+#if defined(PAPERWASP_HAS_CLONES) && defined(__x86_64__) && defined(__linux__)
 #define PAPERWASP_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define PAPERWASP_CLONES

@@ -1,6 +1,9 @@
 // The extension module paperwasp.core._core: binds every kernel file.
 #include "core.hpp"
 
+// Numbers stand in files and arrays of bytes as the machine has them, and all formats on disk are little-endian.
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "paperwasp needs a little-endian machine");
+
 namespace paperwasp {
 void bind_clock(nb::module_& m);
 void bind_lexicon(nb::module_& m);
