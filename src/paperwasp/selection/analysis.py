@@ -1,4 +1,4 @@
-"""What can be known of a selection without a document, and selections made of others."""
+"""Properties of a selection that need no document, and selections made of others."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from paperwasp.selection.values import Operand
 
 
 def negated(selection: Selection) -> Selection:
-    """What the selection does not select; invalid where it is."""
+    """The selection of all documents that this one does not select. It is invalid where this one is."""
     return _whole(Not(selection.root))
 
 
 def conjunction(*selections: Selection) -> Selection:
-    """What all of them select; everything, of none. Errors: LanguageError where it is nested too deep."""
+    """The documents that all of these select; all documents where there are none. Errors: LanguageError for depth."""
     operands: list[ConditionNode] = []
     for selection in selections:
         if isinstance(selection.root, And):
@@ -114,7 +114,7 @@ def _types_of_comparison(node: Comparison, truth: bool) -> frozenset[str] | None
 
 
 def _all_of(types: list[frozenset[str] | None]) -> frozenset[str] | None:
-    """Of all: one set is enough to go by, since types of different names may inherit one another."""
+    """The smallest of the sets of types. One is enough, since types of different names may inherit one another."""
     known = [names for names in types if names is not None]
     return min(known, key=len) if known else None
 

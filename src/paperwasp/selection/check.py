@@ -29,7 +29,7 @@ _COMPLEX: Final = (ArrayType, MapType, StructType, WeightedSetType)
 
 
 class Purpose(Enum):
-    """What a selection is for."""
+    """The use of a selection, which decides what may be in it."""
 
     CONDITION = "condition"
     VISIT = "visiting"

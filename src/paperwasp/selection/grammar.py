@@ -97,7 +97,7 @@ class _Parser:
         return root
 
     def _expression(self, level: int) -> Node:
-        """What stands here, as far as its operators bind at least as strongly as `level`."""
+        """Reads the expression that stands here, as far as its operators bind at least as strongly as `level`."""
         tokens = self._tokens
         first = tokens.current
         if level <= LEVELS["not"] and self._word() == "not":

@@ -83,9 +83,9 @@ def _condition(node: ConditionNode) -> _Condition:
 
 
 def _branch(operands: tuple[ConditionNode, ...], table: Table, decided: int) -> _Condition:
-    """Of all operands, in order, until one of them has decided.
+    """Combines the results of all operands by `table`, in order, until one of them has decided.
 
-    Where there are variables all are asked: one whose bindings agree with no others' changes what the others say.
+    Where there are variables all are evaluated: one whose bindings agree with no others' changes their results.
     """
     first, *others = [_condition(operand) for operand in operands]
     decided = 0 if any(map(_binds, operands)) else decided

@@ -40,9 +40,9 @@ class _Mismatch(Exception):
 
 
 def operand_of(value: Value | None, type_: DataType | None, steps: tuple[Step, ...]) -> Operand:
-    """What the path leads to: null where that is nothing, invalid where it cannot lead there.
+    """The value that a path leads to: null where nothing is there, invalid where the path cannot lead anywhere.
 
-    `type_`: that of the field; None where it is not known.
+    `type_` is the type of the field; None where it is not known.
     """
     if value is None:
         return None
@@ -73,7 +73,7 @@ _KEY_FORMS: Final[Mapping[type, re.Pattern[str]]] = {
     int: re.compile("[+-]?[0-9]{1,20}"),
     float: re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{0,400})?([eE][+-]?[0-9]{1,5})?"),
 }
-"""What keys are written like that are no strings."""
+"""The forms in which keys that are not strings are written."""
 
 
 class _Walk:
@@ -183,7 +183,7 @@ def _member_type(member: Any, type_: StructType | None, name: str) -> DataType |
 
 
 def path_problem(type_: DataType, steps: tuple[Step, ...]) -> str:
-    """What is wrong with a path into values of this type, or nothing."""
+    """The problem with a path into values of this type, as a message; empty where there is none."""
     for step in steps:
         while isinstance(type_, ArrayType) and isinstance(step, Member):
             type_ = type_.element

@@ -1,4 +1,4 @@
-"""What a selection asks of a document."""
+"""A document as selections see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a selection says, as a tree: conditions, which are true, false or invalid, over values.
+"""Selections as trees: conditions, which are true, false or invalid, over values.
 
 Trees are immutable; `str` writes one as a text that parses to an equal tree, with no more parentheses than it needs.
 """
@@ -53,12 +53,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ValueNode(Node):
-    """What has a value: null, a number, a string, several of them, or an invalid one."""
+    """A node with a value: null, a number, a string, several of them, or an invalid one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionNode(Node):
-    """What is true, false or invalid."""
+    """A node that is true, false or invalid."""
 
 
 @dataclass(frozen=True, slots=True)

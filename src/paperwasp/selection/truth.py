@@ -30,7 +30,7 @@ _TRUTHS: Final = (FALSE, INVALID, TRUE)
 
 
 def _conjoined(left: int, right: int) -> int:
-    """Of two single truths: they are in the order of their numbers."""
+    """The conjunction of two single truths: the lower one, since truths are numbered in that order."""
     return min(left, right)
 
 

@@ -1,4 +1,4 @@
-"""What values are, and how they are compared, calculated with and changed by functions.
+"""The values of selections, and how they are compared, calculated with and changed by functions.
 
 None is null; a str, int or float is itself; `Many` are several, of an array or a path through one. `Special.OPAQUE` is
 there but can only be asked whether it is null (a tensor, bytes); `Special.INVALID` is nothing at all: what a field of
@@ -39,7 +39,7 @@ class Many(NamedTuple):
 
 Operand = Scalar | Many
 ScalarTest = Callable[[Operand, Operand], int]
-"""What holds between two values, the left one no `Many`: a set of truths."""
+"""Compares two values, of which the left one is not a `Many`; returns a set of truths."""
 
 _NUMBERS: Final = (int, float)
 
@@ -113,7 +113,7 @@ _TESTS: Final[Mapping[str, ScalarTest]] = {
 
 
 def comparison(operator: str) -> Callable[[Operand, Operand], Results]:
-    """What holds between two values of any kind."""
+    """The function that compares two values of any kind by an operator."""
     test = _TESTS[operator]
     of_sizes = _TESTS[operator if operator not in ("=", "=~") else "=="]
 

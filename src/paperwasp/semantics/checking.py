@@ -1,4 +1,4 @@
-"""What can be wrong with a rule base whose files are each right: names that nothing has, conditions without end."""
+"""Checks of a rule base as a whole, whose files are each right: unknown names, conditions without end."""
 
 from __future__ import annotations
 

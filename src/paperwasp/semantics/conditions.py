@@ -21,7 +21,7 @@ from paperwasp.semantics.tree import DEFAULT_INDEX, Branch, Leaf
 
 Form = tuple[Speech, str]
 Forms = frozenset[Form] | None
-"""What a condition can begin with; None: with anything, or with nothing."""
+"""The forms that a match of a condition can begin with; None: any form, or no term at all."""
 
 
 class Match(NamedTuple):
@@ -29,9 +29,9 @@ class Match(NamedTuple):
 
     leaf: Leaf
     text: str
-    """What stands for it when it is produced again."""
+    """The text that is produced where a production refers to the match."""
     name: str | None
-    """By which the production refers to it."""
+    """The name by which productions refer to the match."""
 
 
 Matches = tuple["Matches", Match] | None
@@ -44,7 +44,7 @@ class Place(NamedTuple):
     position: int
     matches: Matches = None
     value: str | tuple[int, int] | None = None
-    """Of the condition that ended here; two numbers: the terms between these places."""
+    """The value of the condition that ended here; two numbers mean the terms between these places."""
 
 
 class Steps:
@@ -62,14 +62,14 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What conditions are evaluated in: the query, its parameters, and what stands around a condition."""
+    """The surroundings in which conditions are evaluated: the query, its parameters, and its rule base."""
 
     leaves: list[Leaf]
     parameters: Mapping[str, str]
     conditions: Mapping[str, Condition]
     """The named conditions of the rule base."""
     choices: Mapping[Choice, Mapping[Form, tuple[Condition, ...]]]
-    """Of long choices, the alternatives by what they begin with."""
+    """For long choices, their alternatives by the forms that they begin with."""
     wanted: frozenset[str]
     """The names that the production refers to."""
     steps: Steps
@@ -122,7 +122,7 @@ class Condition:
         raise NotImplementedError
 
     def begins(self, conditions: Mapping[str, Condition]) -> Forms:
-        """What a match can begin with."""
+        """The forms that a match can begin with."""
         return None
 
     def takes_terms(self, conditions: Mapping[str, Condition]) -> bool:
@@ -434,7 +434,7 @@ class Labeled(_Around):
 
 @dataclass(frozen=True, eq=False)
 class Named(_Around):
-    """What is matched can be referred to. The innermost name counts of those that are."""
+    """A condition with a name, by which a production refers to its match. Of nested names the innermost counts."""
 
     name: str
 

@@ -44,7 +44,7 @@ _MATCHES_PER_TERM = 3
 
 @dataclass(slots=True)
 class Rewriting:
-    """What rules made of a query."""
+    """A query that rules have rewritten."""
 
     tree: Item
     """Not canonical where rules fired."""
@@ -57,9 +57,9 @@ class Rewriting:
 def rewrite(
     base: RuleBase, tree: Item, parameters: Mapping[str, str], joined: str = "and", trace_level: int = 0
 ) -> Rewriting:
-    """What the rules of `base` make of a query with these parameters.
+    """Rewrites a query with these parameters by the rules of `base`.
 
-    `joined`: what puts the terms of the query together: and, or, weakAnd. Errors: InvalidQuery when a rule goes on
+    `joined` is the operator between the terms of the query: and, or, weakAnd. Errors: InvalidQuery when a rule goes on
     matching, or all take more steps or terms than a query may.
     """
     evaluation = _Evaluation(base, tree, parameters, joined, trace_level)

@@ -77,7 +77,7 @@ class Include:
 
 @dataclass(slots=True)
 class RuleFile:
-    """What one file says, before it is joined with what it includes."""
+    """The rules of one file, before they are joined with those that it includes."""
 
     source: str
     is_default: bool = False
@@ -85,7 +85,7 @@ class RuleFile:
     statements: list[Rule | Include] = field(default_factory=list)
     conditions: dict[str, Condition] = field(default_factory=dict)
     positions: dict[str, Position] = field(default_factory=dict)
-    """Of the named conditions."""
+    """The positions of named conditions."""
     errors: list[LanguageError] = field(default_factory=list)
 
 

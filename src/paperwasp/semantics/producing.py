@@ -1,4 +1,4 @@
-"""What a rule makes of the terms it matched: the tree changes here, and nowhere else.
+"""Productions: the tree of a query is changed by the rules that match it. It changes here, and nowhere else.
 
 A replacing rule leaves a slot where the first term of each of its references was, and one where the first of the rest
 was. What is produced goes into the slots, which then dissolve.
@@ -39,7 +39,7 @@ class _Slot(Node):
 
 
 class NotProducible(Exception):
-    """What was matched is not what the rule needs: it does not fire."""
+    """The match does not fit the production: the rule does not fire."""
 
 
 def produce(
@@ -107,7 +107,7 @@ def _phrase(index: str, words: Sequence[str], annotations: Annotations) -> Branc
 
 
 def _again(matches: Sequence[Match], index: str, production: Production) -> Node:
-    """What was matched, once more: a word, or a phrase."""
+    """A copy of the matched terms: a word, or a phrase."""
     leaves = [_leaf_again(match, index, production) for match in matches]
     if len(leaves) == 1:
         return leaves[0]
@@ -331,7 +331,7 @@ def _beside(leaves: list[Leaf], production: Production, kind: str, held: Node | 
 
 
 def _without_twins(branch: Branch) -> None:
-    """Of terms of an EQUIV that are the same, the first is left."""
+    """Keeps only the first of equal terms of an EQUIV."""
     if branch.kind == "equiv":
         branch.children = list({described(node): node for node in reversed(branch.children)}.values())[::-1]
 

@@ -52,7 +52,7 @@ class ProducedWords(Production):
 
 @dataclass(frozen=True, slots=True)
 class ProducedReference(Production):
-    """What a condition matched; with `is_all`, every alternative of the named condition."""
+    """The terms that a condition matched; with `is_all`, every alternative of the named condition."""
 
     name: str = ""
     is_all: bool = False
@@ -122,11 +122,11 @@ class RuleBase:
     conditions: Mapping[str, Condition]
     is_default: bool
     begins: tuple[Forms, ...]
-    """Of each rule, what its match can begin with."""
+    """For each rule, the forms that its match can begin with."""
     choices: Mapping[Choice, Mapping[Form, tuple[Condition, ...]]]
     """See `Scene.choices`."""
     speeches: frozenset[Speech]
-    """Of all terms that a rule can begin with."""
+    """Those of all terms that a rule can begin with."""
 
 
 @dataclass(frozen=True, slots=True)

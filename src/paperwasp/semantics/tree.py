@@ -122,7 +122,7 @@ class Branch(Node):
         super().__init__(item)
         self.kind = kind
         self.index = index
-        """Of a phrase, or of segments."""
+        """The index of a phrase or of segments."""
         self.annotations = annotations
         self.children = children
         self.written = tuple(children)
@@ -270,7 +270,7 @@ _MADE: Final[Mapping[str, Callable[[tuple[Item, ...]], Item]]] = {
     "not": NotItem,
     "equiv": EquivItem,
 }
-"""What is made of a branch by a rule."""
+"""Kind of branch → makes its item."""
 _HEADS: Final = {"and": "AND", "or": "OR", "weakAnd": "WEAKAND", "rank": "RANK", "equiv": "EQUIV"}
 
 

@@ -38,7 +38,7 @@ _WITH_ARGUMENT: Final = frozenset({"near", "onear", "weakand", "wand"})
 
 @dataclass(slots=True)
 class _Group:
-    """What was read of one level: the operator that is open, and its children so far."""
+    """One level of the query so far: its open operator and the children of that."""
 
     operator: str = ""
     argument: int = 0

@@ -38,12 +38,12 @@ _TERM: Final[Mapping[str, tuple[str, type]]] = {
     "andSegmenting": ("and_segmenting", bool),
     "grammar.profile": ("profile", str),
 }
-"""What every term may be told: YQL's name → (ours, type)."""
+"""The annotations of every term: YQL's name → (ours, type)."""
 
 OF_GROUP: Final = frozenset(
     {"weight", "ranked", "filter", "significance", "id", "label", "connectivity", "documentFrequency"}
 )
-"""What may be said of several words as a whole: of a phrase, an equiv. The rest is for the words in it."""
+"""The annotations of several words as a whole: a phrase, an equiv. The others hold for each word in it."""
 
 _NO_VALUES: Final[Mapping[str, Value]] = MappingProxyType({})
 
@@ -81,7 +81,7 @@ class Scope:
         self.tokens.fail(message, self.token)
 
     def of_term(self) -> Annotations:
-        """What the annotations in force say about a term. Errors: LanguageError at the annotation."""
+        """The annotations in force, as those of a term. Errors: LanguageError at the annotation."""
         if not self.values:
             return DEFAULT_ANNOTATIONS
         given = {ours: self.get(name, kind) for name, (ours, kind) in _TERM.items() if name in self.values}
@@ -95,7 +95,7 @@ class Scope:
         return Annotations(**given)
 
     def of_group(self, words: Scope) -> Annotations:
-        """What is said of several words as a whole, where `words` is in force for each of them."""
+        """The annotations of several words as a whole, where `words` is in force for each of them."""
         if self is words:
             return self.of_term()
         own = {name: value for name, value in self.values.items() if name in OF_GROUP}

@@ -92,7 +92,7 @@ class ArgumentReader(ABC):
 
     @contextmanager
     def inside(self, field: str) -> Iterator[None]:
-        """What is read is about the elements of a field."""
+        """Everything that is read inside is about the elements of a field."""
         outer, self.element = self.element, f"{self.element}{field}."
         yield
         self.element = outer
@@ -121,7 +121,7 @@ class ArgumentReader(ABC):
         return self.text(what)
 
     def word(self, field: str, text: str, scope: Scope) -> TermItem:
-        """What a text asks of a field: a word, or with an annotation the start, the end or a part of one."""
+        """The term for a text in a field: a word, or with an annotation the start, the end or a part of one."""
         if not scope.values:
             return WordItem(field, text)
         parts = [make for name, make in _PART_OF_WORD.items() if scope.get(name, bool)]

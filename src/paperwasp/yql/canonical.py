@@ -88,7 +88,7 @@ def _labeled(item: LabeledItem) -> Item:
 
 
 def _near(item: NearItem) -> Item:
-    """Of one word that nothing may be near to, near is the word."""
+    """`near` of one word, which nothing has to be near to, is that word."""
     children = tuple(_children(item))
     if _has_false(children[: len(item.children)]):
         return FalseItem()
@@ -101,7 +101,7 @@ def _equiv(item: EquivItem) -> Item:
 
 
 def _same_element(item: SameElementItem) -> Item:
-    """Of all conditions together the element asks anyway."""
+    """An `and` among the conditions is dissolved: all conditions hold for the element anyway."""
     children: list[Item] = []
     for child in _children(item):
         children += child.children_of() if isinstance(child, AndItem) else (child,)
@@ -141,4 +141,4 @@ _RULES: Final[Mapping[type[Item], Callable[[Any], Item]]] = {
     DotProductItem: _one_of_tokens,
     WandItem: _one_of_tokens,
 }
-"""What is not here is in its canonical form as it is."""
+"""Item type → makes its canonical form. Items of other types are canonical as they are."""

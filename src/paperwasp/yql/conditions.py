@@ -192,7 +192,7 @@ class ConditionParser(ArgumentReader):
         tokens.fail(f"expected contains, matches, in, =, <, <=, > or >=, found {tokens.found()}")
 
     def _contained(self, field: str, scope: Scope, outer: Scope) -> Item:
-        """What stands to the right of `contains`. `outer` are the annotations of the whole condition."""
+        """Reads the operand to the right of `contains`. `outer` are the annotations of the whole condition."""
         tokens = self.tokens
         token = tokens.current
         if token.kind == "string":

@@ -19,7 +19,7 @@ from paperwasp.yql.simple_terms import Reader
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a filter asks for, each term marked as one that the user did not write."""
+    """The terms of a filter, each marked as one that the user did not write."""
 
     required: tuple[Item, ...] = ()
     excluded: tuple[Item, ...] = ()

@@ -1,4 +1,4 @@
-"""What a simple query may name before a colon, and how the words of those are read that are not read as text.
+"""The names that a simple query may put before a colon, and how words of fields that are not text are read.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match and `query-command` there.
 """
@@ -17,7 +17,7 @@ class Reading:
     is_whole: bool = False
     """Whatever stands there is one word: `match: word` and `match: exact`."""
     terminator: str = ""
-    """What ends such a word; empty: white space, or what stands for the end by its looks."""
+    """The text that ends such a word; empty: white space, or a sign that looks like an end."""
     phrases: bool = False
     """Whether words without white space between them are a phrase: `query-command: phrase-segmenting`."""
     literal: str = ""

@@ -24,7 +24,7 @@ YQL: Final = Lexicon(
         "grouping": r"\|.*",
     }
 )
-"""What follows a `|` is in the grouping language, and one token here."""
+"""All that follows a `|` is in the grouping language, and one token here."""
 
 Number = int | float
 NUMBERS: Final = ("int", "long", "float")

@@ -41,7 +41,7 @@ _LITERAL: Final = re.compile(
 _MARK: Final = re.compile("[\"'=<>]")
 """What stands around a literal, or before it."""
 _UNCLEAR: Final = re.compile(r"""["'\\|]|//|/\*""")
-"""What between the literals says that strings may be elsewhere: in a comment, in a grouping, with escapes."""
+"""A sign, between literals, that strings may be elsewhere: in a comment, in a grouping, with escapes."""
 _GAP: Final = "\0"
 
 
@@ -162,7 +162,7 @@ def _parts(item: Item) -> tuple[str | Item, ...]:
 
 
 def _fill_of(item: Item) -> Fill | None:
-    """What makes the item of the values; None: no slot is in it."""
+    """The function that makes the item from the values; None where the item has no slot."""
     if isinstance(item, PhraseItem):
         return _fill_phrase(item)
     children = item.children_of()
@@ -195,7 +195,7 @@ def _fill_phrase(item: PhraseItem) -> Fill | None:
 
 
 def _fill_part(word: str | Item) -> Callable[[Values], Any] | None:
-    """What makes a part of a phrase."""
+    """The function that makes a part of a phrase from the values; None where the part has no slot."""
     if isinstance(word, Item):
         return _fill_of(word)
     return itemgetter(word.slot) if isinstance(word, SlotText) else None

@@ -191,7 +191,7 @@ class _Writer:
         self._fail(f"expected a list of {count} arguments, found {_found(children)}", path)
 
     def _each(self, values: Iterable[Any], path: str, write: _Write, first: int = 0) -> list[Callable[[], None]]:
-        """What writes each of the values of a list, the first of which has the number `first`."""
+        """A function for each value of a list that writes it; the first value has the number `first`."""
         return [partial(write, value, f"{path}[{number}]") for number, value in enumerate(values, first)]
 
     def _annotated(self, attributes: Mapping[str, Any], path: str, write: Callable[[], None]) -> None:
@@ -326,7 +326,7 @@ class _Writer:
             write()
 
     def _part(self, value: Any, path: str) -> None:
-        """What a field contains, or a part of that: a text, a number as a text, or an operator on the field."""
+        """Writes what a field contains, or a part of that: a text, a number as a text, or an operator on the field."""
         if not isinstance(value, dict):
             if isinstance(value, bool | list) or value is None:
                 self._fail(f"expected a string or an operator, found {_found(value)}", path)
@@ -419,4 +419,4 @@ _OPERATORS: Final[Mapping[str, Callable[[_Writer, Any, str], None]]] = {
     "range": _Writer.range,
     "labeled": _Writer.labeled,
 }
-"""What is not a function in YQL, or not told its field first."""
+"""The operators that are not functions in YQL, or whose first argument is not their field."""

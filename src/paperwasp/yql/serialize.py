@@ -103,7 +103,7 @@ def _annotated_group(text: str, annotations: Annotations) -> str:
 
 
 def _of_words(item: PhraseItem | EquivItem) -> dict[str, Any]:
-    """What stands in front of the condition, because it is about the words."""
+    """The annotations that stand in front of a condition because they are about its words."""
     return {name: value for name, value in _given(item.annotations).items() if name not in OF_GROUP}
 
 
@@ -344,7 +344,7 @@ _CONTAINED: Final[Mapping[type[Item], Callable[[Any], str]]] = {
     FuzzyItem: _fuzzy,
     SameElementItem: _same_element,
 }
-"""What stands to the right of `contains`."""
+"""Item type → writes the operator to the right of `contains`."""
 
 _WRITERS: Final[Mapping[type[Item], Callable[[Any], str]]] = {
     TrueItem: lambda item: "true",

@@ -36,10 +36,10 @@ from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.whole_words import terminated, whole_word
 
 TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}")
-"""What the internal tokenization takes for a word."""
+"""A word, as the internal tokenization finds it."""
 
 DEFAULT_INDEX: Final = "default"
-"""Where words are searched that name no index, in a request that names none for them."""
+"""The index of words without one, in a request that names none for them."""
 
 _SPACES = re.compile(r"\s*")
 _NO_SPACE = re.compile(r"\S*")

@@ -61,9 +61,9 @@ class OrderBy:
     function: str = ""
     """`raw`, `lowercase`, `uca`, `feature`; empty: as the schema says."""
     locale: str = ""
-    """Of `uca`, such as en_US."""
+    """The locale of `uca`, such as en_US."""
     strength: str = ""
-    """Of `uca`: primary, secondary, tertiary, quaternary, identical."""
+    """The strength of `uca`: primary, secondary, tertiary, quaternary, identical."""
     is_quoted: bool = False
     """Whether the name is in quotes, and may be of any case."""
 
@@ -85,7 +85,7 @@ class YqlQuery:
     indexes: Mapping[str, Position] = field(default_factory=lambda: _NO_INDEXES)
     """The fields and fieldsets that the conditions name, each with its first place."""
     grouping: str = ""
-    """What stands after the first `|`, in the grouping language: steps between `|`, each perhaps with annotations."""
+    """The text after the first `|`, in the grouping language: steps between `|`, each perhaps with annotations."""
     quoted: Mapping[str, Position] = field(default_factory=lambda: _NO_INDEXES)
     """As `indexes`, those whose names are in quotes and may be of any case."""
 
@@ -168,7 +168,7 @@ def parse_template(text: str, parameters: Mapping[str, str]) -> StatementTemplat
 
 
 def slot_values(template: StatementTemplate, text: str, parameters: Mapping[str, str]) -> Values:
-    """What the slots of a template are filled with for a statement of its outline."""
+    """The values for the slots of a template, from a statement of the same outline."""
     literals = [value_of(literal) for literal in outline_of(text)[1]]
     return [*literals, *(parameters[name] for name in template.names)]
 

@@ -38,7 +38,7 @@ class UserTextItem(Item):
     annotations: Annotations = DEFAULT_ANNOTATIONS
     target_hits: int = 0
     distance: int | None = None
-    """Of `near` and `oNear`; None: their default."""
+    """The distance of `near` and `oNear`; None: their default."""
     allow_empty: bool = False
     fields_allowed: bool = True
     """Whether `field:word` may choose another field: in `userInput`, not in `text`."""

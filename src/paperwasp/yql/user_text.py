@@ -44,7 +44,7 @@ _ON_PARSED_TEXT: Final = frozenset(
 
 
 class UserText(NamedTuple):
-    """What a request says about the text of its user. A tuple, since one is made for every query."""
+    """The parameters of a request about the text of its user. A tuple, since one is made for every query."""
 
     query: str | None = None
     type: str | QueryType = "weakAnd"

@@ -67,7 +67,7 @@ def _value(parser: ArgumentReader) -> tuple[str | None, str | None]:
 
 
 def _grammar(scope: Scope) -> Grammar:
-    """What the annotations say about how to read the text. Errors: LanguageError at the annotation."""
+    """The grammar of the text, as the annotations give it. Errors: LanguageError at the annotation."""
     if not scope.values:
         return NO_GRAMMAR
     name = scope.get("grammar", str) or ""
