@@ -148,6 +148,21 @@ def best(
     accept: _U64 | None,
 ) -> tuple[_U32, _F64, int, int]: ...
 
+# weak_and.cpp
+def weak_and(
+    reader: Reader,
+    scores: NDArray[np.int64],
+    owners: _U32,
+    fields: _U32,
+    terms: _U32,
+    bitmap_owners: _U32,
+    bitmaps: list[_U64],
+    accept: _U64,
+    target: int,
+    threshold: int,
+    selected: _U64 | None,
+) -> int: ...
+
 # sorting.cpp
 def first_rows(values: NDArray[_Signed], bitmap: _U64, wanted: int, descending: bool) -> _U32: ...
 

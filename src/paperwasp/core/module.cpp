@@ -14,6 +14,7 @@ void bind_positions(nb::module_& m);
 void bind_segment(nb::module_& m);
 void bind_segment_check(nb::module_& m);
 void bind_top_k(nb::module_& m);
+void bind_weak_and(nb::module_& m);
 void bind_bm25(nb::module_& m);
 void bind_attribute(nb::module_& m);
 void bind_value_sets(nb::module_& m);
@@ -60,6 +61,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_reader(m);
     paperwasp::bind_positions(m);
     paperwasp::bind_top_k(m);
+    paperwasp::bind_weak_and(m);
     paperwasp::bind_bm25(m);
     paperwasp::bind_attribute(m);
     paperwasp::bind_value_sets(m);

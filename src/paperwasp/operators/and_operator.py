@@ -1,7 +1,7 @@
 """and: documents that all children match.
 
 The child that matches the fewest goes first, the others look only at what is left; what looks for a number of hits
-goes last, to find them among the documents that all others match.
+goes last, to find them among the documents that all others match, and a weakAnd after it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AndOperator(Operator):
     def _order(self) -> tuple[Operator, ...]:
         if len(self.children) < 2:
             return self.children
-        return tuple(sorted(self.children, key=lambda child: (child.targets_hits, child.estimate())))
+        return tuple(sorted(self.children, key=_turn))
 
     def estimate(self) -> int:
         return self._estimate
@@ -59,6 +59,10 @@ class AndOperator(Operator):
     def terms(self) -> Iterator[TermOperator]:
         for child in self.children:
             yield from child.terms()
+
+
+def _turn(child: Operator) -> tuple[bool, bool, int]:
+    return child.depends_on_hits, child.targets_hits, child.estimate()
 
 
 @planner(AndItem)

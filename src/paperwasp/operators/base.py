@@ -71,6 +71,8 @@ class SearchSpace:
     """Of documents that are read for one query: the lids that they have in the node."""
     known_words: KnownWords | None = None
     """Operators of words that queries of the same view have planned before; None: none are kept."""
+    weak_and_skips: bool = True
+    """Whether a weakAnd leaves out what cannot be among its best."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)
@@ -155,6 +157,11 @@ class Operator(ABC):
     def targets_hits(self) -> bool:
         """Whether it looks for a number of hits, so that what it finds hangs on what it looks within."""
         return any(child.targets_hits for child in self.order())
+
+    @property
+    def depends_on_hits(self) -> bool:
+        """Whether what it finds depends on which documents the query as a whole matches: it must be asked last."""
+        return any(child.depends_on_hits for child in self.order())
 
     def terms(self) -> Iterator[TermOperator]:
         """The terms below that count for ranking, in the order of the query."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
 from paperwasp.operators.term import TermOperator
@@ -14,16 +14,25 @@ from paperwasp.query import NotItem
 class NotOperator(Operator):
     """What the positive matches and none of the negatives."""
 
+    space: SearchSpace
     positive: Operator
     negatives: tuple[Operator, ...]
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
+        if self.positive.depends_on_hits:
+            return self.positive.bitmap(self._not_excluded(within))
         result = self.positive.bitmap(within)
         for negative in self.negatives:
             if not result.any():
                 break
             result &= ~negative.bitmap(within)
         return result
+
+    def _not_excluded(self, within: Bitmap | None) -> Bitmap:
+        allowed = self.space.accept.copy() if within is None else within.copy()
+        for negative in self.negatives:
+            allowed &= ~negative.bitmap(within)
+        return allowed
 
     def estimate(self) -> int:
         return self.positive.estimate()
@@ -38,4 +47,5 @@ class NotOperator(Operator):
 @planner(NotItem)
 def plan_not(item: NotItem, space: SearchSpace) -> Operator:
     positive, *negatives = item.children
-    return NotOperator(plan(positive, space), tuple(plan(child, space) for child in negatives))
+    excluding = replace(space, weak_and_skips=False)  # what is no hit does not make others harder to find
+    return NotOperator(space, plan(positive, space), tuple(plan(child, excluding) for child in negatives))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
 from paperwasp.operators.masked import terms_where_matched
@@ -39,4 +39,6 @@ class RankOperator(Operator):
 
 @planner(RankItem)
 def plan_rank(item: RankItem, space: SearchSpace) -> Operator:
-    return RankOperator(space, tuple(plan(child, space) for child in item.children))
+    first, *others = item.children
+    ranking = replace(space, weak_and_skips=False)
+    return RankOperator(space, (plan(first, space), *(plan(child, ranking) for child in others)))

@@ -1,83 +1,164 @@
-"""weakAnd: documents that some part matches, as with or.
+"""weakAnd: documents that some part matches, less those that cannot be among the best `targetHits`.
 
-Vespa may leave out documents that cannot be among the best `targetHits`; ours leaves out none, so its hits are those of
-an exhaustive search. What is left out is what the rank profile's `weakand` says: parts that are in too many documents
-(`stopword-limit`), and documents that score less than a chosen part does (`adjust-target`). A part scores its weight
-times its inverse document frequency, as in bm25, wherever it matches.
+A part scores its weight times its inverse document frequency, the same in every document that it matches. Documents are
+looked at in the order of their lids, and each that scores at least as much as the last of the best `targetHits` before
+it is a hit: more than `targetHits` are found, all of which are ranked and counted. As in Vespa with one thread
+(`core/weak_and.py` has it step by step).
 
-Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#weakand
+Only hits of the query as a whole make the others harder to find, so a weakAnd looks within what the rest of the query
+matches. Nothing is left out where documents are not ranked, beneath `!` and in the parts of `rank` that only rank, and
+in streaming search. What the rank profile says under `weakand` applies everywhere: parts that are in too many documents
+are dropped (`stopword-limit`), and a document must score what a chosen part does (`adjust-target`).
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#weakand, weak_and_search.cpp,
+intermediate_blueprints.cpp (`WeakAndBlueprint`), wand_parts.h (`Bm25TermFrequencyScorer`)
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
+from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
-from paperwasp.operators.or_operator import OrOperator, any_of
-from paperwasp.operators.term import NOT_COUNTED, TermOperator, bits_of
+from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.masked import terms_where_matched
+from paperwasp.operators.or_operator import any_of
+from paperwasp.operators.term import NOT_COUNTED, IndexMatch, TermOperator
 from paperwasp.operators.tuning import Tuning
 from paperwasp.operators.word import DOCUMENT_TYPE
 from paperwasp.query import Item, WeakAndItem
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, OrItem, TermItem, WordItem
+from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, OrItem, SameElementItem, TermItem, WordItem
 
+DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000
+_MOST_SCORE: Final = 1 << 46
+"""What the kernel takes."""
 _OFF: Final = 1.0
 """A limit that is not below this is none."""
+_EVERY_SCORE: Final = 1
+"""The least threshold: every document that some part matches reaches it."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class WeakAndOperator(OrOperator):
-    """What any of the operators below matches, where all that match score enough together."""
+class WeakAndOperator(Operator):
+    """The documents that reach the threshold, which rises with every hit."""
 
-    scores: tuple[int, ...]
-    threshold: int
+    def __init__(
+        self, space: SearchSpace, children: tuple[Operator, ...], scores: tuple[int, ...], target_hits: int, least: int
+    ) -> None:
+        self.space = space
+        self.children = children
+        self.scores = scores
+        self.target_hits = target_hits
+        self.least = least
+        """The threshold at first."""
+        self._selected: Bitmap | None = None
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
-        result = self.space.empty()
-        weak = []
-        for child, score in zip(self.children, self.scores, strict=True):
-            self.space.check_time()
-            if score >= self.threshold:
-                result |= child.bitmap(within)
-            else:
-                weak.append((child, score))
-        if sum(score for _, score in weak) >= self.threshold:
-            result |= self._together(weak, result, within)
-        return result
+        """Without `within`, what was found the last time: terms of ranking ask for it again."""
+        if within is None and self._selected is not None:
+            return self._selected.copy()
+        selected = self.space.empty()
+        self._run(within, self.target_hits, selected)
+        self._selected = selected
+        return selected.copy()
 
-    def _together(self, weak: list[tuple[Operator, int]], known: Bitmap, within: Bitmap | None) -> Bitmap:
-        """Documents beside those that are known in which some of these score enough."""
+    def count(self, within: Bitmap) -> int:
+        """How many documents are found among some."""
+        return self._run(within, self.target_hits, None)
+
+    def reaching_least(self, within: Bitmap) -> Bitmap:
+        """The documents among some that reach the threshold as it is at first: all that could be found."""
+        if self.least <= _EVERY_SCORE:
+            return within
+        selected = self.space.empty()
+        self._run(within, self.space.limit + 1, selected)
+        return selected
+
+    def _run(self, within: Bitmap | None, target_hits: int, selected: Bitmap | None) -> int:
         space = self.space
-        matched = OrOperator(space, tuple(child for child, _ in weak)).bitmap(within) & ~known & space.accept
-        lids = _core.bitmap_lids(matched, space.limit)
-        total = np.zeros(len(lids), np.int64)
-        for child, score in weak:
-            space.check_time()
-            total += bits_of(child.bitmap(within), lids) * np.int64(score)
-        return bitmap_of(lids[total >= self.threshold], space.limit)
+        accept = space.accept if within is None else space.accept & within
+        owners, fields, terms, bitmap_owners = (list[int]() for _ in range(4))
+        bitmaps: list[Bitmap] = []
+        for number, child in enumerate(self.children):
+            words = _words_of(child)
+            if words is None:
+                space.check_time()
+                bitmap_owners.append(number)
+                bitmaps.append(child.bitmap(within))
+                continue
+            owners += [number] * len(words)
+            fields += [word.number for word in words]
+            terms += [word.term for word in words]
+        return _core.weak_and(
+            space.index.reader,
+            np.array(self.scores, np.int64),
+            np.array(owners, np.uint32),
+            np.array(fields, np.uint32),
+            np.array(terms, np.uint32),
+            np.array(bitmap_owners, np.uint32),
+            bitmaps,
+            accept,
+            min(target_hits, space.limit + 1),
+            self.least,
+            selected,
+        )
+
+    @property
+    def targets_hits(self) -> bool:
+        return True
+
+    @property
+    def depends_on_hits(self) -> bool:
+        return True
+
+    def estimate(self) -> int:
+        return min(self.space.documents, sum(child.estimate() for child in self.children))
+
+    def children_of(self) -> tuple[Operator, ...]:
+        return self.children
+
+    def terms(self) -> Iterator[TermOperator]:
+        for child in self.children:
+            yield from terms_where_matched(child, self.space)
+
+
+def _words_of(child: Operator) -> list[IndexMatch] | None:
+    """The words whose postings are what a child matches; None where there is more to it."""
+    if type(child) is not TermOperator:
+        return None
+    words = []
+    for match in child.matches:
+        inner = match.match if type(match) is WithoutPositions else match
+        if not isinstance(inner, IndexMatch):
+            return None
+        words.append(inner)
+    return words
 
 
 @planner(WeakAndItem)
 def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
     tuning = space.tuning
     children = tuple(child for child in item.children if not _is_every_document(child, space)) or item.children
-    if tuning.stopword_limit >= _OFF and tuning.adjust_target >= _OFF:
-        return any_of(tuple(plan(child, space) for child in children), space)
     planned = [(child, plan(child, space)) for child in children]
     left = _without_stopwords(planned, tuning, space)
     operators = tuple(operator for _, operator in left)
-    if tuning.adjust_target >= _OFF or len(operators) < 2:
+    if len(operators) < 2:
+        return any_of(operators, space)
+    target_hits = item.target_hits or DEFAULT_TARGET_HITS
+    skips = space.weak_and_skips and not space.streamed and target_hits < space.documents
+    if not skips and tuning.adjust_target >= _OFF:
         return any_of(operators, space)
     scores = tuple(_score(child, operator, space) for child, operator in left)
-    target = _absolute(tuning.adjust_target, space)
-    nearest = min(range(len(left)), key=lambda at: abs(operators[at].estimate() - target))
-    return WeakAndOperator(space, operators, scores, scores[nearest])
+    least = _EVERY_SCORE
+    if tuning.adjust_target < _OFF:
+        target = _absolute(tuning.adjust_target, space)
+        least = scores[min(range(len(left)), key=lambda at: abs(operators[at].estimate() - target))]
+    return WeakAndOperator(space, operators, scores, target_hits if skips else space.limit + 1, least)
 
 
 def _is_every_document(item: Item, space: SearchSpace) -> bool:
@@ -113,9 +194,20 @@ def _frequency(operator: Operator) -> int:
     return operator.estimate()
 
 
+def _weight(child: Item, operator: Operator) -> int:
+    """The weight of a term; 0 of what is made of terms, also of a word that is an and of its tokens.
+
+    Vespa: get_weight_from_node.cpp
+    """
+    if isinstance(operator, AndOperator):
+        return 0
+    if isinstance(child, TermItem | EquivItem):
+        return child.annotations.weight
+    return DEFAULT_ANNOTATIONS.weight if isinstance(child, SameElementItem) else 0
+
+
 def _score(child: Item, operator: Operator, space: SearchSpace) -> int:
-    notes = child.annotations if isinstance(child, TermItem | EquivItem) else DEFAULT_ANNOTATIONS
     total = space.documents + 1
     frequency = max(_frequency(operator), 1)
     idf = math.log1p((total - frequency + 0.5) / (frequency + 0.5))
-    return int(_FIXED_POINT * notes.weight * idf) + 1
+    return min(max(int(_FIXED_POINT * _weight(child, operator) * idf) + 1, 0), _MOST_SCORE)

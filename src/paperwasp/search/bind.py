@@ -24,7 +24,7 @@ from paperwasp.search.block import QuerySetting, QueryTerms
 from paperwasp.search.diversity import Diversifier, diversifier_of
 from paperwasp.search.match_phase import Limiter, limiter_of
 from paperwasp.search.matching_settings import element_gaps, tuning
-from paperwasp.search.order import Level, levels_of
+from paperwasp.search.order import RELEVANCE, Level, levels_of
 from paperwasp.search.query import Match, Query, Rank
 from paperwasp.search.query_clock import QueryClock
 from paperwasp.search.query_properties import inputs_by_property, now_by_property
@@ -95,6 +95,7 @@ def bind(
         element_gaps=element_gaps(plan_.element_gaps, properties),
         tuning=plan_.streamed_tuning if streamed else tuning(plan_.declared, plan_.tuning, properties),
         streamed=streamed,
+        weak_and_skips=_needs_ranking(query, profile),
         check_time=no_clock if streamed else clock.check,
     )
     if not streamed:
@@ -117,6 +118,15 @@ def bind(
         )
     except OutOfTime:
         return BoundQuery(query, plan_, profile, _setting(FalseOperator(space), profile, query, space), is_late=True)
+
+
+def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
+    """Whether documents are scored to find the hits. Vespa: matcher.cpp (`willNeedRanking`).
+
+    Where they are not, a weakAnd leaves nothing out, since nothing that it finds makes others harder to find.
+    """
+    sorts = [key.field for key in query.order.keys]
+    return not sorts or RELEVANCE in sorts or profile.rank_score_drop_limit is not None
 
 
 class _Documents(NamedTuple):

@@ -56,6 +56,9 @@ class Shape:
     """Of an or: what the kernel does not run. Documents that these match are scored in full."""
     are_accepted: bool = False
     """Whether what the filters leave are the matches already."""
+    weak_and: WeakAndOperator | None = None
+    """What finds the hits. The best of them are looked for among all documents that some part matches, since those that
+    it leaves out may score more; they are counted as it counts them, and no more are shown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +90,7 @@ def _listed_shape(operator: Operator, fields: Mapping[str, float]) -> Shape | No
         return _any_of((operator,), fields)
     if isinstance(operator, WeakAndOperator):
         inner = _any_of(operator.children, fields)
-        return inner and replace(inner, filters=(operator,))
+        return inner and replace(inner, weak_and=operator)
     if isinstance(operator, OrOperator):
         return _any_of(operator.children, fields)
     if isinstance(operator, NotOperator):
@@ -99,10 +102,12 @@ def _listed_shape(operator: Operator, fields: Mapping[str, float]) -> Shape | No
 
 
 def _and_shape(operator: AndOperator, fields: Mapping[str, float]) -> Shape | None:
-    if operator.targets_hits:  # it must look for them among what all others match, words too
-        return None
     scoring = [child for child in operator.children if _scores(child, fields)]
     filters = tuple(child for child in operator.children if not _scores(child, fields))
+    weak_ands = all(isinstance(child, WeakAndOperator) for child in scoring)
+    # What looks for hits must do so among what all others match, words too.
+    if operator.targets_hits and (not weak_ands or any(child.targets_hits for child in filters)):
+        return None
     if len(scoring) == 1:
         inner = _listed_shape(scoring[0], fields)
         return inner and replace(inner, filters=(*inner.filters, *filters))
@@ -198,6 +203,7 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         return None
     space = setting.space
     accept = _accepted(shape, space)
+    allowed = accept
     rest = _rest(shape, space, accept)
     if rest is not None:
         accept = accept & ~rest
@@ -210,21 +216,25 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         terms.found,
         wanted if exact else wanted + SPARE_HITS,
         shape.all_terms,
-        terms.are_counted,
+        terms.are_counted and shape.weak_and is None,
         None if accept is space.accept and not space.dead else accept,
     )
     limit = space.index.reader.limit
+    rest_count = 0 if rest is None else _core.bitmap_count(rest, space.accept)
     if searched < limit:  # out of time
-        found = max(found, len(lids))
+        found = max(found, len(lids)) + rest_count
+    elif shape.weak_and is not None:
+        found = shape.weak_and.count(allowed)
     elif shape.are_accepted:
         found = _core.bitmap_count(accept, space.accept)
-    elif not terms.are_counted:
-        found = _core.bitmap_count(OrOperator(space, shape.terms).bitmap(), accept)
-    if len(lids) < min(wanted, found):  # documents that match but score nothing are hits too
+    elif terms.are_counted:
+        found += rest_count
+    else:
+        found = _core.bitmap_count(OrOperator(space, shape.terms).bitmap(), accept) + rest_count
+    if len(lids) < min(wanted, found - rest_count):  # documents that match but score nothing are hits too
         return None
-    rest_count = 0 if rest is None else _core.bitmap_count(rest, space.accept)
     done = searched / limit if limit else 1.0
-    return PrunedHits(lids, scores, terms.scoring, exact, found + rest_count, done, rest, rest_count)
+    return PrunedHits(lids, scores, terms.scoring, exact, found, done, rest, rest_count)
 
 
 def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
@@ -242,7 +252,7 @@ def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:
         accept = accept & operator.bitmap(accept)
     for operator in shape.excluded:
         accept = accept & ~operator.bitmap(accept)
-    return accept
+    return accept if shape.weak_and is None else shape.weak_and.reaching_least(accept)
 
 
 def _terms_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, weights: Mapping[str, float]) -> _Terms:

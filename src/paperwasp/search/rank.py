@@ -188,6 +188,7 @@ class Ranker:
             rest = self._exhaustive(Matches(pruned.rest, pruned.rest_count), kept)
             lids, scores = best_of(np.concatenate([lids, rest.lids]), np.concatenate([scores, rest.scores]), kept)
             scored = rest.coverage
+        kept = min(kept, pruned.total_count)  # a weakAnd finds fewer than match
         return self._ranked(Matches(None, pruned.total_count), lids[:kept], scores[:kept], scored)
 
     def _ranked(
