@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from paperwasp.document.types import ArrayType, DataType, DocumentType
 from paperwasp.features import compile_profile, evaluate_all
-from paperwasp.features.base import ElementPlaces, FieldStatistics, RankTerm, Worked
+from paperwasp.features.base import ElementPlaces, FieldStatistics, RankTerm, WordLists, Worked
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema
 from paperwasp.tensor.batch import Labels
@@ -131,6 +131,17 @@ class FakeMatchContext(UnaskedContext):
             self.known[key] = work()
         found: Worked = self.known[key]
         return found
+
+    def once_for_query(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        return self.once(key, work)
+
+    def word_lists(self, field: str) -> WordLists | None:
+        """There are no postings."""
+        return None
+
+    @property
+    def score_floor(self) -> float:
+        return -math.inf
 
     def field_length(self, field: str) -> NDArray[np.int32]:
         return np.array([len(self._tokens(document, field)) for document in self.documents], np.int32)

@@ -17,7 +17,8 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Hit, SearchResponse, SortKey
-from paperwasp.search.search import Profiles, search
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
 from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
@@ -50,7 +51,7 @@ class Corpus:
         tree = parse_yql(f"select * from s where {where}").tree
         keys = (SortKey(order),) if order else ()
         request = query_of(tree, ("s",), profile, hits=DOCUMENTS, order_by=keys)
-        return search(self.node.node.view(), request, Profiles())
+        return search(self.node.node.view(), request, ServedSchemas())
 
     def numbers(self, where: str, profile: str = "by_number", order: str = "") -> set[int]:
         found = self.ask(where, profile, order)

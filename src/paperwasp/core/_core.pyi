@@ -257,6 +257,24 @@ def xxh3(data: bytes) -> int: ...
 def row_elements(rows: _U64, wanted: _U64, elements: int) -> tuple[_U32, _U32]: ...
 def join_elements(how: int, a_offsets: _U32, a: _U32, b_offsets: _U32, b: _U32) -> tuple[_U32, _U32]: ...
 
+# native_scores.cpp
+def native_scores(
+    reader: Reader,
+    lids: _U32,
+    numbers: _F64,
+    tables: list[_F64],
+    lists: _U32,
+    given: dict[int, tuple[_U32, _U32]],
+    term_weights: _F64,
+    pairs: _U32,
+    pair_weights: _F64,
+    weights: _F64,
+    proximity: _F64,
+    attribute: _F64,
+    floor: float,
+    results: _F64,
+) -> None: ...
+
 # field_match.cpp
 def field_match(
     offsets: list[_U32],

@@ -27,6 +27,7 @@ void bind_places(nb::module_& m);
 void bind_gid_map(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
+void bind_native_scores(nb::module_& m);
 void bind_field_match(nb::module_& m);
 void bind_element_match(nb::module_& m);
 void bind_term_order(nb::module_& m);
@@ -74,6 +75,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_gid_map(m);
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);
+    paperwasp::bind_native_scores(m);
     paperwasp::bind_field_match(m);
     paperwasp::bind_element_match(m);
     paperwasp::bind_term_order(m);

@@ -192,7 +192,10 @@ class Cursor {
     void positions(uint32_t index, uint32_t* to);
 
     // Bits of a position in the current block.
-    uint32_t position_width() const { return position_bytes_[position_offsets_ != nullptr ? position_offsets_[block_] : 0]; }
+    uint32_t position_width() const { return position_run()[0]; }
+
+    // The positions of the current block: bits of each, and then the run of them.
+    const uint8_t* position_run() const { return position_bytes_ + (position_offsets_ != nullptr ? position_offsets_[block_] : 0); }
 
     // Writes the positions of all documents of the current block to `to`, which has room for RUN_GROUP more.
     void block_positions(uint32_t* to);

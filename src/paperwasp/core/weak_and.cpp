@@ -28,7 +28,6 @@ constexpr uint32_t WORDS = 64;              // of a window
 constexpr uint32_t WINDOW = 64 * WORDS;     // documents
 constexpr size_t ADJUST_HITS = 4;           // Vespa: DEFAULT_PARALLEL_WAND_SCORES_ADJUST_FREQUENCY
 constexpr uint64_t LOOK_UP_SHARE = 16;      // looking up a candidate costs as much as decoding so many postings
-constexpr uint64_t MANY_POSTINGS = 4096;    // beyond this, other threads may run meanwhile
 constexpr int64_t MOST_SCORE = int64_t{1} << 46;  // so that the sum of MOST_CHILDREN scores is a number
 constexpr size_t MOST_CHILDREN = 1u << 16;
 
@@ -362,7 +361,7 @@ uint64_t weak_and(const Reader& reader, In<int64_t> scores, In<uint32_t> owners,
     }
     const auto limit = static_cast<uint32_t>(std::min<uint64_t>(words * 64, 0xFFFFFFFFu));
     Threshold bar(threshold, target, limit);
-    const GilRelease unlocked(postings + words > MANY_POSTINGS);
+    const GilRelease unlocked(is_much(postings + words));
     return WeakAnd(children, accept.data(), limit, bar, clock, selected ? selected->data() : nullptr).run();
 }
 

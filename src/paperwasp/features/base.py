@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core import _core
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import TensorType
@@ -78,6 +79,17 @@ class FieldStatistics:
     documents: int
     average_length: float
     average_element_length: float = 0.0
+
+
+class WordLists(NamedTuple):
+    """The postings of an indexed field, and which of them are what terms match there."""
+
+    reader: _core.Reader
+    number: int
+    """Of the field in the index."""
+    words: Mapping[int, int]
+    """Number of a term → its word; `NO_TERM` where ranking is not to see where it stands. Of other terms only the
+    positions are known."""
 
 
 Worked = TypeVar("Worked")
@@ -203,6 +215,10 @@ class MatchContext(Protocol):
     def positions(self, term: int, field: str) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """(offsets[n + 1], positions) in the indexed `field`: hit i has positions[offsets[i]:offsets[i + 1]]."""
 
+    def word_lists(self, field: str) -> WordLists | None:
+        """What terms match in the indexed `field`; None where one matches in another way than by standing somewhere, or
+        in several ways."""
+
     def element_places(self, term: int, field: str) -> ElementPlaces:
         """As `positions`, by the elements of the field."""
 
@@ -231,6 +247,14 @@ class MatchContext(Protocol):
 
     def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
         """What `work` answers, which several features of a block share: it is done for the first that asks."""
+
+    def once_for_query(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        """As `once`, of what is the same for all blocks of the query."""
+
+    @property
+    def score_floor(self) -> float:
+        """Hits that score no more are not wanted: their score may be -infinity. Not -infinity only where a feature is
+        all that is computed."""
 
     def subqueries(self, field: str) -> NDArray[np.uint64]:
         """The subqueries of predicate() that match in `field`: a bit for each."""

@@ -25,13 +25,13 @@ class BoostTable:
     """The values of one table."""
 
     def __init__(self, values: Floats) -> None:
-        self._values = values
+        self.values = values
         self.max = max(0.0, float(values.max(initial=0.0)))
         self.last = len(values) - 1
         """The index of the last value, which also stands for everything beyond it."""
 
     def __getitem__(self, places: NDArray[Any]) -> Floats:
-        found: Floats = self._values[np.minimum(places, self.last)]
+        found: Floats = self.values[np.minimum(places, self.last)]
         return found
 
 

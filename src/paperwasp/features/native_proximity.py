@@ -57,6 +57,11 @@ def _before(distances: NDArray[np.uint32]) -> NDArray[np.int64]:
     return np.maximum(distances.astype(np.int64) - 1, 0)
 
 
+def sliding_window(setup: RankSetup) -> int:
+    """How many terms in a row are compared."""
+    return setup.whole(4, limits.FIELD_LENGTH, f"{NAME}.slidingWindowSize")
+
+
 def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of a field: its rank properties over the defaults of Vespa."""
     forward = field_table(setup, NAME, "proximityTable", field)
@@ -80,7 +85,7 @@ def _gap(setup: RankSetup, field: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class Pair:
     """Two terms of a field, by their numbers, and the weight of the pair."""
 
     first: int
@@ -88,14 +93,14 @@ class _Pair:
     weight: float
 
 
-def _pairs(terms: list[tuple[int, RankTerm]], window: int) -> Iterator[_Pair]:
+def pairs_within(terms: list[tuple[int, RankTerm]], window: int) -> Iterator[Pair]:
     """The pairs within a window of terms. The further apart, the less connected."""
     for i, (first, a) in enumerate(terms):
         for j in range(i + 1, min(i + window, len(terms))):
             second, b = terms[j]
             if a.weight != 0 or b.weight != 0:
                 connectedness = min([1.0, *(_connectivity(terms, k) for k in range(i + 1, j + 1))]) / (j - i)
-                yield _Pair(first, second, connectedness * (a.significance * a.weight + b.significance * b.weight))
+                yield Pair(first, second, connectedness * (a.significance * a.weight + b.significance * b.weight))
 
 
 def _connectivity(terms: list[tuple[int, RankTerm]], at: int) -> float:
@@ -107,14 +112,14 @@ def _connectivity(terms: list[tuple[int, RankTerm]], at: int) -> float:
 @register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
-    window = setup.whole(4, limits.FIELD_LENGTH, f"{NAME}.slidingWindowSize")
+    window = sliding_window(setup)
 
     def compute(context: MatchContext) -> Floats:
         scores = np.zeros(len(context.lids))
         total_weight = 0
         for field, settings in parameters.items():
             terms = list(terms_of(context, field))
-            pairs = list(_pairs(terms, window))
+            pairs = list(pairs_within(terms, window))
             if pairs:
                 total_weight += settings.weight
                 scores += _field_scores(context, field, settings, pairs)
@@ -123,7 +128,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     return compute
 
 
-def _field_scores(context: MatchContext, field: str, settings: FieldParameters, pairs: list[_Pair]) -> Floats:
+def _field_scores(context: MatchContext, field: str, settings: FieldParameters, pairs: list[Pair]) -> Floats:
     scores = np.zeros(len(context.lids))
     for pair in pairs:
         scores += settings.boosts(context, field, pair.first, pair.second) * pair.weight / settings.highest

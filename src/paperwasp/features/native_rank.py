@@ -12,6 +12,7 @@ from paperwasp.features import native_attribute_match, native_field_match, nativ
 from paperwasp.features.base import MatchContext
 from paperwasp.features.boost_table import uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
+from paperwasp.features.native_query import NativeSetup
 from paperwasp.features.parts import Part, PartsOf, explains, parts_of
 
 NAME = "nativeRank"
@@ -24,7 +25,7 @@ _PARTS: Final = {
 }
 
 
-def _weights(setup: RankSetup) -> tuple[float, ...]:
+def _weights(setup: RankSetup) -> tuple[float, float, float]:
     """Of the parts."""
     return (
         setup.number(100, f"{NAME}.fieldMatchWeight"),
@@ -41,7 +42,13 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     if divisor <= 0:
         return constant(0.0)
 
+    native = NativeSetup.of(setup, arguments, weights)
+    _, proximity, attributes = parts
+
     def compute(context: MatchContext) -> Floats:
+        known = native.scores(context, proximity, attributes if weights[2] != 0 else None)
+        if known is not None:
+            return known
         scores = one(0.0)
         for weight, part in zip(weights, parts, strict=True):
             if weight != 0:

@@ -68,6 +68,11 @@ class Program:
         at = self.result - len(self.features)
         return float(self.constants[at]) if 0 <= at < len(self.constants) else None
 
+    @property
+    def is_feature(self) -> bool:
+        """Whether the value is that of a feature, as it is."""
+        return self.result < len(self.features)
+
     def evaluate(self, columns: Sequence[Floats], n: int) -> Floats:
         """One score per row. `columns`: parallel to `features`, float64, of length n or 1."""
         if self.result < len(self.features):

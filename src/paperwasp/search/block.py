@@ -19,11 +19,12 @@ from paperwasp.attribute import ColumnView
 from paperwasp.attribute.cells import CodeTable, kept_tensors, labelled, tensors_in, text_numbers
 from paperwasp.attribute.elements import numbers_in, positions_in, subspace_labels, sums_by_key, weights_of
 from paperwasp.attribute.tensor import unset_tensors
+from paperwasp.core import _core
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import InternalError, InvalidQuery
-from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, Worked
+from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, WordLists, Worked
 from paperwasp.features.execution import evaluate
-from paperwasp.operators import FieldMatch, Operator, SearchSpace, TermOperator
+from paperwasp.operators import FieldMatch, IndexMatch, Operator, SearchSpace, TermOperator
 from paperwasp.operators.geo import PositionMatch
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
@@ -128,6 +129,8 @@ class QuerySetting:
     _tables: dict[object, CodeTable] = field(default_factory=dict)
     _inputs: dict[str, TensorBatch] = field(default_factory=dict)
     _unfilled: dict[str, ColumnView] = field(default_factory=dict)
+    worked: dict[Hashable, Any] = field(default_factory=dict)
+    """What features computed for all blocks of the query."""
 
     def label_table(self, name: str) -> CodeTable:
         """The strings of an attribute as numbers of `labels`."""
@@ -225,6 +228,8 @@ class BlockContext:
     phases: Mapping[str, Program] = field(default_factory=dict)
     """The expressions of phases whose values are computed when they are needed."""
     first_phase: FirstPhase | None = None
+    score_floor: float = -math.inf
+    """What hits must score more than to be wanted."""
     _lengths: dict[str, NDArray[np.int32]] = field(default_factory=dict)
     known: dict[object, Any] = field(default_factory=dict)
     """What has been worked out: features by their names, nodes of tensors."""
@@ -362,6 +367,19 @@ class BlockContext:
             return match.positions(self.lids)
         return np.zeros(len(self.lids) + 1, np.uint32), np.zeros(0, np.uint32)
 
+    def word_lists(self, field: str) -> WordLists | None:
+        words = {}
+        for number, term in enumerate(self.setting.terms.operators):
+            matches = [match for match in term.matches if match.field == field]
+            if len(matches) > 1 or not all(match.only_filters or match.is_positional for match in matches):
+                return None
+            for match in matches:
+                if match.only_filters:
+                    words[number] = _core.NO_TERM
+                elif type(match) is IndexMatch:
+                    words[number] = match.term
+        return WordLists(self.setting.space.index.reader, self.setting.number_of(field), words)
+
     def element_places(self, term: int, field: str) -> ElementPlaces:
         index, number = self.setting.space.index, self.setting.number_of(field)
         offsets, positions = self.positions(term, field)
@@ -398,6 +416,12 @@ class BlockContext:
         if key not in self.known:
             self.known[key] = work()
         worked: Worked = self.known[key]
+        return worked
+
+    def once_for_query(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        if key not in self.setting.worked:
+            self.setting.worked[key] = work()
+        worked: Worked = self.setting.worked[key]
         return worked
 
     def subqueries(self, field: str) -> NDArray[np.uint64]:

@@ -265,7 +265,8 @@ class Ranker:
         passed: list[Lids] = []
         for places in _blocks(len(lids), self._block_lids):
             block = lids[places]
-            found = self._scored_in_time(block, is_first=scored == 0)
+            floor = float(best_scores[-1]) if moving is None and len(best_scores) == kept else -np.inf
+            found = self._scored_in_time(block, scored == 0, floor)
             scored += len(found)
             highest = max(highest, float(found.max(initial=-np.inf)))
             near, scores = self._above_drop_limit(block[: len(found)], found)
@@ -298,15 +299,19 @@ class Ranker:
         """Fewer where terms are so many that what is known of each in a block would fill the memory."""
         return max(BLOCK_LIDS * MANY_TERMS // max(MANY_TERMS, len(self.setting.terms.operators)), 1)
 
-    def _scored_in_time(self, block: Lids, *, is_first: bool) -> Scores:
-        """The first phase's scores of as many as there was time for. None of the first block is an error: OutOfTime."""
+    def _scored_in_time(self, block: Lids, is_first: bool, floor: float) -> Scores:
+        """The first phase's scores of as many as there was time for; those that are not above the floor need not be
+        known. None of the first block is an error: OutOfTime."""
         if not is_first and self.out_of_time():
             return _NO_SCORES
         try:
             with self._task(FIRST_PHASE, EXPRESSION, len(block)):
+                program = self.profile.first_phase
+                prunes = program.is_feature and self.profile.rank_score_drop_limit is None
                 context = BlockContext(self.setting, block, phases=self.profile.phases)
+                context.score_floor = floor if prunes else -np.inf
                 begun_ns = time.thread_time_ns()
-                scores = scores_in_time(context, self.profile.first_phase)
+                scores = scores_in_time(context, program)
                 self.cost.ranked(len(scores), time.thread_time_ns() - begun_ns)
                 return _finite(scores)
         except OutOfTime:

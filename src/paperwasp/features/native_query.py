@@ -1,0 +1,177 @@
+"""The native rank features by their kernel: what it needs to know of a query, once for all of its hits.
+
+The kernel (`core/native_scores.cpp`) reads the postings of words. Where a term is more than a word, such as a phrase,
+it takes the positions of the term in each hit. Where a term matches in another way than by standing somewhere, the
+kernel cannot run the query, and the features compute their parts one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.features import native_field_match, native_proximity
+from paperwasp.features.base import MatchContext, RankTerm, WordLists, terms_of
+from paperwasp.features.family import Floats, RankSetup
+
+NOTHING: Final = np.zeros(0)
+Part = Callable[[MatchContext], Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeSetup:
+    """What a rank profile says: fields, and how much of the parts counts."""
+
+    match: Mapping[str, native_field_match.FieldParameters]
+    near: Mapping[str, native_proximity.FieldParameters]
+    """Of the same fields."""
+    window: int
+    weights: tuple[float, float, float]
+    """Of nativeFieldMatch, nativeProximity and nativeAttributeMatch."""
+    key: object
+    """What the query is remembered by."""
+
+    @classmethod
+    def of(cls, setup: RankSetup, arguments: tuple[str, ...], weights: tuple[float, float, float]) -> NativeSetup:
+        fields = native_field_match.searched_index_fields(setup, arguments)
+        return cls(
+            {field: native_field_match.field_parameters(setup, field) for field in fields},
+            {field: native_proximity.field_parameters(setup, field) for field in fields},
+            native_proximity.sliding_window(setup),
+            weights,
+            object(),
+        )
+
+    def scores(self, context: MatchContext, proximity: Part, attributes: Part | None = None) -> Floats | None:
+        """The weighted mean of the parts; None where there is no kernel for the query.
+
+        `proximity`: computes that part where fields have elements. `attributes`: None: the part does not count.
+        """
+        query = context.once_for_query(self.key, lambda: _NativeQuery.of(self, context))
+        return None if query is None else query.scores(context, proximity, attributes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _NativeQuery:
+    """The arguments of the kernel that are the same for all hits."""
+
+    reader: _core.Reader
+    numbers: Floats
+    tables: list[Floats]
+    lists: NDArray[np.uint32]
+    given: tuple[tuple[int, int, str], ...]
+    """(number of a list, term, field) of those whose positions are given."""
+    term_weights: Floats
+    pairs: NDArray[np.uint32]
+    pair_weights: Floats
+    weights: Floats
+    has_elements: bool
+    """Whether terms are near each other in fields with elements, which the kernel does not know."""
+
+    @classmethod
+    def of(cls, setup: NativeSetup, context: MatchContext) -> _NativeQuery | None:
+        words = {field: context.word_lists(field) for field in setup.match}
+        known = {field: lists for field, lists in words.items() if lists is not None}
+        if len(known) < len(words) or not known:
+            return None
+        terms = list(enumerate(context.terms))
+        listed = [(number, field) for number, term in terms for field in term.fields if field in known]
+        if len(set(listed)) < len(listed):
+            return None
+        lists = _lists(listed, known, context)
+        places = {each: place for place, each in enumerate(listed)}
+        pairs, pair_weights, pair_fields = [], [], {}
+        for field in known:
+            found = list(native_proximity.pairs_within(list(terms_of(context, field)), setup.window))
+            pairs += [(places[pair.first, field], places[pair.second, field]) for pair in found]
+            pair_weights += [pair.weight for pair in found]
+            if found:
+                pair_fields[field] = sum(pair.weight for pair in found)
+        numbers = [_numbers(setup, known, field, pair_fields) for field in known]
+        return cls(
+            next(iter(known.values())).reader,
+            np.array(numbers, np.float64).reshape(-1),
+            [table for field in known for table in _tables(setup, field)],
+            np.array(lists, np.uint32).reshape(-1),
+            tuple((place, *each) for place, each in enumerate(listed) if each[0] not in known[each[1]].words),
+            np.array([term.significance * term.weight for term in context.terms], np.float64),
+            np.array(pairs, np.uint32).reshape(-1),
+            np.array(pair_weights, np.float64),
+            np.array(
+                [
+                    sum(_divisor(setup, term) for term in context.terms),
+                    sum(setup.near[field].weight for field in pair_fields),
+                    *setup.weights,
+                    sum(setup.weights),
+                ],
+                np.float64,
+            ),
+            any(setup.near[field].has_elements for field in pair_fields),
+        )
+
+    def scores(self, context: MatchContext, proximity: Part, attributes: Part | None) -> Floats:
+        results = np.empty(len(context.lids))
+        _core.native_scores(
+            self.reader,
+            context.lids,
+            self.numbers,
+            self.tables,
+            self.lists,
+            {place: context.positions(term, field) for place, term, field in self.given},
+            self.term_weights,
+            self.pairs,
+            self.pair_weights,
+            self.weights,
+            proximity(context) if self.has_elements else NOTHING,
+            NOTHING if attributes is None else attributes(context),
+            context.score_floor,
+            results,
+        )
+        return results
+
+
+def _divisor(setup: NativeSetup, term: RankTerm) -> float:
+    fields = [field for field in term.fields if field in setup.match]
+    if not fields or term.weight == 0:
+        return 0.0
+    return term.significance * term.weight * sum(setup.match[field].weight for field in fields)
+
+
+def _lists(
+    listed: list[tuple[int, str]], known: Mapping[str, WordLists], context: MatchContext
+) -> list[tuple[int, int, int, int]]:
+    """Field, word, term and length of each, as the kernel takes them."""
+    numbers = {field: number for number, field in enumerate(known)}
+    return [
+        (numbers[field], known[field].words.get(term, _core.NO_TERM), term, max(1, context.terms[term].phrase_length))
+        for term, field in listed
+    ]
+
+
+def _numbers(
+    setup: NativeSetup, known: Mapping[str, WordLists], field: str, pair_fields: Mapping[str, float]
+) -> tuple[float, ...]:
+    """`FIELD_NUMBERS` of `core.native_scores`."""
+    match, near = setup.match[field], setup.near[field]
+    return (
+        known[field].number,
+        match.weight,
+        match.first_importance,
+        match.highest,
+        -1 if match.fixed_length is None else match.fixed_length,
+        max(match.least_length, -1),
+        near.forward_importance,
+        near.highest,
+        pair_fields.get(field, 0.0),
+    )
+
+
+def _tables(setup: NativeSetup, field: str) -> tuple[Floats, ...]:
+    match, near = setup.match[field], setup.near[field]
+    tables = (match.first_table, match.count_table, near.forward_table, near.reverse_table)
+    return tuple(table.values for table in tables)

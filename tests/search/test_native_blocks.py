@@ -1,0 +1,134 @@
+"""nativeRank by its kernel: the hits and their scores are those of the features, to the last bit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from unittest.mock import patch
+
+import pytest
+
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.json_format import read_fields
+from paperwasp.document.operations import Put, Remove
+from paperwasp.schema import parse_schemas
+from paperwasp.search.block import BlockContext
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
+from paperwasp.yql.statement import parse_yql
+from tests.chance import SEED
+from tests.content.nodes import TestNode, start
+from tests.search.queries import query_of
+
+SCHEMA = """
+schema s {
+  document s {
+    field title type string { indexing: index
+      stemming: none }
+    field body type string { indexing: index
+      stemming: none }
+    field lines type array<string> { indexing: index
+      stemming: none }
+    field tags type weightedset<string> { indexing: attribute }
+  }
+  fieldset default { fields: title, body }
+  fieldset all { fields: title, body, lines }
+  rank-profile title_only { first-phase { expression: nativeRank(title) } }
+  rank-profile within { first-phase { expression: 2 * nativeRank + 0 * nativeFieldMatch(body) } }
+  rank-profile dropping {
+    first-phase { expression: nativeRank
+      rank-score-drop-limit: 0.2 }
+  }
+  rank-profile tuned {
+    first-phase { expression: nativeRank }
+    rank-properties {
+      "nativeRank.fieldMatchWeight" : "30"
+      "nativeRank.proximityWeight" : "55"
+      "nativeFieldMatch.firstOccurrenceTable.title" : "linear(-3,40)"
+      "nativeFieldMatch.averageFieldLength.body" : "9"
+      "nativeProximity.slidingWindowSize" : "2"
+      "nativeProximity.proximityImportance.title" : "0.9"
+    }
+    rank-type title: identity
+    weight body: 40
+  }
+  rank-profile filtering inherits default { filter-threshold: 0.4 }
+}
+"""
+WORDS = "abcdefg"
+DOCUMENTS = 1500
+PROFILES = ("default", "title_only", "within", "dropping", "tuned", "filtering")
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestNode]:
+    chance = random.Random(SEED)
+    schemas = parse_schemas({"schemas/s.sd": SCHEMA}).schemas
+
+    def text(most: int) -> str:
+        return " ".join(chance.choices(WORDS, [9, 7, 5, 4, 3, 2, 1], k=chance.randint(0, most)))
+
+    with closing(start(tmp_path_factory.mktemp("node"), None)) as node:
+        node.node.configure(1, schemas, {}, 0)
+        puts = []
+        for number in range(DOCUMENTS):
+            fields: dict[str, object] = {"title": text(6), "body": text(40)}
+            if chance.random() < 0.3:
+                fields["lines"] = [text(5) for _ in range(chance.randint(1, 3))]
+            fields["tags"] = {word: chance.randint(1, 90) for word in chance.sample(WORDS, 2)}
+            name = DocumentId.parse(f"id:n:s::{number}")
+            puts.append(Put(name, read_fields(schemas["s"].document, fields)))
+        node.apply(*puts[:900])
+        node.apply(*puts[900:])
+        node.apply(*(Remove(put.id) for put in chance.sample(puts, 100)))
+        yield node
+
+
+def condition(chance: random.Random) -> str:
+    index = chance.choice(("default", "default", "title", "body", "all", "lines"))
+    one, other, third = chance.sample(WORDS, 3)
+    weight = chance.choice(("", "{weight: 250}", "{weight: 0}", "{significance: 0.9}", "{usePositionData: false}"))
+    word = f"{index} contains ({weight}'{one}')"
+    parts = [
+        word,
+        f"{index} contains '{other}'",
+        f"default contains '{third}'",
+        chance.choice(
+            (
+                f"body contains phrase('{one}', '{third}')",
+                f"title contains equiv('{one}', '{other}')",
+                f"(title contains '{other}' and body contains '{third}')",
+                f"tags contains '{one}'",
+                f"default contains '{chance.choice(WORDS)}'",
+            )
+        ),
+    ][: chance.randint(1, 4)]
+    chance.shuffle(parts)
+    return chance.choice((" and ", " or ", " or ")).join(parts)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_hits_are_those_of_the_features(node: TestNode, profile: str) -> None:
+    chance = random.Random(f"{SEED} {profile}")
+    for _ in range(25):
+        where = condition(chance)
+        tree = parse_yql(f"select * from s where {where}").tree
+        request = query_of(tree, ("s",), profile, hits=chance.choice((1, 7, 40, DOCUMENTS)))
+        found = search(node.node.view(), request, ServedSchemas())
+        with patch.object(BlockContext, "word_lists", return_value=None):
+            whole = search(node.node.view(), request, ServedSchemas())
+        assert found.total_count == whole.total_count, where
+        assert [(hit.document_id, hit.relevance) for hit in found.hits] == [
+            (hit.document_id, hit.relevance) for hit in whole.hits
+        ], where
+
+
+def test_the_kernel_runs_where_it_can(node: TestNode) -> None:
+    """So that the test above compares two things."""
+    tree = parse_yql("select * from s where default contains 'a' or body contains phrase('b', 'c')").tree
+    with patch("paperwasp.features.native_query._core.native_scores") as kernel:
+        search(node.node.view(), query_of(tree, ("s",), "default", hits=3), ServedSchemas())
+    assert kernel.call_count > 1
+    floors = [call.args[-2] for call in kernel.call_args_list]
+    assert floors[0] == float("-inf")
