@@ -45,10 +45,10 @@ def deep_list(depth: int) -> Any:
         ({f"p{n}": n for n in range(limits.QUERY_PARAMETERS + 1)}, "More than 10000 parameters"),
         ({"yql": f"{YQL} order by {', '.join(['year'] * 101)}"}, "'order by' has 101 keys; at most 100"),
         ({"yql": YQL, "collapsefield": ",".join(["year"] * 101)}, "collapse by 101 fields: at most 100"),
-        ({"query": "a " * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
+        ({"timeout": "20s", "query": "a " * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
         ({"yql": YQL, "input": {"query(q)": deep_list(300)}}, "The JSON of 'input.query(q)' cannot be read: Recursion"),
         ({"select": {"where": {"and": deep_list(300)}}}, "The JSON of 'select.where' cannot be read: Recursion"),
-        ({"query": '"a b" ' * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
+        ({"timeout": "20s", "query": '"a b" ' * (limits.QUERY_ITEMS + 1)}, "exceeds allowed item count"),
     ],
 )
 def test_too_many(body: dict[str, Any], message: str) -> None:
