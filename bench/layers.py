@@ -77,7 +77,9 @@ def _stages(node: ContentNode, config: SearchConfig, profiles: ServedSchemas, pa
     request = Request("GET", raw_path, query)
 
     def plan() -> SearchPlan:
-        return plan_search(config, read_parameters(parameter_pairs(request)), time.monotonic_ns())
+        parameters = read_parameters(parameter_pairs(request))
+        parameters.presentation.format = "json"
+        return plan_search(config, parameters, time.monotonic_ns())
 
     planned, plan_us = _timed(plan)
     asked = planned.queries[0]

@@ -16,10 +16,11 @@ from bench import http_kinds
 from bench.calls import CallCounter, Calls, InProcess, get, in_process
 from bench.service import APPLICATION
 
-MOST_PYTHON_CALLS: Final = 850
-MOST_C_CALLS: Final = 600
-MOST_RECORD_TYPES: Final = 37
-"""To be lowered with every step that makes a query cheaper; the aim is 400 Python calls and 12 record types.
+MOST_PYTHON_CALLS: Final = 340
+MOST_C_CALLS: Final = 240
+MOST_RECORD_TYPES: Final = 32
+"""To be lowered with every step that makes a query cheaper; the aims were 400 Python calls, and 12 record
+types.
 
 The event loop takes a step or two more where the answer of another thread comes late."""
 

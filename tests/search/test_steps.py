@@ -10,6 +10,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.row_filling import RowFilling
 from paperwasp.query import FuzzyItem, Item, OrItem, TrueItem, WordItem
 from paperwasp.search import search as search_module
 from paperwasp.search.cost import is_plain
@@ -18,7 +19,7 @@ from paperwasp.search.rank_cost import RankCost
 from paperwasp.service.content_service import ContentService
 from tests.content.nodes import TestNode
 from tests.search.queries import query_of
-from tests.search.test_content_search import EXAMPLES, PROFILES, ask, node_with
+from tests.search.test_content_search import EXAMPLES, PROFILES, ask, node_with, paper
 
 WORDS = OrItem((WordItem("body", "graph"), WordItem("body", "search")))
 
@@ -33,10 +34,23 @@ def test_steps_are_named() -> None:
         pruned = steps(node, WORDS, "body")
         assert (pruned["match"], pruned["rank"]) == ("kernel best", "kernel best")
         assert steps(node, WORDS, "weighted")["rank"] == "kernel best, then the rank program"
+        assert pruned["hits"] == "general (documents)"
         ranked = steps(node, WORDS, "year")
         assert (ranked["match"], ranked["rank"]) == ("general (bitmaps)", "general (rank program in blocks)")
         sorted_ = steps(node, TrueItem(), "body", order_by=(SortKey("year"),))
         assert (sorted_["match"], sorted_["order"]) == ("general (bitmaps)", "kernel sorting")
+
+
+def test_hits_from_rows_are_named() -> None:
+    shown: dict[str, object] = {"source": "papers", "summary_fields": ("body", "year")}
+    with node_with(*EXAMPLES) as node:
+        filling = RowFilling(node.node)
+        while node.node.view().rows.limit < node.node.view().limit:
+            filling()
+        assert steps(node, WORDS, "body", **shown)["hits"] == "kernel page"
+        node.apply(paper("later", body="a graph", year=1))
+        left = steps(node, WORDS, "body", **shown)["hits"]
+        assert left.startswith("kernel page, 1 of ") and left.endswith(" general (documents)")
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,8 @@ class BoundSearch:
             page, hits = None, self._page(ranked, 0 if self._streamed else order.offset, wanted)
         else:
             page, hits = rendered
+        if self._trace is not None:
+            self._trace.step("hits", "general (documents)" if page is None else _rendered_by(page))
         took_ns = clock.now_ns() - begun_ns
         for bound in self._indexed[:1]:
             bound.plan.cost.wrote(len(hits if page is None else page), time.thread_time_ns() - spent_ns)
@@ -242,6 +244,11 @@ class BoundSearch:
             profilers.matching(bound.operator, space)
             trace.tag("query_execution", threads=[{"traces": profilers.report()}])
         return ranked
+
+
+def _rendered_by(page: Sequence[bytes | None]) -> str:
+    left = sum(hit is None for hit in page)
+    return f"kernel page, {left} of {len(page)} general (documents)" if left else "kernel page"
 
 
 class _Found(NamedTuple):

@@ -189,7 +189,7 @@ def _shows_plain_hits(
     return (
         parameters.presentation.format == "json"
         and not parameters.collapse.fields
-        and not parameters.trace.level
+        and not (parameters.trace.level and parameters.trace.explain_level)
         and not answering.without_summary
         and not any(config.global_phase(schema, parameters.rank_profile) for schema in schemas)
     )
