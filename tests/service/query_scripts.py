@@ -36,8 +36,10 @@ TIMES = frozenset(
         "self_ms",
         "total_ms",
         "time_us",
+        "steps",
     )
 )
+"""Members whose values are not shown: times, and what did each step, since rows are filled behind the writer."""
 STREAMED = ".streaming"
 
 
