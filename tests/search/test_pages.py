@@ -156,6 +156,7 @@ RENDERED: list[dict[str, object]] = [
     {"fields": "title, documentid"},
     {"fields": "sddocname, name, alive, documentid"},
     {"fields": "title, price, score, bytes"},
+    {"summary": "plain", "trace__level": 1},
 ]
 """Queries that are of the class whose hits are rendered from rows."""
 OTHERS: list[dict[str, object]] = [
@@ -165,7 +166,7 @@ OTHERS: list[dict[str, object]] = [
     {"summary": "named"},
     {"summary": "plain", "ranking": "matching"},
     {"summary": "plain", "ranking": "showing"},
-    {"summary": "plain", "trace__level": 1},
+    {"summary": "plain", "trace__level": 1, "trace__explainLevel": 1},
     {"summary": "plain", "format": "cbor"},
     {"summary": "plain", "format": "xml"},
     {"summary": "plain", "collapsefield": "name"},
