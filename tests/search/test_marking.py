@@ -137,6 +137,15 @@ long_texts = st.lists(st.sampled_from(_PIECES), max_size=300).flatmap(
 TEASED = [((QueryWord(frozenset([word])),),) for word in ("cat", "dog", "a", "conduct")]
 
 
+def test_an_annotation_without_an_end_is_text() -> None:
+    settings = TeaserSettings(length=0, max_matches=0, min_length=0, surround_max=0)
+    marking = Marking(TEASED[:1], TextProfile(), Style(NO_TAGS, settings, True, False))
+    general = Highlighter(TEASED[:1], TextProfile(), NO_TAGS, settings)
+    for text in ("cat \ufff9", "cat \ufff9dog\ufffa", "cat \ufff9\x1f \ufff9"):
+        assert marking(text, "") == general.teaser(text, "")
+    assert marking("cat \ufff9", "") == "cat \ufff9"
+
+
 @given(
     cases(), st.lists(st.sampled_from(TEASED), max_size=4), SETTINGS, st.lists(long_texts, max_size=3), st.booleans()
 )

@@ -36,6 +36,7 @@ void add_readable(std::string_view piece, std::string& to) {
         const size_t end = separator == std::string_view::npos ? separator : piece.find(TERMINATOR, separator + SEPARATOR.size());
         if (end == std::string_view::npos) {
             may_have_annotations = false;  // nor do the next: they would end at the same places
+            piece.remove_prefix(at);
             continue;
         }
         to += piece.substr(word, separator - word);
