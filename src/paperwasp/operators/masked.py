@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core import _core
 from paperwasp.operators.base import Bitmap, Operator, SearchSpace
 from paperwasp.operators.term import FieldMatch, Lids, Occurrences, TermOperator, bits_of
 
@@ -20,7 +21,7 @@ def terms_where_matched(operator: Operator, space: SearchSpace) -> Iterator[Term
     if isinstance(operator, TermOperator):
         yield from operator.terms()
         return
-    whole = _Whole(operator)
+    whole = _Whole(operator, space)
     for term in operator.terms():
         yield TermOperator(space, [MaskedMatch(match, whole) for match in term.matches], term.annotations, term.length)
 
@@ -28,12 +29,18 @@ def terms_where_matched(operator: Operator, space: SearchSpace) -> Iterator[Term
 class _Whole:
     """What an operator matches, found once for all terms below it."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, space: SearchSpace) -> None:
         self._operator = operator
+        self._space = space
 
     @cached_property
     def bitmap(self) -> Bitmap:
         return self._operator.bitmap()
+
+    @cached_property
+    def lids(self) -> Lids:
+        """Those of live documents, ascending."""
+        return _core.bitmap_lids(self.bitmap & self._space.accept, self._space.limit)
 
 
 class MaskedMatch(FieldMatch):
@@ -43,6 +50,18 @@ class MaskedMatch(FieldMatch):
         self.field = match.field
         self._match = match
         self._whole = whole
+
+    @property
+    def match(self) -> FieldMatch:
+        """The term wherever it matches."""
+        return self._match
+
+    @property
+    def found(self) -> tuple[Lids, NDArray[np.uint32]]:
+        """(live lids where the whole matches, offsets[lids + 1] of the term's occurrences in them)."""
+        lids = self._whole.lids
+        ends = np.cumsum(self._match.occurrences(lids), dtype=np.uint32)
+        return lids, np.concatenate([np.zeros(1, np.uint32), ends])
 
     @property
     def is_positional(self) -> bool:

@@ -8,8 +8,8 @@ query is put to it:
 * an `and` of words of one field, whose posting lists are intersected;
 * anything else whose terms count wherever they match: what the query matches becomes the bitmap.
 
-Conditions that add nothing to the score only narrow the bitmap. What an `or` has that is neither word nor phrase
-matches few documents as a rule, and these are scored in full. The answer is that of scoring everything.
+Conditions that add nothing to the score only narrow the bitmap. What an `or` has that is neither word, phrase nor `and`
+of words matches few documents as a rule, and these are scored in full. The answer is that of scoring everything.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import Bitmap, SearchSpace
 from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.masked import MaskedMatch, terms_where_matched
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import FoundMatch
@@ -127,13 +128,26 @@ def _scores(operator: Operator, fields: Mapping[str, float]) -> bool:
 
 
 def _any_of(children: Sequence[Operator], fields: Mapping[str, float]) -> Shape | None:
-    terms, rest = [], []
+    terms: list[TermOperator] = []
+    rest = []
     for child in children:
         if isinstance(child, TermOperator) and child.annotations.ranked and _is_runnable(child, fields):
             terms.append(child)
+        elif isinstance(child, AndOperator) and (words := _words_of(child, fields)):
+            terms += words
         else:
             rest.append(child)
     return Shape(tuple(terms), rest=tuple(rest)) if terms else None
+
+
+def _words_of(operator: AndOperator, fields: Mapping[str, float]) -> list[TermOperator]:
+    """The words of an `and` below an `or`, each of which counts where all of them are; empty: it has other parts.
+
+    A word that the tokenizer splits is such an `and`.
+    """
+    if not all(isinstance(child, TermOperator) and _is_one_word(child, fields) for child in operator.children):
+        return []
+    return list(terms_where_matched(operator, operator.space))
 
 
 def _is_runnable(term: TermOperator, fields: Mapping[str, float]) -> bool:
@@ -159,7 +173,7 @@ class _Terms:
         self.terms: list[tuple[int, int, float, float, float, float]] = []
         """(field number, term, weight, k1, b, average length of the field)"""
         self.found: list[tuple[int, NDArray[np.uint32], NDArray[np.uint32]]] = []
-        """(number among the terms, lids, offsets): of phrases."""
+        """(number among the terms, lids, offsets): of phrases, and of words of an `and` below an `or`."""
         self.scoring = 0
         """How many of the terms have a weight: the first ones."""
         self.only_filter = False
@@ -178,6 +192,10 @@ class _Terms:
             lids, offsets, _ = inner.found
             self.found.append((len(self.terms), lids, offsets))
             self.terms.append((inner.number, 0, weight, k1, b, average_length))
+        elif isinstance(inner, MaskedMatch) and isinstance(term := _bare(inner.match), IndexMatch):
+            lids, offsets = inner.found
+            self.found.append((len(self.terms), lids, offsets))
+            self.terms.append((term.number, 0, weight, k1, b, average_length))
 
     def add_without_weight(self, matches: Sequence[FieldMatch]) -> None:
         """Matches in fields that do not count for the score, to have their documents counted."""
