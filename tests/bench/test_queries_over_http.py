@@ -114,11 +114,18 @@ def test_cpu_time_is_that_of_the_process(this_process: Running) -> None:
     assert before <= told <= after
 
 
-def test_waiting_is_a_context_switch(this_process: Running) -> None:
-    before = this_process.context_switches()
-    for _ in range(3):
-        subprocess.run(["true"], check=True)
-    assert this_process.context_switches() >= before + 3
+def test_waiting_is_a_context_switch() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as echoing:
+        assert echoing.stdin is not None and echoing.stdout is not None
+        process: Any = SimpleNamespace(pid=echoing.pid)
+        running = Running(process, port=0, ready_seconds=0)
+        before = running.context_switches()
+        for _ in range(3):
+            echoing.stdin.write(b"line\n")
+            echoing.stdin.flush()
+            assert echoing.stdout.readline() == b"line\n"
+        assert running.context_switches() >= before + 3
+        echoing.stdin.close()
 
 
 def test_a_pinned_process_gets_its_cores_back(this_process: Running) -> None:
