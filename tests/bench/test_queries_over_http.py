@@ -155,7 +155,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, documents: list[dict[str, 
 
 
 def _found(service: InProcess, kind: Kind, text: str) -> dict[str, Any]:
-    root: dict[str, Any] = json.loads(service.answer(get(kinds.our_path(kind, text))))["root"]
+    root: dict[str, Any] = json.loads(service.answer(get(kinds.patient_path(kind, text))))["root"]
     return root
 
 
