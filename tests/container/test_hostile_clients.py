@@ -289,6 +289,23 @@ def test_the_longest_unread_answers_go_where_they_are_too_much(monkeypatch: pyte
     assert guard.choose(there) == [first, second]
 
 
+def test_a_look_forgets_no_connection_that_is_younger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that came, and was answered, while the sockets were looked at still has its unread answer."""
+    monkeypatch.setattr(limits, "HTTP_UNREAD_ANSWERS_BYTES", 1_000_000)
+    now = Time()
+    guard = ConnectionGuard(1, now)
+    gone, young = clients("a", 2)
+    guard.end(guard.begin(gone))
+    now.seconds += 1
+    began = now()
+    connection = guard.begin(young)
+    guard.note_answer(connection, 2_000_000)
+    guard.end(connection)
+    guard.forget_gone({}, began)
+    assert guard.choose({young: 0}) == [young]
+    assert guard._connections.keys() == {young}
+
+
 def test_answers_that_nobody_reads_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of four are read after the other two were given up; those that are read do not count."""
     size_bytes = 16 * 1024 * 1024

@@ -199,12 +199,20 @@ class ConnectionGuard:
             for reading in list(self._readings):
                 reading.end_if_slow()
             try:
+                began = self._now()
                 there = await asyncio.to_thread(self._table.look)
+                self.forget_gone(there, began)
                 await self._note_read(there)
                 if leaving := self.choose(there):
                     await asyncio.to_thread(self._table.shut_all, leaving)
             except Exception:
                 _LOG.exception("the connections could not be looked at")
+
+    def forget_gone(self, there: Mapping[Client, object], began: float) -> None:
+        """Forgets the connections that a look no longer saw. A connection that is younger than the look stays."""
+        for client, connection in list(self._connections.items()):
+            if client not in there and not connection.in_flight and connection.since < began:
+                del self._connections[client]
 
     async def _note_read(self, there: Mapping[Client, int]) -> None:
         """Forgets large answers that have arrived. What was given to the library just now may not be on its way yet."""
@@ -219,16 +227,13 @@ class ConnectionGuard:
     def choose(self, there: Mapping[Client, object]) -> list[Client]:
         """Which of the connections that are there have to go."""
         now = self._now()
-        for client in [client for client in self._connections if client not in there]:
-            if not self._connections[client].in_flight:
-                del self._connections[client]
         for client in there:
             if client not in self._connections:
                 self._connections[client] = Connection(now)
         idle = sorted(
             (connection.has_asked, connection.since, client)
             for client, connection in self._connections.items()
-            if not connection.in_flight
+            if client in there and not connection.in_flight
         )
         late = [client for has_asked, since, client in idle if now - since > _idle_seconds(has_asked)]
         many = _too_many(there, [client for _, _, client in idle])
