@@ -10,7 +10,10 @@ demo: $(VENV)/.built
 	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
 
 test: check $(if $(ARGS),,sanitize)
-	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	PYTHONHASHSEED=$(HASHES) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+# Sets have the same order in every run too, since random tests draw by it, unless the seed is random.
+HASHES := $(if $(filter random,$(PAPERWASP_SEED)),random,0)
 
 # Whole files, for what their tests share, in the order that tests/conftest.py gives them: the longest first.
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder

@@ -25,7 +25,7 @@ from paperwasp.content import compaction
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.content.view import View
-from paperwasp.document.converters import converter_of
+from paperwasp.document.converters import TextOfNumber, converter_of
 from paperwasp.document.output import render_of
 from paperwasp.document.types import (
     BOOL,
@@ -145,7 +145,10 @@ class Kind:
         if data_type == SHORT_PAIR and isinstance(stored, dict):
             stored = {"a": stored["a"]} if "a" in stored else {}
         try:
-            return converter_of(data_type)(stored)
+            try:
+                return converter_of(data_type)(stored)
+            except TextOfNumber:
+                return converter_of(data_type)(with_texts(stored))
         except ValueError:
             return None
 
@@ -166,6 +169,15 @@ class Kind:
         if document.indexed is not None:
             there = {name for name in document.indexed if self.profile(name) is not None and name not in retyped}
             document.indexed = {name: profile for name, profile in document.indexed.items() if name in there}
+
+
+def with_texts(stored: Any) -> Any:
+    """JSON with the texts of its numbers in place of the numbers."""
+    if isinstance(stored, list):
+        return [with_texts(value) for value in stored]
+    if isinstance(stored, dict):
+        return {key: with_texts(value) for key, value in stored.items()}
+    return orjson.dumps(stored).decode() if type(stored) in (int, float) else stored
 
 
 def write_back(document: Document, kind: Kind) -> None:
@@ -214,7 +226,7 @@ class LayoutModel(RuleBasedStateMachine):
         kinds = dict(self.kinds)
         for kind in kinds:
             changed = dict(kinds[kind].fields)
-            for name in names:
+            for name in sorted(names):
                 changed.pop(name, None)
                 if is_there:
                     changed[name] = data.draw(fields(name))
