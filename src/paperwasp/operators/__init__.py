@@ -6,8 +6,9 @@ Importing this package registers every operator in it.
 import importlib
 import pkgutil
 
-from paperwasp.operators.base import Operator, SearchSpace, plan
-from paperwasp.operators.term import AttributeMatch, FieldMatch, IndexMatch, TermOperator
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan
+from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.term import AttributeMatch, IndexMatch
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

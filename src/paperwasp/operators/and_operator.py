@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.constants import TrueOperator
-from paperwasp.operators.term import TermOperator
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.query import AndItem
 
 

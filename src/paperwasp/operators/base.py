@@ -236,6 +236,3 @@ def plan(item: Item, space: SearchSpace) -> Operator:
     if found is None:
         raise InvalidQuery(f"{type(item).__name__} is not supported yet")
     return found(item, space)
-
-
-__all__ = ["NOT_COUNTED", "Bitmap", "Operator", "SearchSpace", "TermOperator", "no_clock", "plan", "planner"]

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
-from paperwasp.operators.base import Bitmap, SearchSpace
-from paperwasp.operators.term import FieldMatch, Lids, TermOperator, bits_of
+from paperwasp.operators.base import SearchSpace, TermOperator
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
+from paperwasp.operators.term import bits_of
 
 _BLOCK_LIDS: Final = 65_536
 """Documents that are scored together."""

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.operators.base import Bitmap, SearchSpace
-from paperwasp.operators.term import FieldMatch, FoundMatch, Lids, Occurrences, counts_of
+from paperwasp.operators.base import SearchSpace
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.term import FoundMatch, counts_of
 
 MERGED_TOGETHER: Final = 64
 """Matches whose places are known at once: each has a number for every document."""

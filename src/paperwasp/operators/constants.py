@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
+from paperwasp.operators.base import Operator, SearchSpace, planner
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.query import FalseItem, TrueItem
 
 

@@ -9,7 +9,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.composed import UnionMatch
 from paperwasp.operators.constants import FalseOperator
-from paperwasp.operators.term import FieldMatch
+from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.text import match_in, text_matcher
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import Item, TermItem

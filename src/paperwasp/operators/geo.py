@@ -16,8 +16,9 @@ from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.position import PositionView
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
-from paperwasp.operators.term import FieldMatch, Lids, Occurrences, TermOperator, bits_of
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.term import bits_of
 from paperwasp.operators.word import fields_of
 from paperwasp.query import GeoBoundingBoxItem, GeoLocationItem, TermItem
 

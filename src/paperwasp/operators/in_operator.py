@@ -10,7 +10,8 @@ from dataclasses import replace
 from paperwasp.linguistics import query_terms
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.composed import TokensMatch
-from paperwasp.operators.term import AttributeMatch, FieldMatch
+from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.term import AttributeMatch
 from paperwasp.operators.text import tokens_match
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import InItem

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
-from paperwasp.operators.term import FieldMatch, Lids, TermOperator, bits_of
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
+from paperwasp.operators.term import bits_of
 from paperwasp.query import Annotations, LabeledItem
 
 

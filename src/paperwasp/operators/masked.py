@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace
-from paperwasp.operators.term import FieldMatch, Lids, Occurrences, TermOperator, bits_of
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.term import bits_of
 
 
 def terms_where_matched(operator: Operator, space: SearchSpace) -> Iterator[TermOperator]:

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
 from paperwasp.operators.composed import UnionMatch, blocks_of, documents_with_all
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.equiv import index_of
-from paperwasp.operators.term import FieldMatch, Lids, Occurrences, PositionalMatch, TermOperator
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.term import PositionalMatch
 from paperwasp.operators.text import match_in
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import Item

@@ -15,9 +15,9 @@ from paperwasp.attribute.distances import Distances
 from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.tensor import TensorView
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
+from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
-from paperwasp.operators.term import Lids, Occurrences
+from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
 from paperwasp.operators.word import fields_of
 from paperwasp.query import NearestNeighborItem
 from paperwasp.schema.model import Field

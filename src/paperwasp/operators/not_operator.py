@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
-from paperwasp.operators.term import TermOperator
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.query import NotItem
 
 

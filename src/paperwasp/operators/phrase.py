@@ -10,7 +10,7 @@ from __future__ import annotations
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.attribute_terms import word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
-from paperwasp.operators.term import FieldMatch
+from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.text import match_in, sequence, text_matcher, token_match, tokens_in
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import Annotations, Item, PhraseItem, WordItem

@@ -14,9 +14,9 @@ from paperwasp.attribute.predicate import PredicateView
 from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE
 from paperwasp.errors import IllegalQuery
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
 from paperwasp.operators.constants import FalseOperator
-from paperwasp.operators.term import FieldMatch, Lids, TermOperator
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.query import PredicateItem
 from paperwasp.schema.model import Field
 

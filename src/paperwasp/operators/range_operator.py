@@ -12,7 +12,8 @@ from paperwasp.attribute.number_term import NumberTerm
 from paperwasp.document.float_text import double_text
 from paperwasp.operators.attribute_terms import range_match, word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
-from paperwasp.operators.term import FieldMatch, IndexMatch
+from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.text import NOWHERE, sequence
 from paperwasp.operators.word import fields_of, seen_match, term_operator
 from paperwasp.query import RangeItem

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.masked import terms_where_matched
-from paperwasp.operators.term import TermOperator
 from paperwasp.query import RankItem
 
 

@@ -25,13 +25,14 @@ from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import PRIMITIVES, ArrayType, MapType
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.composed import element_keys
 from paperwasp.operators.constants import FalseOperator, TrueOperator
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.rank_operator import RankOperator
-from paperwasp.operators.term import FieldMatch, Lids, Occurrences, PositionalMatch, TermOperator, counts_of
+from paperwasp.operators.term import PositionalMatch, counts_of
 from paperwasp.query import Item, SameElementItem, TermItem
 from paperwasp.query.items import (
     DEFAULT_ANNOTATIONS,

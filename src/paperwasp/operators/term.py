@@ -1,7 +1,4 @@
-"""Terms: what one leaf of the query matches in each of the fields that it searches.
-
-Operators of terms find here all that they are made of, also what is defined in `base` and `field_match`.
-"""
+"""Terms: what one leaf of the query matches in each of the fields that it searches."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from paperwasp.attribute import ColumnView
 from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
 from paperwasp.document.types import BOOL
-from paperwasp.operators.base import NOT_COUNTED, SearchSpace, TermOperator
+from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 
 LEAST_ROWS: Final = 400_000
@@ -233,22 +230,3 @@ def bits_of(bitmap: Bitmap, lids: Lids) -> NDArray[np.bool_]:
     """Whether a bitmap has each of some lids."""
     bits: NDArray[np.uint64] = bitmap[lids >> 6] >> (lids & 63).astype(np.uint64)
     return (bits & np.uint64(1)).astype(np.bool_)
-
-
-__all__ = [
-    "LEAST_ROWS",
-    "NOT_COUNTED",
-    "ROWS_OF_LID",
-    "AttributeMatch",
-    "FieldMatch",
-    "FoundMatch",
-    "IndexMatch",
-    "Lids",
-    "Occurrences",
-    "PhraseMatch",
-    "PositionalMatch",
-    "TermOperator",
-    "bits_of",
-    "counts_of",
-    "first_weights",
-]

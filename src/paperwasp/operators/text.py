@@ -20,7 +20,8 @@ from paperwasp.linguistics import query_terms
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import SequenceMatch, UnionMatch
-from paperwasp.operators.term import FieldMatch, IndexMatch, PhraseMatch
+from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.query import Annotations, Item
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile

@@ -10,7 +10,8 @@ from typing import Final
 from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, Place, RegexPattern, TextPattern, compiled
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
-from paperwasp.operators.term import AttributeMatch, FieldMatch, IndexMatch
+from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.term import AttributeMatch, IndexMatch
 from paperwasp.operators.text import NOWHERE, part_match, sequence, text_matcher, tokens_in
 from paperwasp.operators.word import fields_of, match_word, term_operator
 from paperwasp.query import FuzzyItem, PrefixItem, RegexItem, SubstringItem, SuffixItem, TermItem, WordItem

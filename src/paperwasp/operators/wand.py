@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, planner
+from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
-from paperwasp.operators.term import Lids, Occurrences, counts_of
+from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
+from paperwasp.operators.term import counts_of
 from paperwasp.operators.weighted_match import TokensOfField, tokens_matches
 from paperwasp.query import WandItem
 

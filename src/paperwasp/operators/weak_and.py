@@ -24,11 +24,12 @@ import numpy as np
 
 from paperwasp.core import _core
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import Bitmap, Operator, SearchSpace, plan, planner
+from paperwasp.operators.base import NOT_COUNTED, Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.masked import terms_where_matched
 from paperwasp.operators.or_operator import any_of
-from paperwasp.operators.term import NOT_COUNTED, IndexMatch, TermOperator
+from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.tuning import Tuning
 from paperwasp.operators.word import DOCUMENT_TYPE
 from paperwasp.query import Item, WeakAndItem

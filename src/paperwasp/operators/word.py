@@ -15,12 +15,13 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.attribute_terms import word_match
-from paperwasp.operators.base import Operator, SearchSpace, planner
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
 from paperwasp.operators.composed import UnionMatch, WithoutPositions
 from paperwasp.operators.constants import FalseOperator, TrueOperator
+from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.grams import ALL, grams_together
 from paperwasp.operators.or_operator import OrOperator
-from paperwasp.operators.term import FieldMatch, IndexMatch, TermOperator
+from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.text import text_matcher, token_match, tokens_in, tokens_match
 from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.query import Annotations, WordItem

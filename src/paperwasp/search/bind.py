@@ -14,8 +14,9 @@ from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.operators import Operator, SearchSpace, plan
-from paperwasp.operators.base import Bitmap, KnownWords, no_clock
+from paperwasp.operators.base import KnownWords, no_clock
 from paperwasp.operators.constants import FalseOperator
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.query import TrueItem
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.text_hash import text_number

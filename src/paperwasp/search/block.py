@@ -25,10 +25,10 @@ from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.features.base import ElementPlaces, FieldStatistics, NearVectors, RankTerm, WordLists, Worked
 from paperwasp.features.execution import evaluate
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, SearchSpace, TermOperator
+from paperwasp.operators.base import NOT_COUNTED
 from paperwasp.operators.geo import PositionMatch
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.predicate import PredicateMatch
-from paperwasp.operators.term import NOT_COUNTED
 from paperwasp.ranking import Program
 from paperwasp.ranking.text_hash import text_bits
 from paperwasp.tensor.batch import Labels, TensorBatch

@@ -18,9 +18,9 @@ import numpy as np
 
 from paperwasp.core import _core
 from paperwasp.operators import FieldMatch, Operator, TermOperator
+from paperwasp.operators.field_match import Lids, Occurrences
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.same_element import SameElementOperator
-from paperwasp.operators.term import Lids, Occurrences
 from paperwasp.search.rank import RankedHits
 from paperwasp.tensor.value import Tensor
 

@@ -32,7 +32,7 @@ from paperwasp.document.types import BOOL
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.collation import DEFAULT_LOCALE, LOWERCASE, Collation
 from paperwasp.operators import SearchSpace
-from paperwasp.operators.base import Bitmap
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.schema.model import Field, Sorting
 from paperwasp.search.query import SortKey
 

@@ -25,8 +25,9 @@ from paperwasp.core import _core
 from paperwasp.features.bm25 import idf_of
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import Bitmap, SearchSpace
+from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.masked import MaskedMatch, terms_where_matched
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator

@@ -19,7 +19,7 @@ from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
 from paperwasp.core.clock import OutOfTime
 from paperwasp.operators import Operator
-from paperwasp.operators.base import Bitmap
+from paperwasp.operators.field_match import Bitmap
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.block import BlockContext, FirstPhase, QuerySetting
