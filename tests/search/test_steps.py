@@ -10,7 +10,6 @@ import pytest
 from paperwasp import limits
 from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.content.row_filling import RowFilling
 from paperwasp.query import FuzzyItem, Item, OrItem, TrueItem, WordItem
 from paperwasp.search import search as search_module
 from paperwasp.search.cost import is_plain
@@ -18,6 +17,7 @@ from paperwasp.search.query import Query, SearchResponse, SortKey
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.service.content_service import ContentService
 from tests.content.nodes import TestNode
+from tests.content.row_checks import fill_rows
 from tests.search.queries import query_of
 from tests.search.test_content_search import EXAMPLES, PROFILES, ask, node_with, paper
 
@@ -44,9 +44,7 @@ def test_steps_are_named() -> None:
 def test_hits_from_rows_are_named() -> None:
     shown: dict[str, object] = {"source": "papers", "summary_fields": ("body", "year")}
     with node_with(*EXAMPLES) as node:
-        filling = RowFilling(node.node)
-        while node.node.view().rows.limit < node.node.view().limit:
-            filling()
+        fill_rows(node.node)
         assert steps(node, WORDS, "body", **shown)["hits"] == "kernel page"
         node.apply(paper("later", body="a graph", year=1))
         left = steps(node, WORDS, "body", **shown)["hits"]

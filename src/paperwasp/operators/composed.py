@@ -164,6 +164,11 @@ class SequenceMatch(FoundMatch):
         return min(part.estimate() for part in self.parts)
 
 
+def unwrapped(match: FieldMatch) -> FieldMatch:
+    """Return the match inside a `WithoutPositions`, whose postings it has; any other match as it is."""
+    return match.match if isinstance(match, WithoutPositions) else match
+
+
 class WithoutPositions(FieldMatch):
     """A match of which ranking sees that it is there, and not where or how often."""
 

@@ -25,7 +25,7 @@ import numpy as np
 from paperwasp.core import _core
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import NOT_COUNTED, Operator, SearchSpace, TermOperator, plan, planner
-from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.composed import unwrapped
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.masked import terms_where_matched
 from paperwasp.operators.or_operator import any_of
@@ -134,7 +134,7 @@ def _words_of(child: Operator) -> list[IndexMatch] | None:
         return None
     words = []
     for match in child.matches:
-        inner = match.match if type(match) is WithoutPositions else match
+        inner = unwrapped(match)
         if not isinstance(inner, IndexMatch):
             return None
         words.append(inner)

@@ -26,7 +26,7 @@ from paperwasp.features.bm25 import idf_of
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import SearchSpace
-from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.composed import unwrapped
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.masked import MaskedMatch, terms_where_matched
 from paperwasp.operators.not_operator import NotOperator
@@ -152,19 +152,14 @@ def _words_of(operator: AndOperator, fields: Mapping[str, float]) -> list[TermOp
 
 
 def _is_runnable(term: TermOperator, fields: Mapping[str, float]) -> bool:
-    return all(isinstance(_bare(match), IndexMatch | FoundMatch) for match in term.matches if match.field in fields)
+    return all(isinstance(unwrapped(match), IndexMatch | FoundMatch) for match in term.matches if match.field in fields)
 
 
 def _is_one_word(term: TermOperator, fields: Mapping[str, float]) -> bool:
     if not term.annotations.ranked or len(term.matches) != 1:
         return False
     (match,) = term.matches
-    return isinstance(_bare(match), IndexMatch) and match.field in fields
-
-
-def _bare(match: FieldMatch) -> FieldMatch:
-    """What a match that only filters is made of: it has postings too."""
-    return match.match if isinstance(match, WithoutPositions) else match
+    return isinstance(unwrapped(match), IndexMatch) and match.field in fields
 
 
 class _Terms:
@@ -183,7 +178,7 @@ class _Terms:
         """Whether the kernel counts what matches: all that a term matches is among the terms."""
 
     def add(self, match: FieldMatch, weight: float, k1: float, b: float, average_length: float) -> None:
-        inner = _bare(match)
+        inner = unwrapped(match)
         if match.only_filters:
             self.only_filter = True
             k1, b = ONE_OCCURRENCE
@@ -193,18 +188,18 @@ class _Terms:
             lids, offsets, _ = inner.found
             self.found.append((len(self.terms), lids, offsets))
             self.terms.append((inner.number, 0, weight, k1, b, average_length))
-        elif isinstance(inner, MaskedMatch) and isinstance(term := _bare(inner.match), IndexMatch):
+        elif isinstance(inner, MaskedMatch) and isinstance(term := unwrapped(inner.match), IndexMatch):
             lids, offsets = inner.found
             self.found.append((len(self.terms), lids, offsets))
             self.terms.append((term.number, 0, weight, k1, b, average_length))
 
     def add_without_weight(self, matches: Sequence[FieldMatch]) -> None:
         """Matches in fields that do not count for the score, to have their documents counted."""
-        if all(isinstance(_bare(match), IndexMatch) for match in matches):
+        if all(isinstance(unwrapped(match), IndexMatch) for match in matches):
             self.terms += [
                 (match.number, match.term, 0.0, 0.0, 0.0, 1.0)
                 for each in matches
-                if isinstance(match := _bare(each), IndexMatch)
+                if isinstance(match := unwrapped(each), IndexMatch)
             ]
         else:
             self.are_counted = False
