@@ -111,7 +111,7 @@ def _record_of(frame: FrameType) -> type | None:
 
 
 class InProcess:
-    """A container and its content clusters in this process. Requests run one after the other in one event loop."""
+    """A container and its content clusters in this process. Requests run in turn in one event loop."""
 
     def __init__(self, app: ContainerApp, loop: asyncio.AbstractEventLoop, counter: CallCounter) -> None:
         self._app = app

@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paperwasp.application.changes.descriptions import describe_actions, describe_refusals
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes
-from paperwasp.application.changes.told import told_actions, told_refusals
 from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.document.types import (
     INT,
@@ -90,8 +90,8 @@ def test_what_must_be_allowed_is_an_action_or_told_alone(
             assert {(action.validation_id, message) for message in action.messages} <= refused
     assert {validation_id for validation_id, _ in refused} <= VALIDATIONS.keys()
     assert len({(action.kind, action.name, action.document_type) for action in changes.actions}) == len(changes.actions)
-    assert len(told_actions(changes)) == len({action.kind for action in changes.actions})
-    assert bool(told_refusals(changes.refusals)) == bool(refused)
+    assert len(describe_actions(changes)) == len({action.kind for action in changes.actions})
+    assert bool(describe_refusals(changes.refusals)) == bool(refused)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
+from paperwasp.application.changes.descriptions import describe_actions, describe_refusals
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes, Refusal
 from paperwasp.application.changes.overrides import Allow, ValidationOverrides
-from paperwasp.application.changes.told import told_actions, told_refusals
 from paperwasp.application.services_model import ContentDocument, Node
 from paperwasp.document.types import INT
 from paperwasp.schema.model import AttributeSettings
@@ -113,7 +113,7 @@ def test_changes_are_told_as_vespa_tells_them() -> None:
     before = with_fields(field("a"), field("b"), field("c"))
     after = with_fields(field("a", INT), field("b", attribute=ATTRIBUTE), field("c", index=INDEX))
     changes = find_changes(before, after)
-    restart, refeed, reindex = told_actions(changes)
+    restart, refeed, reindex = describe_actions(changes)
     assert restart.splitlines() == [
         "Change(s) between active and new application that require restart:",
         "In cluster 'content' of type 'search':",
@@ -125,7 +125,7 @@ def test_changes_are_told_as_vespa_tells_them() -> None:
         "    1) Document type 'music': Field 'a' changed: data type: 'string' -> 'int'",
     ]
     assert "indexing-change: Consider re-indexing document type 'music' in cluster 'content'" in reindex
-    told = told_refusals([*changes.refusals, Refusal("field-type-change", "another")])
+    told = describe_refusals([*changes.refusals, Refusal("field-type-change", "another")])
     assert told.count("To allow this add <allow until='yyyy-mm-dd'>field-type-change</allow>") == 1
     assert "\tanother\n" in told
-    assert told_actions(Changes()) == ()
+    assert describe_actions(Changes()) == ()

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from paperwasp.application.build import build_model
+from paperwasp.application.changes.descriptions import describe_actions
 from paperwasp.application.changes.find import find_changes
-from paperwasp.application.changes.told import told_actions
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 
@@ -39,7 +39,7 @@ def test_script(path: Path) -> None:
 def answer(text: str) -> str:
     before, _, after = text.partition("=>\n")
     changes = find_changes(model_of(before), model_of(after))
-    lines = [*told_actions(changes), *(f"refused: {refusal.validation_id}" for refusal in changes.refusals)]
+    lines = [*describe_actions(changes), *(f"refused: {refusal.validation_id}" for refusal in changes.refusals)]
     return "".join(f"{line}\n" for line in lines or ["nothing"])
 
 

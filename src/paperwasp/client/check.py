@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from paperwasp.application.build import build_model
+from paperwasp.application.changes.descriptions import describe_actions, describe_refusals
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes
-from paperwasp.application.changes.told import told_actions, told_refusals
 from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
@@ -91,13 +91,13 @@ def _active(against: Path, check_schema: SchemaCheck) -> ApplicationModel:
 def _tell_changes(console: Console, against: Path, changes: Changes, model: ApplicationModel) -> int:
     """Prints what the change needs; how many refusals nothing allows."""
     refused = changes.refused(model.overrides, _today())
-    for text in told_actions(changes):
+    for text in describe_actions(changes):
         console.print(Text(text), soft_wrap=True)
     for refusal in changes.refusals:
         if refusal not in refused:
             console.print(Text(f"{refusal.validation_id} is allowed: {refusal.message}"), soft_wrap=True)
     if refused:
-        console.print(Text.assemble(("error: ", _STYLES["ERROR"]), told_refusals(refused)), soft_wrap=True)
+        console.print(Text.assemble(("error: ", _STYLES["ERROR"]), describe_refusals(refused)), soft_wrap=True)
     if changes == Changes():
         console.print(Text(f"To take the place of '{against}' it needs nothing but its activation"), soft_wrap=True)
     return len(refused)

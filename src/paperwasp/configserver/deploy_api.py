@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paperwasp.application.changes.told import told_actions
+from paperwasp.application.changes.descriptions import describe_actions
 from paperwasp.configserver.actions import NO_ACTIONS, told_as_json
 from paperwasp.configserver.addresses import (
     SESSION,
@@ -155,7 +155,7 @@ class DeployApi:
         """All that is to be told of the package, and why anything is to be done after the change."""
         now_ms = self._environment.time_ns() // 1_000_000
         told = [(finding.level, str(finding)) for finding in prepared.findings]
-        told += [("WARNING", message) for message in told_actions(prepared.changes)]
+        told += [("WARNING", message) for message in describe_actions(prepared.changes)]
         return [
             {"time": now_ms, "level": level, "message": message, "applicationPackage": True} for level, message in told
         ]

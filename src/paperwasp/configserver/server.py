@@ -388,8 +388,8 @@ class ConfigServer:
 
     def _checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
         """What the change from the active application needs. Errors: InvalidPackage for one that nothing allows."""
+        from paperwasp.application.changes.descriptions import describe_refusals
         from paperwasp.application.changes.find import find_changes
-        from paperwasp.application.changes.told import told_refusals
 
         before = self._active_model(session)
         if before is None or before is model:
@@ -397,7 +397,7 @@ class ConfigServer:
         changes = find_changes(before, model)
         refused = changes.refused(model.overrides, self._today(), session.ignore_validation_errors)
         if refused:
-            raise InvalidPackage(f"Invalid application package: {told_refusals(refused)}")
+            raise InvalidPackage(f"Invalid application package: {describe_refusals(refused)}")
         return changes
 
     def _active_model(self, session: Session) -> ApplicationModel | None:

@@ -39,7 +39,7 @@ struct Found {
     uint32_t lid(size_t i) const { return lids.data()[i]; }
     uint32_t frequency(size_t i) const { return offsets.data()[i + 1] - offsets.data()[i]; }
 
-    // Those of a part, whose field has so many tokens in each document.
+    // The postings within one part. lengths: [document of the part] the tokens of its field.
     PlainPostings in(const Part& part, const uint16_t* lengths, double average_length) const;
 };
 

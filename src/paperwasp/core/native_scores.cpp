@@ -383,7 +383,7 @@ class NativeScores {
 
 std::vector<Field> fields_of(const Reader& reader, const In<double>& numbers, const nb::list& tables) {
     const size_t count = numbers.size() / FIELD_NUMBERS;
-    if (numbers.size() != count * FIELD_NUMBERS || tables.size() != count * FIELD_TABLES) throw nb::value_error("each field has so many numbers and tables");
+    if (numbers.size() != count * FIELD_NUMBERS || tables.size() != count * FIELD_TABLES) throw nb::value_error("the numbers and tables do not match the number of fields");
     std::vector<Field> fields;
     for (size_t f = 0; f < count; ++f) {
         const double* n = numbers.data() + f * FIELD_NUMBERS;

@@ -18,7 +18,7 @@ FIELD_NUMBERS: Final = (
     "index", "weight", "first_importance", "highest", "fixed_length", "least_length", "forward_importance",
     "near_highest", "pairs_weight",
 )  # fmt: skip
-"""What `numbers` has of a field, one after the other. A fixed length below 0: as long as the field is."""
+"""The layout of `numbers`: this row for each field. A fixed length below 0 means the length of the field itself."""
 FIELD_TABLES: Final = ("first", "count", "forward", "reverse")
 LIST_NUMBERS: Final = ("field", "term", "owner", "length")
 """What `lists` has of each: its field, the number of its word, the term of the query (a place in `term_weights`), and

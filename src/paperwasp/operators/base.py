@@ -155,7 +155,7 @@ class Operator(ABC):
 
     @property
     def targets_hits(self) -> bool:
-        """Whether it looks for a number of hits, so that what it finds hangs on what it looks within."""
+        """Whether it looks for a number of hits, so that what it finds depends on what it looks within."""
         return any(child.targets_hits for child in self.order())
 
     @property

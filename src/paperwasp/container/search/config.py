@@ -81,7 +81,7 @@ class SearchConfig:
         return self._compile(schema, rank_profile)[0]
 
     def global_phase(self, schema: Schema, rank_profile: str) -> GlobalPhase | None:
-        """What ranks the best hits anew, where the profile says so."""
+        """The global phase of the profile; None: it has none."""
         declared = schema.rank_profiles.get(rank_profile)
         if declared is None or declared.global_phase is None:
             return None

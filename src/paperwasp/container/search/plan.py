@@ -20,7 +20,7 @@ class ClusterQuery:
     query: Query | None
     errors: tuple[PaperwaspError, ...] = ()
     ranking: GlobalRanking | None = None
-    """What ranks its hits anew; then it is asked for documents of one type."""
+    """Its global phase; then the query is for documents of one type."""
 
     def in_window(self, offset: int, hits: int) -> ClusterQuery:
         """Return the same for another page. The global phase needs all hits that it may rank."""

@@ -238,8 +238,10 @@ def _ranked_globally(
     targets: tuple[Target, ...],
     clusters: tuple[PreparedCluster, ...],
 ) -> tuple[PreparedCluster, ...]:
-    """The clusters, each asked for documents of each type on its own where their hits are ranked anew once they are
-    merged. Errors: IllegalQuery."""
+    """The clusters, with a query for each document type on its own where a global phase ranks its merged hits.
+
+    Errors: IllegalQuery.
+    """
     rankings = {
         (target.cluster.id, schema.name): GlobalRanking.of(
             config.global_phase(schema, parameters.rank_profile), parameters.global_phase

@@ -4,7 +4,7 @@ prepared: a query without a location has none that looks for one.
     added terms → literals → weakAnd.replace → recall → location → checks → significance
 
 The order is that of Vespa's searchers. What goes wrong without regard to values is an error of its place in that order:
-a query with two mistakes has the error that it would have if each request were read anew.
+a query with two mistakes has the error that it would have if each request were read from its text.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _HEADINGS: Final[Mapping[Kind, str]] = {
 }
 
 
-def told_actions(changes: Changes) -> tuple[str, ...]:
+def describe_actions(changes: Changes) -> tuple[str, ...]:
     """One text for each kind of action that there is: a heading, and all its reasons."""
     texts = []
     for kind, heading in _HEADINGS.items():
@@ -46,7 +46,7 @@ def _action(action: Action) -> Iterator[str]:
     yield from (f"{indent}    {number}) {message}" for number, message in enumerate(action.messages, 1))
 
 
-def told_refusals(refusals: Iterable[Refusal]) -> str:
+def describe_refusals(refusals: Iterable[Refusal]) -> str:
     """Why a deployment is refused: each kind of change once, with its reasons and the override that allows it."""
     by_id: dict[str, list[str]] = {}
     for refusal in refusals:
