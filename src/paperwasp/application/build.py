@@ -41,8 +41,8 @@ from paperwasp.schema.text_profiles import with_snowball_english
 from paperwasp.tensor.types import TensorType
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
-"""Returns the findings on what a schema says beyond its own language, such as on its rank profiles, given the schema and
-the files of its package. Errors: PaperwaspError for what is wrong."""
+"""Returns the findings on what a schema says beyond its own language, such as on its rank profiles, given the schema
+and the files of its package. Errors: PaperwaspError for what is wrong."""
 
 _SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
 _OVERRIDES_FILE: Final = "validation-overrides.xml"

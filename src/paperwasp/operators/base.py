@@ -115,7 +115,7 @@ class KnownWords:
     __slots__ = ("_known", "space")
 
     def __init__(self, space: SearchSpace) -> None:
-        """`space`: of no query, so that what is kept does not keep a query's inputs."""
+        """`space`: all documents of the type, without anything that is particular to one query."""
         self.space = space
         self._known: dict[tuple[str, str, str], Operator] = {}
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
 
 import numpy as np
 
-from paperwasp.attribute import ColumnView
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.operators import Operator, SearchSpace, plan
 from paperwasp.operators.base import KnownWords, no_clock
 from paperwasp.operators.constants import FalseOperator
-from paperwasp.operators.field_match import Bitmap
-from paperwasp.query import TrueItem
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.schema.model import RankProfile
@@ -26,7 +22,7 @@ from paperwasp.search.diversity import Diversifier, diversifier_of
 from paperwasp.search.match_phase import Limiter, limiter_of
 from paperwasp.search.matching_settings import element_gaps, tuning
 from paperwasp.search.order import RELEVANCE, Level, levels_of
-from paperwasp.search.query import Match, Query, Rank
+from paperwasp.search.query import Query
 from paperwasp.search.query_clock import QueryClock
 from paperwasp.search.query_properties import inputs_by_property, now_by_property
 from paperwasp.search.served import RankPlan, ServedSchemas
@@ -34,9 +30,6 @@ from paperwasp.search.sort_features import sort_feature
 from paperwasp.search.streaming_search import STREAMING_MODE
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import Tensor
-
-ALL: Final = Match(TrueItem())
-_RANK: Final = Rank()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,20 +78,9 @@ def bind(
     Errors: InvalidQuery for what these documents cannot be asked.
     """
     plan_ = served.rank_plan(view.schemas[name], query.rank.profile)
-    properties = query.rank.properties
     profile = plan_.profile_for(query.rank.override, streamed=streamed)
-    space = _space(
-        view,
-        name,
-        query.match,
-        query.rank,
-        now_seconds=clock.now_seconds,
-        element_gaps=element_gaps(plan_.element_gaps, properties),
-        tuning=plan_.streamed_tuning if streamed else tuning(plan_.declared, plan_.tuning, properties),
-        streamed=streamed,
-        weak_and_skips=_needs_ranking(query, profile),
-        check_time=no_clock if streamed else clock.check,
-    )
+    skips = _needs_ranking(query, profile)
+    space = _space(_known_words(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
     if not streamed:
         clock.begin_matching()
     try:
@@ -130,55 +112,49 @@ def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
     return not sorts or RELEVANCE in sorts or profile.rank_score_drop_limit is not None
 
 
-class _Documents(NamedTuple):
-    """The documents of one type in a view."""
-
-    accept: Bitmap
-    live: int
-    """How many there are."""
-    columns: Mapping[str, ColumnView]
-    known_words: KnownWords
-
-
 def space_of(view: View, name: str) -> SearchSpace:
-    """The documents of one type, as a query that says nothing else searches them."""
-    return _space(view, name, ALL, _RANK)
+    """Return the documents of one type as a query without settings of its own searches them."""
+    return _known_words(view, name).space
 
 
 def _space(
-    view: View,
-    name: str,
-    match: Match,
-    rank: Rank,
-    now_seconds: float = 0.0,
-    check_time: Callable[[], None] = no_clock,
-    **settings: object,
+    known_words: KnownWords,
+    query: Query,
+    plan_: RankPlan,
+    clock: QueryClock,
+    *,
+    streamed: bool,
+    weak_and_skips: bool,
 ) -> SearchSpace:
-    documents = _documents(view, name)
+    """Return the documents of one type as a query searches them. Errors: InvalidQuery."""
+    shared, match, rank = known_words.space, query.match, query.rank
     return SearchSpace(
-        view.schemas[name],
-        view.limit,
-        documents.accept,
-        documents.live,
-        view.live_count < view.limit,
-        view.index,
-        documents.columns,
+        shared.schema,
+        shared.limit,
+        shared.accept,
+        shared.documents,
+        shared.dead,
+        shared.index,
+        shared.columns,
         rank.inputs,
-        now_seconds if rank.now_seconds is None else rank.now_seconds,
+        clock.now_seconds if rank.now_seconds is None else rank.now_seconds,
         match.language,
-        check_time=check_time,
-        gram_match=match.gram_match,
-        distribution_key=view.distribution_key,
-        own_lids=view.own_lids,
-        known_words=documents.known_words,
-        **settings,  # type: ignore[arg-type]
+        element_gaps(plan_.element_gaps, rank.properties),
+        plan_.streamed_tuning if streamed else tuning(plan_.declared, plan_.tuning, rank.properties),
+        streamed,
+        no_clock if streamed else clock.check,
+        match.gram_match,
+        shared.distribution_key,
+        shared.own_lids,
+        known_words,
+        weak_and_skips,
     )
 
 
-def _documents(view: View, name: str) -> _Documents:
-    """The documents of a type; computed by the first query of a view."""
+def _known_words(view: View, name: str) -> KnownWords:
+    """Return the words of a type with the space that all queries share; the first query of a view makes it."""
     found = view.derived.get(name)
-    if isinstance(found, _Documents):
+    if isinstance(found, KnownWords):
         return found
     live = view.live_counts.get(name, 0)
     accept = view.live[: (view.limit + 63) // 64]
@@ -187,10 +163,18 @@ def _documents(view: View, name: str) -> _Documents:
         padded = np.zeros(len(accept) * 8, np.uint8)
         padded[: len(of_type)] = of_type
         accept = accept & padded.view(np.uint64)
-    columns = {field: column for (kind, field), column in view.columns.items() if kind == name}
-    dead = view.live_count < view.limit
-    space = SearchSpace(view.schemas[name], view.limit, accept, live, dead, view.index, columns)
-    view.derived[name] = found = _Documents(accept, live, columns, KnownWords(space))
+    space = SearchSpace(
+        view.schemas[name],
+        view.limit,
+        accept,
+        live,
+        dead=view.live_count < view.limit,
+        index=view.index,
+        columns={field: column for (kind, field), column in view.columns.items() if kind == name},
+        distribution_key=view.distribution_key,
+        own_lids=view.own_lids,
+    )
+    view.derived[name] = found = KnownWords(space)
     return found
 
 
