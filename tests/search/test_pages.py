@@ -299,6 +299,6 @@ def test_no_two_schemas_share_a_step(tmp_path: Path) -> None:
     first = search(node.node.view(), query, served).page
     again: dict[str, Schema] = parse_schemas({"schemas/music.sd": _MUSIC}).schemas  # type: ignore[assignment]
     node.node.configure(2, again)
-    served.compile_all(again)
+    served.compile_all(again, {})
     assert search(node.node.view(), query, served).page == first is not None
     node.close()

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from paperwasp import limits
 from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Put
 from paperwasp.query import FuzzyItem, Item, OrItem, TrueItem, WordItem
+from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
 from paperwasp.search.cost import is_plain
-from paperwasp.search.query import Query, SearchResponse, SortKey
+from paperwasp.search.query import Query, SearchResponse, SortKey, Streaming
 from paperwasp.search.rank_cost import RankCost
+from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
-from tests.content.nodes import TestNode
+from tests.content.nodes import TestNode, started
 from tests.content.row_checks import fill_rows
 from tests.search.queries import query_of
 from tests.search.test_content_search import EXAMPLES, PROFILES, ask, node_with, paper
@@ -49,6 +54,27 @@ def test_hits_from_rows_are_named() -> None:
         node.apply(paper("later", body="a graph", year=1))
         left = steps(node, WORDS, "body", **shown)["hits"]
         assert left.startswith("kernel page, 1 of ") and left.endswith(" general (documents)")
+
+
+def test_hits_of_each_type_are_named(tmp_path: Path) -> None:
+    schemas = {name: f"schema {name} {{ document {name} {{ }} }}" for name in ("one", "two", "mail")}
+    parsed = parse_schemas({f"schemas/{name}.sd": text for name, text in schemas.items()}).schemas
+    with started(tmp_path, parsed) as node:
+        node.node.configure(2, parsed, {"mail": "streaming"})
+        query = query_of(TrueItem(), streaming=Streaming(group="g"), trace_level=1)
+        found = steps_of(search_module.search(node.node.view(), query, ServedSchemas()).trace)
+    assert [each["hits"] for each in found] == ["general (documents)"] * 3
+
+
+def test_writing_hits_of_several_types_is_measured_for_each(tmp_path: Path) -> None:
+    schemas = {name: f"schema {name} {{ document {name} {{ }} }}" for name in ("one", "two")}
+    parsed = parse_schemas({f"schemas/{name}.sd": text for name, text in schemas.items()}).schemas
+    served = ServedSchemas()
+    with started(tmp_path, parsed) as node:
+        node.apply(*(Put(DocumentId.parse(f"id:n:{name}::{number}"), {}) for name in schemas for number in range(8)))
+        search_module.search(node.node.view(), query_of(TrueItem()), served)
+    costs = [served.rank_plan(parsed[name], "default").cost.write_ns for name in schemas]
+    assert costs[0] == costs[1] != RankCost().write_ns
 
 
 @pytest.mark.parametrize(

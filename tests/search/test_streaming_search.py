@@ -37,6 +37,7 @@ from paperwasp.query import (
 )
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.search import served as served_schemas
 from paperwasp.search.query import SearchAfter, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
@@ -162,6 +163,17 @@ def test_changes_show_at_once_and_nothing_is_indexed() -> None:
         answer = ask(node, WordItem("default", "hello"), order_by=(SortKey("size", True),))
         assert names(answer) == "ag"
         assert orjson.loads(answer.hits[0].fields)["size"] == 50
+
+
+def test_profiles_are_compiled_before_the_first_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    with node_with(*MAILS) as node:
+        view, served = node.node.view(), ServedSchemas()
+        served.compile_all(view.schemas, view.modes)
+        monkeypatch.delattr(served_schemas, "compile_profile")
+        request = query_of(TrueItem(), ("mail",), "bm25", streaming=ANN)
+        assert search(view, request, served).total_count > 0
+        served.compile_all(view.schemas, view.modes)
+        assert search(view, request, served).total_count > 0, "what has not changed is not compiled again"
 
 
 def test_types_of_both_modes_are_merged() -> None:

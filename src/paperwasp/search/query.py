@@ -147,7 +147,7 @@ class Rank:
     properties: Mapping[str, str] = field(default_factory=dict)
     features: Mapping[str, float] = field(default_factory=dict)
     """Rank feature → what it is for every hit, whatever it would be."""
-    override: RankingOverride = RankingOverride()
+    override: RankingOverride | None = None
     now_seconds: float | None = None
     """What the time is for rank features, in seconds since 1970; None: what it is."""
     global_hits: int = 0

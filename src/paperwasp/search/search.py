@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from paperwasp.search.rank import RankedHits, Ranker
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.streaming_search import batches_of
 from paperwasp.search.trace import QueryTrace
+
+_GENERAL: Final = "general (documents)"
+"""In a trace: hits are written from documents that were read for them."""
 
 
 def search(view: View, query: Query, served: ServedSchemas, env: Environment = SYSTEM) -> SearchResponse:
@@ -119,10 +122,12 @@ class BoundSearch:
         else:
             page, hits = rendered
         if self._trace is not None:
-            self._trace.step("hits", "general (documents)" if page is None else _rendered_by(page))
-        took_ns = clock.now_ns() - begun_ns
-        for bound in self._indexed[:1]:
-            bound.plan.cost.wrote(len(hits if page is None else page), time.thread_time_ns() - spent_ns)
+            for bound in self._indexed:
+                by = _GENERAL if page is None else _rendered_by(page)
+                self._trace.step("hits", by, bound.space.schema.document.name)
+        took_ns, spent_ns = clock.now_ns() - begun_ns, time.thread_time_ns() - spent_ns
+        for bound in self._indexed:
+            bound.plan.cost.wrote(len(hits if page is None else page), spent_ns)
         if len(ranked) == 1:
             one, documents = ranked[0], self._indexed[0].setting.space.documents
             coverage = one.coverage if documents else 1.0
@@ -190,6 +195,8 @@ class BoundSearch:
             begun_ns = clock.now_ns()
             keys = _keys(ranked, bound.levels, numbers)
             best = hits_of(batch.view, query, ranked, numbers, keys, served.summaries)
+            if self._trace is not None:
+                self._trace.step("hits", _GENERAL, name)
             hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(query))
             del hits[wanted:]
             summary_ns += clock.now_ns() - begun_ns
@@ -248,7 +255,7 @@ class BoundSearch:
 
 def _rendered_by(page: Sequence[bytes | None]) -> str:
     left = sum(hit is None for hit in page)
-    return f"kernel page, {left} of {len(page)} general (documents)" if left else "kernel page"
+    return f"kernel page, {left} of {len(page)} {_GENERAL}" if left else "kernel page"
 
 
 class _Found(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from paperwasp.errors import InvalidQuery, PaperwaspError
@@ -19,7 +19,7 @@ from paperwasp.search.matching_settings import declared_gaps, declared_tuning, f
 from paperwasp.search.page import PageSteps
 from paperwasp.search.query import RankingOverride
 from paperwasp.search.rank_cost import RankCost
-from paperwasp.search.streaming_search import StreamedType, ranked_in_one_phase
+from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType, ranked_in_one_phase
 from paperwasp.search.summary import SummaryForms
 
 _OVERRIDES: Final = (
@@ -44,7 +44,7 @@ class RankPlan:
     """What is done with words that are in many documents."""
     streamed_tuning: Tuning
     """The same in streaming search, where frequencies are not known."""
-    cost: RankCost = field(default_factory=RankCost)
+    cost: RankCost
 
     @classmethod
     def of(cls, declared: RankProfile, profile: CompiledProfile) -> RankPlan:
@@ -59,18 +59,15 @@ class RankPlan:
             RankCost.of(profile),
         )
 
-    def profile_for(self, override: RankingOverride, *, streamed: bool) -> CompiledProfile:
+    def profile_for(self, override: RankingOverride | None, *, streamed: bool) -> CompiledProfile:
         """Return the profile with what a query says instead."""
         profile = self.profile
-        if override is not _NO_OVERRIDE:
+        if override is not None:
             changes = {name: value for name in _OVERRIDES if (value := getattr(override, name)) is not None}
-            profile = replace(profile, **changes) if changes else profile
+            profile = replace(profile, **changes)
         if not streamed:
             return profile
         return self.one_phase if profile is self.profile else ranked_in_one_phase(profile)
-
-
-_NO_OVERRIDE: Final = RankingOverride()
 
 
 class ServedSchemas:
@@ -110,16 +107,22 @@ class ServedSchemas:
             found = self._streamed[id(schema)] = (schema, StreamedType.of(schema))
         return found[1]
 
-    def compile_all(self, schemas: Mapping[str, Schema]) -> None:
+    def compile_all(self, schemas: Mapping[str, Schema], modes: Mapping[str, str]) -> None:
         """Compile every rank profile of these schemas, and forget what replaced schemas compiled to.
 
-        What cannot be compiled, such as a model whose file has gone, fails for the query that asks for it.
+        `modes`: by document type, where it is not mode index. A type of mode streaming is compiled as its batches are
+        searched. What cannot be compiled, such as a model whose file is gone, fails for the query that asks for it.
         """
-        kept = {id(schema) for schema in schemas.values()}
-        self._streamed = {key: value for key, value in list(self._streamed.items()) if key in kept}
+        declared = {id(schema) for schema in schemas.values()}
+        self._streamed = {key: value for key, value in list(self._streamed.items()) if key in declared}
+        searched = [
+            self.streamed(schema).schema if modes.get(name) == STREAMING_MODE else schema
+            for name, schema in schemas.items()
+        ]
+        kept = {id(schema) for schema in searched}
         self._plans = {key: value for key, value in list(self._plans.items()) if key in kept}
         self.summaries, self.pages = SummaryForms(), PageSteps()
-        for schema in schemas.values():
+        for schema in searched:
             for name in schema.rank_profiles:
                 if name not in self._plans.get(id(schema), (schema, {}))[1]:
                     with suppress(PaperwaspError):

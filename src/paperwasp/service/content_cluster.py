@@ -79,7 +79,8 @@ class RunningCluster:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
         key = _node_of(cluster).distribution_key
         self._node.configure(generation, cluster.schemas, _modes(cluster), key)
-        self._served.compile_all(self._node.view().schemas)
+        view = self._node.view()
+        self._served.compile_all(view.schemas, view.modes)
         self._keep_house(cluster)
 
     def _keep_house(self, cluster: ContentCluster) -> None:

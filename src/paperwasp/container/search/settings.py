@@ -211,8 +211,8 @@ class SearchParameters:
     profile: ResolvedProfile | None = None
     """The query profile that is used."""
 
-    def ranking_override(self) -> RankingOverride:
-        return RankingOverride(**self.ranking) if self.ranking else _NO_RANKING  # type: ignore[arg-type]
+    def ranking_override(self) -> RankingOverride | None:
+        return RankingOverride(**self.ranking) if self.ranking else None  # type: ignore[arg-type]
 
     def match_phase_override(self) -> MatchPhaseOverride:
         if not self.match_phase and not self.diversity:
@@ -221,5 +221,4 @@ class SearchParameters:
         return MatchPhaseOverride(**self.match_phase, diversity=diversity)  # type: ignore[arg-type]
 
 
-_NO_RANKING: Final = RankingOverride()
 _NO_MATCH_PHASE: Final = MatchPhaseOverride()
