@@ -21,8 +21,8 @@ def reader() -> _core.Reader:
     """Every document has each term once, in the order of their numbers; lengths are as many."""
     terms = np.tile(np.arange(TERMS, dtype=np.uint32), DOCUMENTS)
     offsets = np.arange(DOCUMENTS + 1, dtype=np.uint64) * np.uint64(TERMS)
-    segment = _core.invert(terms, terms.copy(), offsets, float(TERMS))
-    return _core.Reader([(0, DOCUMENTS, [segment], None)], 1)
+    field_index = _core.invert(terms, terms.copy(), offsets, float(TERMS))
+    return _core.Reader([(0, DOCUMENTS, [field_index], None)], 1)
 
 
 @pytest.fixture

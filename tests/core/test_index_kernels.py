@@ -1,4 +1,4 @@
-"""The index kernels beside their plain twin, on random indexes cut into random parts."""
+"""The index kernels beside their plain twin, on random indexes cut into random segments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Corpus:
     def average_length(self) -> float:
         return max(1.0, sum(map(len, self.documents)) / max(1, sum(bool(d) for d in self.documents)))
 
-    def segment(self, start: int, end: int, average_length: float) -> np.ndarray:
+    def field_index(self, start: int, end: int, average_length: float) -> np.ndarray:
         chosen = self.documents[start:end]
         terms = np.array([t for d in chosen for t, _ in d], np.uint32)
         positions = np.array([p for d in chosen for _, p in d], np.uint32)
@@ -45,14 +45,14 @@ class Corpus:
         return _core.invert(terms, positions, offsets, average_length)
 
     def reader(self, cuts: list[int], average_lengths: list[float], most_bytes: int = 1 << 30) -> _core.Reader:
-        """Parts of all sizes keep bitmaps of their frequent terms, up to so many bytes."""
+        """Segments of all sizes keep bitmaps of their frequent terms, up to so many bytes."""
         bounds = sorted({0, len(self.documents), *(c % len(self.documents) for c in cuts)})
-        parts: list[tuple[int, int, list[np.ndarray | None], _core.FrequentTerms | None]] = []
+        segments: list[tuple[int, int, list[np.ndarray | None], _core.FrequentTerms | None]] = []
         for i, (start, end) in enumerate(pairwise(bounds)):
             average = average_lengths[i % len(average_lengths)]
             frequent = _core.FrequentTerms(start, end - start, 1, most_bytes, 1)
-            parts.append((start, end - start, [self.segment(start, end, average)], frequent))
-        return _core.Reader(parts, 1)
+            segments.append((start, end - start, [self.field_index(start, end, average)], frequent))
+        return _core.Reader(segments, 1)
 
 
 corpora = st.builds(Corpus.random, st.integers(0, 2**32), st.integers(1, 700), st.sampled_from([0, 100, 3000, 20_000]))
@@ -162,14 +162,14 @@ def test_documents_are_found_of_a_term_of_the_query() -> None:
             _core.best(reader, [term], [(number, *found) for number in numbers], 10, False, True, None)
 
 
-def test_frequent_terms_belong_to_one_part() -> None:
-    segment = Corpus.random(1, 40).segment(0, 40, 10.0)
+def test_frequent_terms_belong_to_one_segment() -> None:
+    field_index = Corpus.random(1, 40).field_index(0, 40, 10.0)
     for base, documents in ((64, 40), (0, 41)):
         with pytest.raises(ValueError):
-            _core.Reader([(0, 40, [segment], _core.FrequentTerms(base, documents, 1, 1 << 30, 1))], 1)
+            _core.Reader([(0, 40, [field_index], _core.FrequentTerms(base, documents, 1, 1 << 30, 1))], 1)
 
 
-def test_bitmaps_stay_within_their_bytes_and_go_with_their_part() -> None:
+def test_bitmaps_stay_within_their_bytes_and_go_with_their_segment() -> None:
     """Of 700 documents a bitmap has 88 bytes: 11 words of 64."""
     corpus = Corpus.random(1, 700)
     before = _core.FrequentTerms.bytes_kept()
@@ -257,24 +257,24 @@ def test_phrase(corpus: Corpus, cuts: list[int], phrase: list[int], bitmap: tupl
 def test_merging_keeps_what_is_kept(corpus: Corpus, cuts: list[int], seed: int, share: float) -> None:
     count = len(corpus.documents)
     bounds = sorted({0, count, *(c % count for c in cuts)})
-    segments = [corpus.segment(a, b, 10.0) for a, b in pairwise(bounds)]
+    field_indexes = [corpus.field_index(a, b, 10.0) for a, b in pairwise(bounds)]
     kept = np.random.default_rng(seed).random(count) < share
     mapping = np.where(kept, np.cumsum(kept) - 1, _core.NO_INDEX).astype(np.uint32)
     documents = [d for d, keep in zip(corpus.documents, kept, strict=True) if keep]
     if not documents:
         return
-    merged = _core.merge(segments, mapping, len(documents), 10.0)
-    expected = Corpus(documents).segment(0, len(documents), 10.0)
+    merged = _core.merge(field_indexes, mapping, len(documents), 10.0)
+    expected = Corpus(documents).field_index(0, len(documents), 10.0)
     assert merged.tobytes() == expected.tobytes()
 
 
 @settings(deadline=None, max_examples=50)
 @given(corpus=corpora, cut=st.integers(0, 100_000), at=st.integers(0, 8 * 30), value=st.integers(0, 255))
 def test_a_damaged_header_is_refused_or_harmless(corpus: Corpus, cut: int, at: int, value: int) -> None:
-    segment = corpus.segment(0, len(corpus.documents), 10.0)
-    with pytest.raises(ValueError, match=r"segment|aligned|sections"):
-        _core.describe(np.ascontiguousarray(segment[: cut % len(segment)][: len(segment) - 64]))
-    damaged = segment.copy()
+    field_index = corpus.field_index(0, len(corpus.documents), 10.0)
+    with pytest.raises(ValueError, match=r"field index|aligned|sections"):
+        _core.describe(np.ascontiguousarray(field_index[: cut % len(field_index)][: len(field_index) - 64]))
+    damaged = field_index.copy()
     damaged[at % len(damaged)] = value
     with suppress(ValueError):
         _core.describe(damaged)

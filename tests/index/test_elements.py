@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.index import IndexedField, IndexSnapshot, TextIndex
-from paperwasp.index.parts import Part
+from paperwasp.index.segments import Segment
 from paperwasp.index.tokens import Tokens
 from paperwasp.linguistics import profile_of
 
@@ -84,8 +84,8 @@ def new_index(directory: Path) -> TextIndex:
     return index
 
 
-def has_elements(part: Part) -> bool:
-    tokens = part.fields[0]
+def has_elements(segment: Segment) -> bool:
+    tokens = segment.fields[0]
     assert isinstance(tokens, Tokens)
     return tokens.elements is not None
 
@@ -93,7 +93,7 @@ def has_elements(part: Part) -> bool:
 def test_single_values_keep_no_elements(tmp_path: Path) -> None:
     index = new_index(tmp_path)
     index.add_batch(0, "music", [{"tags": "blue train"}, {}])
-    (part,) = index.snapshot().parts
-    assert has_elements(part) is False
+    (segment,) = index.snapshot().segments
+    assert has_elements(segment) is False
     index.add_batch(2, "music", [{"tags": ["blue", "green"]}])
-    assert [has_elements(part) for part in index.snapshot().parts] == [False, True]
+    assert [has_elements(segment) for segment in index.snapshot().segments] == [False, True]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.errors import Corruption
 from paperwasp.index import IndexedField, IndexSnapshot, TextIndex
-from paperwasp.index.parts import FAN_OUT, MEMORY_FAN_OUT, SMALLEST_CLASS_TOKENS
+from paperwasp.index.segments import FAN_OUT, MEMORY_FAN_OUT, SMALLEST_CLASS_TOKENS
 from paperwasp.index.text_index import IndexState
 from paperwasp.linguistics import TextProfile, profile_of
 
@@ -178,21 +178,21 @@ def check(snapshot: IndexSnapshot, documents: list[str]) -> None:
     assert snapshot.statistics(0)[0] == sum(length > 0 for length in lengths)
 
 
-def test_merging_bounds_the_number_of_parts(tmp_path: Path) -> None:
-    """A few parts for each size class, however small the batches are."""
+def test_merging_bounds_the_number_of_segments(tmp_path: Path) -> None:
+    """A few segments for each size class, however small the batches are."""
     index = new_index(tmp_path)
     most, tokens = 0, 0
     for lid in range(5_000):
         index.add_batch(lid, "music", titles("one two three four five"))
         tokens += 5
-        most = max(most, len(index.snapshot().parts))
+        most = max(most, len(index.snapshot().segments))
     classes = 1
     while tokens >= SMALLEST_CLASS_TOKENS:
         tokens //= FAN_OUT
         classes += 1
     assert most <= classes * MEMORY_FAN_OUT
     snapshot = index.snapshot()
-    assert [part.base for part in snapshot.parts[1:]] == [part.limit for part in snapshot.parts[:-1]]
+    assert [segment.base for segment in snapshot.segments[1:]] == [segment.limit for segment in snapshot.segments[:-1]]
     assert snapshot.statistics(0) == (5_000, 5.0)
 
 
@@ -201,7 +201,7 @@ def test_a_flush_leaves_few_files(tmp_path: Path) -> None:
     for lid in range(3 * FAN_OUT):
         index.add_batch(lid, "music", titles("blue"))
         state = flush(index)
-    assert len(state["parts"]) <= FAN_OUT
+    assert len(state["segments"]) <= FAN_OUT
     assert index.memory_bytes() == 0
 
 
@@ -240,7 +240,7 @@ def test_the_frequency_of_live_documents(tmp_path: Path) -> None:
 
 def test_files_that_no_state_names_are_deleted(tmp_path: Path) -> None:
     index = new_index(tmp_path)
-    (tmp_path / "segment-0-0-9.9.bin").write_bytes(b"left by a crash")
+    (tmp_path / "field-0-0-9.9.bin").write_bytes(b"left by a crash")
     states = []
     for lid in range(4):
         index.add_batch(lid, "music", titles("blue"))
@@ -265,8 +265,8 @@ def test_a_lexicon_without_new_words_is_not_written_again(tmp_path: Path) -> Non
 
 
 def names(state: IndexState) -> set[str]:
-    segments = {file["name"] for part in state["parts"] for file in part["files"] if file is not None}
-    return {state["lexicon"]["name"], *segments}
+    field_indexes = {file["name"] for segment in state["segments"] for file in segment["files"] if file is not None}
+    return {state["lexicon"]["name"], *field_indexes}
 
 
 def test_a_reader_keeps_files_that_are_deleted(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_reader_keeps_files_that_are_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "short", "flipped"])
-@pytest.mark.parametrize("kind", ["lexicon", "segment"])
+@pytest.mark.parametrize("kind", ["lexicon", "field-"])
 def test_damage_is_named_by_file(tmp_path: Path, kind: str, damage: str) -> None:
     index = new_index(tmp_path)
     index.add_batch(0, "music", titles("blue", "green"))
@@ -344,7 +344,7 @@ def test_a_field_that_is_indexed_no_more_leaves_nothing(tmp_path: Path) -> None:
     again.load(state)
     assert found(again.snapshot(), "blue") == [0], "as it was when it was frozen"
     state = flush(index)
-    assert state["fields"][0] is None and all(part["files"][0] is None for part in state["parts"])
+    assert state["fields"][0] is None and all(segment["files"][0] is None for segment in state["segments"])
     index.configure([*FIELDS, IndexedField("music", "note", PLAIN)])
     assert index.snapshot().number_of(("music", "note")) == 0
     assert found(index.snapshot(), "blue", ("music", "note")) == []

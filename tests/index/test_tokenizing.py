@@ -166,7 +166,7 @@ def test_a_word_and_its_stem_stand_at_one_place() -> None:
     lexicon = _core.Lexicon()
     profile = profile_of("multiple", True, None)
     terms, positions, offsets, _ = tokenize(lexicon, profile, ["walking cars", "of cars"], [0, 1], 2)
-    segment = _core.invert(terms, positions, offsets, 2.0)
-    assert _core.describe(segment)["tokens"] == 4
+    field_index = _core.invert(terms, positions, offsets, 2.0)
+    assert _core.describe(field_index)["tokens"] == 4
     runs = groupby(zip(positions.tolist(), map(lexicon.text, terms.tolist()), strict=True), key=lambda pair: pair[0])
     assert [[word for _, word in run] for _, run in runs] == [["walking"], ["car", "cars"], ["of"], ["car", "cars"]]

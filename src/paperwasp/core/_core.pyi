@@ -54,7 +54,7 @@ class WordSet:
     def __init__(self, words: list[str]) -> None: ...
     def texts_with(self, texts: list[str], least: int, characters: int) -> list[int]: ...
 
-# segment_writer.cpp
+# field_index_writer.cpp
 NO_INDEX: int
 
 def invert(
@@ -66,9 +66,9 @@ def invert(
     element_ends: _U32 | None = None,
     element_weights: NDArray[np.int32] | None = None,
 ) -> _U8: ...
-def merge(segments: list[_U8], map: _U32, documents: int, average_length: float) -> _U8: ...
+def merge(field_indexes: list[_U8], map: _U32, documents: int, average_length: float) -> _U8: ...
 
-class SegmentDescription(TypedDict):
+class FieldIndexDescription(TypedDict):
     documents: int
     documents_with_field: int
     tokens: int
@@ -79,10 +79,10 @@ class SegmentDescription(TypedDict):
     postings_bytes: int
     positions_bytes: int
 
-def describe(segment: _U8) -> SegmentDescription: ...
+def describe(field_index: _U8) -> FieldIndexDescription: ...
 
-# segment_check.cpp
-def check_segment(segment: _U8) -> None: ...
+# field_index_check.cpp
+def check_field_index(field_index: _U8) -> None: ...
 
 # term_bits.cpp
 class FrequentTerms:
@@ -93,7 +93,7 @@ class FrequentTerms:
 # reader.cpp
 class Reader:
     def __init__(
-        self, parts: Sequence[tuple[int, int, list[_U8 | None], FrequentTerms | None]], fields: int
+        self, segments: Sequence[tuple[int, int, list[_U8 | None], FrequentTerms | None]], fields: int
     ) -> None: ...
     @property
     def limit(self) -> int: ...

@@ -24,13 +24,13 @@ Found found_of(const Reader& reader, const In<uint32_t>& lids, const In<uint32_t
 
 }  // namespace
 
-PlainPostings Found::in(const Part& part, const uint16_t* lengths, double average_length) const {
+PlainPostings Found::in(const Segment& segment, const uint16_t* lengths, double average_length) const {
     PlainPostings postings;
     const uint32_t* begin = lids.data();
-    const auto from = static_cast<size_t>(std::lower_bound(begin, begin + lids.size(), part.base) - begin);
-    const auto to = static_cast<size_t>(std::lower_bound(begin + from, begin + lids.size(), part.base + part.documents) - begin);
+    const auto from = static_cast<size_t>(std::lower_bound(begin, begin + lids.size(), segment.base) - begin);
+    const auto to = static_cast<size_t>(std::lower_bound(begin + from, begin + lids.size(), segment.base + segment.documents) - begin);
     postings.reserve(to - from);
-    for (size_t i = from; i < to; ++i) postings.add(lid(i) - part.base, frequency(i), lengths, average_length);
+    for (size_t i = from; i < to; ++i) postings.add(lid(i) - segment.base, frequency(i), lengths, average_length);
     return postings;
 }
 
@@ -50,24 +50,24 @@ uint64_t Query::postings(const Reader& reader) const {
     return total;
 }
 
-PartLists Query::in(const Part& part, bool with_bits, Clock& clock) const {
-    PartLists here;
+SegmentLists Query::in(const Segment& segment, bool with_bits, Clock& clock) const {
+    SegmentLists here;
     here.lists.reserve(lists.size());
     here.plain.reserve(lists.size());  // lists keep pointers into it
     std::vector<uint32_t> numbers(lists.size(), NO_INDEX);
     for (size_t i = 0; i < lists.size(); ++i) {
         const auto& [term, found] = lists[i];
-        const Segment& segment = part.segments[term.field];
-        if (segment.header == nullptr) continue;
+        const FieldIndex& field_index = segment.field_indexes[term.field];
+        if (field_index.header == nullptr) continue;
         if (found != nullptr) {
-            PlainPostings postings = found->in(part, segment.field_lengths, term.average_length);
+            PlainPostings postings = found->in(segment, field_index.field_lengths, term.average_length);
             if (postings.documents.empty()) continue;
             here.plain.push_back(std::move(postings));
-            here.lists.emplace_back(term, segment, here.plain.back());
+            here.lists.emplace_back(term, field_index, here.plain.back());
         } else {
-            const uint32_t place = segment.find(term.term);
+            const uint32_t place = field_index.find(term.term);
             if (place == NO_INDEX) continue;
-            here.lists.emplace_back(term, segment, place, with_bits ? part.kept_bits(term.field, place, clock) : nullptr);
+            here.lists.emplace_back(term, field_index, place, with_bits ? segment.kept_bits(term.field, place, clock) : nullptr);
         }
         numbers[i] = static_cast<uint32_t>(here.lists.size() - 1);
     }
@@ -82,12 +82,12 @@ double floor_of(const Reader& reader, const Query& query, uint32_t k, const uint
         if (found != nullptr || static_cast<float>(term.k1) != DEFAULT_K1 || static_cast<float>(term.b) != DEFAULT_B) continue;
         weights.clear();
         const double average_length = term.average_length, weight = term.weight;
-        reader.for_each(term.field, term.term, [&](const Part& part, const Segment& segment, uint32_t place) {
-            const uint32_t start = segment.champion_starts[place];
+        reader.for_each(term.field, term.term, [&](const Segment& segment, const FieldIndex& field_index, uint32_t place) {
+            const uint32_t start = field_index.champion_starts[place];
             if (start == NO_INDEX) return;
-            const double drift = std::min(1.0, average_length / segment.header->average_length);
+            const double drift = std::min(1.0, average_length / field_index.header->average_length);
             for (uint32_t i = start; i < start + CHAMPIONS; ++i)
-                if (accepts(accept, part.base + segment.champion_docs[i])) weights.push_back(segment.champion_weights[i] * drift * weight);
+                if (accepts(accept, segment.base + field_index.champion_docs[i])) weights.push_back(field_index.champion_weights[i] * drift * weight);
         });
         if (weights.size() < k) continue;
         std::nth_element(weights.begin(), weights.begin() + (k - 1), weights.end(), std::greater<>());
@@ -104,7 +104,7 @@ uint64_t count_any(const Reader& reader, const Query& query, const std::optional
     for (const auto& [term, found] : query.lists) {
         const uint32_t field = term.field;
         if (found == nullptr)
-            reader.for_each(field, term.term, [&](const Part& part, const Segment&, uint32_t place) { part.set_term(field, place, words.data(), clock); });
+            reader.for_each(field, term.term, [&](const Segment& segment, const FieldIndex&, uint32_t place) { segment.set_term(field, place, words.data(), clock); });
         for (size_t i = 0; found != nullptr && i < found->lids.size(); ++i) words[found->lid(i) >> 6] |= uint64_t{1} << (found->lid(i) & 63);
     }
     return count_bits(words.data(), accept ? accept->data() : words.data(), accept ? std::min(words.size(), accept->size()) : words.size());

@@ -13,11 +13,11 @@
 
 namespace paperwasp {
 
-// The posting lists of one part, and which of them a term of the query reads.
-struct PartLists {
+// The posting lists of one segment, and which of them a term of the query reads.
+struct SegmentLists {
     std::vector<List> lists;
-    std::vector<uint32_t> of_term;      // NO_INDEX: no document of the part has the term
-    std::vector<PlainPostings> plain;  // what lists read that are not in the segments
+    std::vector<uint32_t> of_term;      // NO_INDEX: no document of the segment has the term
+    std::vector<PlainPostings> plain;  // what lists read that are not in the field indexes
 
     // The exact score of a document: by probes, for which documents must ascend.
     double score(const std::vector<QueryTerm>& terms, uint32_t document) {
@@ -39,14 +39,14 @@ struct Found {
     uint32_t lid(size_t i) const { return lids.data()[i]; }
     uint32_t frequency(size_t i) const { return offsets.data()[i + 1] - offsets.data()[i]; }
 
-    // The postings within one part. lengths: [document of the part] the tokens of its field.
-    PlainPostings in(const Part& part, const uint16_t* lengths, double average_length) const;
+    // The postings within one segment. lengths: [document of the segment] the tokens of its field.
+    PlainPostings in(const Segment& segment, const uint16_t* lengths, double average_length) const;
 };
 
 // A posting list of a query, with the weight of all terms that read it.
 struct QueryList {
     QueryTerm term;
-    const Found* found;  // nullptr: it is in the segments
+    const Found* found;  // nullptr: it is in the field indexes
 
     uint64_t frequency(const Reader& reader) const { return found != nullptr ? found->lids.size() : reader.frequency(term.field, term.term); }
 };
@@ -62,8 +62,8 @@ struct Query {
     // Of all its lists.
     uint64_t postings(const Reader& reader) const;
 
-    // The posting lists of a part. `with_bits`: with the bitmaps that are kept of them.
-    PartLists in(const Part& part, bool with_bits, Clock& clock) const;
+    // The posting lists of a segment. `with_bits`: with the bitmaps that are kept of them.
+    SegmentLists in(const Segment& segment, bool with_bits, Clock& clock) const;
 };
 
 using TermTuple = std::tuple<uint32_t, uint32_t, double, double, double, double>;  // field, term, weight, k1, b, average length

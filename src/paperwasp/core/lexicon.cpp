@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "segment.hpp"
+#include "field_index.hpp"
 
 namespace paperwasp {
 namespace {

@@ -73,7 +73,7 @@ struct List {
     uint32_t field, term, owner, length;
     const uint32_t *offsets = nullptr, *positions = nullptr;  // given
     Cursor cursor;
-    size_t part = 0;  // that the cursor is of; NONE: there are no postings in it
+    size_t segment = 0;  // that the cursor is of; NONE: there are no postings in it
     bool is_open = false;
 };
 
@@ -134,19 +134,19 @@ class NativeScores {
             std::fill(lengths, lengths + count, fields[f].fixed_length >= 0 ? fields[f].fixed_length : 0);
             if (fields[f].fixed_length < 0) {
                 size_t i = 0;
-                auto part = part_of(reader, lids[0]);
-                for (; part != reader.parts.end() && i < count; ++part) {
-                    const Segment& segment = part->segments[fields[f].index];
-                    for (; i < count && lids[i] < part->base + part->documents; ++i)
-                        if (segment.header != nullptr && lids[i] >= part->base) lengths[i] = segment.field_lengths[lids[i] - part->base];
+                auto segment = segment_of(reader, lids[0]);
+                for (; segment != reader.segments.end() && i < count; ++segment) {
+                    const FieldIndex& field_index = segment->field_indexes[fields[f].index];
+                    for (; i < count && lids[i] < segment->base + segment->documents; ++i)
+                        if (field_index.header != nullptr && lids[i] >= segment->base) lengths[i] = field_index.field_lengths[lids[i] - segment->base];
                 }
             }
             for (size_t i = 0; i < count; ++i) lengths[i] = std::max(lengths[i], fields[f].least_length);
         }
     }
 
-    static std::vector<Part>::const_iterator part_of(const Reader& reader, uint32_t lid) {
-        return std::upper_bound(reader.parts.begin(), reader.parts.end(), lid, [](uint32_t at, const Part& part) { return at < part.base + part.documents; });
+    static std::vector<Segment>::const_iterator segment_of(const Reader& reader, uint32_t lid) {
+        return std::upper_bound(reader.segments.begin(), reader.segments.end(), lid, [](uint32_t at, const Segment& segment) { return at < segment.base + segment.documents; });
     }
 
     void read_list(const Reader& reader, const uint32_t* lids, size_t begin, size_t count, size_t number) {
@@ -161,27 +161,27 @@ class NativeScores {
             return;
         }
         const uint32_t field = fields[list.field].index;
-        for (size_t i = 0; i < count && list.part < reader.parts.size();) {
-            const Part& part = reader.parts[list.part];
-            const uint32_t end = part.base + part.documents;
+        for (size_t i = 0; i < count && list.segment < reader.segments.size();) {
+            const Segment& segment = reader.segments[list.segment];
+            const uint32_t end = segment.base + segment.documents;
             if (lids[i] >= end) {
-                ++list.part;
+                ++list.segment;
                 list.is_open = false;
                 continue;
             }
             const size_t to = static_cast<size_t>(std::lower_bound(lids + i, lids + count, end) - lids);
             if (!list.is_open) {
-                const Segment& segment = part.segments[field];
-                const uint32_t place = segment.header != nullptr ? segment.find(list.term) : NO_INDEX;
+                const FieldIndex& field_index = segment.field_indexes[field];
+                const uint32_t place = field_index.header != nullptr ? field_index.find(list.term) : NO_INDEX;
                 if (place == NO_INDEX) {
                     i = to;
                     continue;
                 }
-                list.cursor = Cursor(segment, place);
+                list.cursor = Cursor(field_index, place);
                 list.is_open = true;
             }
-            while (i < to && lids[i] < part.base) ++i;
-            while (i < to && !list.cursor.exhausted()) i = read_block(list.cursor, lids, i, to, part.base, entries, mask_of(number));
+            while (i < to && lids[i] < segment.base) ++i;
+            while (i < to && !list.cursor.exhausted()) i = read_block(list.cursor, lids, i, to, segment.base, entries, mask_of(number));
             i = to;
         }
     }

@@ -1,4 +1,4 @@
-// One phrase in one segment: the documents that have its words next to each other, in order, and where it starts in them.
+// One phrase in one field index: the documents that have its words next to each other, in order, and where it starts in them.
 //
 // The rarest word leads. Where the others are not much more frequent, its blocks are compared with theirs as a whole: every occurrence becomes
 // a number that says the document and where the phrase would start, these numbers rise, and the phrase stands where all words have the same.
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "clock.hpp"
-#include "segment.hpp"
+#include "field_index.hpp"
 
 namespace paperwasp {
 
@@ -63,11 +63,11 @@ class Occurrences {
     size_t size_ = 0;
 };
 
-class PhraseInSegment {
+class PhraseInField {
   public:
     // `places`: of the words, in the order of the phrase.
-    PhraseInSegment(const Segment& segment, const std::vector<uint32_t>& places, Clock& clock) : clock_(clock), order_(places.size()), at_(places.size()) {
-        for (uint32_t place : places) cursors_.emplace_back(segment, place);
+    PhraseInField(const FieldIndex& field_index, const std::vector<uint32_t>& places, Clock& clock) : clock_(clock), order_(places.size()), at_(places.size()) {
+        for (uint32_t place : places) cursors_.emplace_back(field_index, place);
         for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
         std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return cursors_[a].frequency() < cursors_[b].frequency(); });
         alike_ = order_.size() < Occurrences::START_BASE && order_.size() > 1 &&

@@ -1,4 +1,4 @@
-"""The plain twin of the index kernels (segment_writer, reader, term_bits, top_k): what they must answer.
+"""The plain twin of the index kernels (field_index_writer, reader, term_bits, top_k): what they must answer.
 
 A document is a list of (term, position); the index is just those lists.
 """

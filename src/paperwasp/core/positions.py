@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ELEMENT_GAP = 100
-"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in segment.hpp."""
+"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in field_index.hpp."""
 
 Row = Sequence[int]
 """Positions in one document, rising."""

@@ -27,35 +27,35 @@ namespace {
 
 constexpr uint64_t STEPS_OF_LID = 20;  // to look up a document in a posting list
 
-// parts: a list of (base, documents, [buffer or None for each field], FrequentTerms or None).
-std::unique_ptr<Reader> make_reader(const nb::sequence& parts, uint32_t fields) {
+// segments: a list of (base, documents, [buffer or None for each field], FrequentTerms or None).
+std::unique_ptr<Reader> make_reader(const nb::sequence& segments, uint32_t fields) {
     auto reader = std::make_unique<Reader>();
     reader->fields = fields;
-    for (nb::handle item : parts) {
+    for (nb::handle item : segments) {
         auto described = nb::cast<nb::tuple>(item);
-        Part part;
-        part.base = nb::cast<uint32_t>(described[0]);
-        part.documents = nb::cast<uint32_t>(described[1]);
-        if (part.documents == 0 || part.base < reader->limit() || part.base > 0xFFFFFFF0u - part.documents) throw nb::value_error("parts must rise and not overlap");
+        Segment segment;
+        segment.base = nb::cast<uint32_t>(described[0]);
+        segment.documents = nb::cast<uint32_t>(described[1]);
+        if (segment.documents == 0 || segment.base < reader->limit() || segment.base > 0xFFFFFFF0u - segment.documents) throw nb::value_error("segments must rise and not overlap");
         auto buffers = nb::cast<nb::list>(described[2]);
-        if (buffers.size() > fields) throw nb::value_error("more segments than fields");
+        if (buffers.size() > fields) throw nb::value_error("more field indexes than fields");
         for (nb::handle buffer : buffers) {
             if (buffer.is_none()) {
-                part.segments.emplace_back();
+                segment.field_indexes.emplace_back();
                 continue;
             }
             const auto bytes = as_given<uint8_t>(buffer);
-            part.segments.push_back(Segment::open(bytes.data(), bytes.size()));
-            if (part.segments.back().documents() != part.documents) throw nb::value_error("a segment of another size than its part");
+            segment.field_indexes.push_back(FieldIndex::open(bytes.data(), bytes.size()));
+            if (segment.field_indexes.back().documents() != segment.documents) throw nb::value_error("a field index of another size than its segment");
             reader->owners.push_back(nb::borrow(buffer));
         }
-        part.segments.resize(fields);
+        segment.field_indexes.resize(fields);
         if (nb::handle frequent = described[3]; !frequent.is_none()) {
-            part.frequent = nb::cast<FrequentTerms*>(frequent);
-            if (part.frequent->base() != part.base || part.frequent->documents() != part.documents) throw nb::value_error("frequent terms of another part");
+            segment.frequent = nb::cast<FrequentTerms*>(frequent);
+            if (segment.frequent->base() != segment.base || segment.frequent->documents() != segment.documents) throw nb::value_error("frequent terms of another segment");
             reader->owners.push_back(nb::borrow(frequent));
         }
-        reader->parts.push_back(std::move(part));
+        reader->segments.push_back(std::move(segment));
     }
     return reader;
 }
@@ -73,15 +73,15 @@ uint64_t count_accepted(const Reader& reader, uint32_t field, uint32_t term, In<
     Clock clock;
     const GilRelease unlocked(is_much(reader.steps_of(field, term)));
     uint64_t total = 0;
-    reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
-        if (const uint64_t* kept = part.kept_bits(field, place, clock)) {
-            total += count_bits(kept, accept.data() + (part.base >> 6), words_of_lids(part.base, part.documents));
+    reader.for_each(field, term, [&](const Segment& segment, const FieldIndex& field_index, uint32_t place) {
+        if (const uint64_t* kept = segment.kept_bits(field, place, clock)) {
+            total += count_bits(kept, accept.data() + (segment.base >> 6), words_of_lids(segment.base, segment.documents));
             return;
         }
-        for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
+        for (Cursor cursor(field_index, place); !cursor.exhausted(); cursor.next_block()) {
             clock.spend(BLOCK);
             const uint32_t* documents = cursor.documents();
-            for (uint32_t i = 0, n = cursor.count(); i < n; ++i) total += accepts(accept.data(), part.base + documents[i]);
+            for (uint32_t i = 0, n = cursor.count(); i < n; ++i) total += accepts(accept.data(), segment.base + documents[i]);
         }
     });
     return total;
@@ -91,8 +91,8 @@ uint64_t count_accepted(const Reader& reader, uint32_t field, uint32_t term, In<
 nb::tuple field_statistics(const Reader& reader, uint32_t field) {
     check_field(reader, field);
     uint64_t documents = 0, tokens = 0;
-    for (const Part& part : reader.parts)
-        if (const SegmentHeader* header = part.segments[field].header; header != nullptr) {
+    for (const Segment& segment : reader.segments)
+        if (const FieldIndexHeader* header = segment.field_indexes[field].header; header != nullptr) {
             documents += header->documents_with_field;
             tokens += header->tokens;
         }
@@ -103,8 +103,8 @@ nb::tuple field_statistics(const Reader& reader, uint32_t field) {
 uint64_t element_count(const Reader& reader, uint32_t field) {
     check_field(reader, field);
     uint64_t elements = 0;
-    for (const Part& part : reader.parts)
-        if (const SegmentHeader* header = part.segments[field].header; header != nullptr)
+    for (const Segment& segment : reader.segments)
+        if (const FieldIndexHeader* header = segment.field_indexes[field].header; header != nullptr)
             elements += header->elements != 0 ? header->elements : header->documents_with_field;
     return elements;
 }
@@ -117,11 +117,11 @@ nb::tuple unaccepted_statistics(const Reader& reader, uint32_t field, In<uint64_
     uint64_t documents = 0, tokens = 0, elements = 0;
     {
         const GilRelease unlocked(is_much(reader.limit() / 4));
-        for (const Part& part : reader.parts) {
-            const Segment& segment = part.segments[field];
-            if (segment.header == nullptr) continue;
-            const uint32_t end = part.base + part.documents;
-            for (uint32_t lid = part.base; lid < end;) {
+        for (const Segment& segment : reader.segments) {
+            const FieldIndex& field_index = segment.field_indexes[field];
+            if (field_index.header == nullptr) continue;
+            const uint32_t end = segment.base + segment.documents;
+            for (uint32_t lid = segment.base; lid < end;) {
                 const uint64_t left = ~accept.data()[lid >> 6] >> (lid & 63);
                 if (left == 0) {
                     lid = (lid | 63) + 1;
@@ -129,15 +129,15 @@ nb::tuple unaccepted_statistics(const Reader& reader, uint32_t field, In<uint64_
                 }
                 lid += static_cast<uint32_t>(__builtin_ctzll(left));
                 if (lid >= end) break;
-                const uint32_t document = lid - part.base;
+                const uint32_t document = lid - segment.base;
                 ++lid;
-                if (segment.field_lengths[document] == 0) continue;
+                if (field_index.field_lengths[document] == 0) continue;
                 ++documents;
-                tokens += segment.field_lengths[document];
-                if (segment.element_starts == nullptr) {
+                tokens += field_index.field_lengths[document];
+                if (field_index.element_starts == nullptr) {
                     ++elements;
                 } else {
-                    const auto [first, last] = segment.elements_of(document);
+                    const auto [first, last] = field_index.elements_of(document);
                     elements += last - first;
                 }
             }
@@ -148,7 +148,7 @@ nb::tuple unaccepted_statistics(const Reader& reader, uint32_t field, In<uint64_
 
 // Sets the bits of all documents with the term, by lid.
 void set_term(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words, Clock& clock) {
-    reader.for_each(field, term, [&](const Part& part, const Segment&, uint32_t place) { part.set_term(field, place, words, clock); });
+    reader.for_each(field, term, [&](const Segment& segment, const FieldIndex&, uint32_t place) { segment.set_term(field, place, words, clock); });
 }
 
 // Sets the bit of every document with the term.
@@ -165,15 +165,15 @@ template <typename Visit>
 void visit_lids(const Reader& reader, uint32_t field, uint32_t term, const uint32_t* lids, size_t n, Visit visit) {
     Clock clock;
     size_t from = 0;
-    for (const Part& part : reader.parts) {
-        const size_t to = std::lower_bound(lids + from, lids + n, part.base + part.documents) - lids;
-        const Segment& segment = part.segments[field];
-        if (segment.header != nullptr && from < to) {
-            if (const uint32_t place = segment.find(term); place != NO_INDEX) {
-                Cursor cursor(segment, place);
+    for (const Segment& segment : reader.segments) {
+        const size_t to = std::lower_bound(lids + from, lids + n, segment.base + segment.documents) - lids;
+        const FieldIndex& field_index = segment.field_indexes[field];
+        if (field_index.header != nullptr && from < to) {
+            if (const uint32_t place = field_index.find(term); place != NO_INDEX) {
+                Cursor cursor(field_index, place);
                 for (size_t i = from; i < to && !cursor.exhausted(); ++i) {
                     if (i % BLOCK == 0) clock.spend(8 * BLOCK);
-                    const uint32_t at = lids[i] >= part.base ? cursor.find(lids[i] - part.base) : NO_INDEX;
+                    const uint32_t at = lids[i] >= segment.base ? cursor.find(lids[i] - segment.base) : NO_INDEX;
                     if (at != NO_INDEX) visit(i, cursor, at);
                 }
             }
@@ -218,10 +218,10 @@ void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<
     const GilRelease unlocked(is_much(STEPS_OF_LID * lids.size()));
     std::fill(to.data(), to.data() + to.size(), 0);
     size_t i = 0;
-    for (const Part& part : reader.parts) {
-        const Segment& segment = part.segments[field];
-        for (; i < lids.size() && lids.data()[i] < part.base + part.documents; ++i)
-            if (segment.header != nullptr && lids.data()[i] >= part.base) to.data()[i] = segment.field_lengths[lids.data()[i] - part.base];
+    for (const Segment& segment : reader.segments) {
+        const FieldIndex& field_index = segment.field_indexes[field];
+        for (; i < lids.size() && lids.data()[i] < segment.base + segment.documents; ++i)
+            if (field_index.header != nullptr && lids.data()[i] >= segment.base) to.data()[i] = field_index.field_lengths[lids.data()[i] - segment.base];
     }
 }
 
@@ -233,18 +233,18 @@ struct Place {
 
 // Calls visit for the positions [from, to) of a document, which rise.
 template <typename Visit>
-void locate_in(const Segment& segment, uint32_t document, const uint32_t* from, const uint32_t* to, Visit visit) {
-    if (segment.element_starts == nullptr) {
-        for (; from < to; ++from) visit(Place{0, 0, segment.field_lengths[document], 1});
+void locate_in(const FieldIndex& field_index, uint32_t document, const uint32_t* from, const uint32_t* to, Visit visit) {
+    if (field_index.element_starts == nullptr) {
+        for (; from < to; ++from) visit(Place{0, 0, field_index.field_lengths[document], 1});
         return;
     }
-    const auto [first, last] = segment.elements_of(document);
+    const auto [first, last] = field_index.elements_of(document);
     uint32_t e = first;
     for (; from < to; ++from) {
-        e = static_cast<uint32_t>(std::upper_bound(segment.element_ends + e, segment.element_ends + last, *from) - segment.element_ends);
+        e = static_cast<uint32_t>(std::upper_bound(field_index.element_ends + e, field_index.element_ends + last, *from) - field_index.element_ends);
         if (e == last) throw std::invalid_argument("a position beyond the document's elements");
-        const uint32_t start = e > first ? segment.element_ends[e - 1] + ELEMENT_GAP : 0;
-        visit(Place{e - first, start, segment.element_ends[e], segment.element_weights != nullptr ? segment.element_weights[e] : 1});
+        const uint32_t start = e > first ? field_index.element_ends[e - 1] + ELEMENT_GAP : 0;
+        visit(Place{e - first, start, field_index.element_ends[e], field_index.element_weights != nullptr ? field_index.element_weights[e] : 1});
     }
 }
 
@@ -261,15 +261,15 @@ nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uin
     {
         const GilRelease unlocked(is_much(4 * positions.size()));
         size_t i = 0;
-        for (const Part& part : reader.parts) {
-            const Segment& segment = part.segments[field];
-            for (; i < lids.size() && lids.data()[i] < part.base + part.documents; ++i) {
+        for (const Segment& segment : reader.segments) {
+            const FieldIndex& field_index = segment.field_indexes[field];
+            for (; i < lids.size() && lids.data()[i] < segment.base + segment.documents; ++i) {
                 const uint32_t from = offsets.data()[i], to = offsets.data()[i + 1];
-                if (segment.header == nullptr || lids.data()[i] < part.base || from >= to) continue;
+                if (field_index.header == nullptr || lids.data()[i] < segment.base || from >= to) continue;
                 if (to > positions.size()) throw std::invalid_argument("offsets beyond the positions");
                 clock.spend(4 * int64_t{to - from});
                 size_t at = from;
-                locate_in(segment, lids.data()[i] - part.base, positions.data() + from, positions.data() + to, [&](const Place& place) {
+                locate_in(field_index, lids.data()[i] - segment.base, positions.data() + from, positions.data() + to, [&](const Place& place) {
                     (*elements)[at] = place.element;
                     (*starts)[at] = place.start;
                     (*ends)[at] = place.end;
@@ -296,17 +296,17 @@ nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const
         const GilRelease unlocked(is_much(STEPS_OF_LID * terms.size() * least));
         PhraseFinds finds{*lids, *offsets, *values};
         const uint64_t* bitmap = accept ? accept->data() : nullptr;
-        for (const Part& part : reader.parts) {
-            const Segment& segment = part.segments[field];
-            if (segment.header == nullptr) continue;
+        for (const Segment& segment : reader.segments) {
+            const FieldIndex& field_index = segment.field_indexes[field];
+            if (field_index.header == nullptr) continue;
             std::vector<uint32_t> places;
             for (size_t i = 0; i < terms.size(); ++i) {
-                const uint32_t place = segment.find(terms.data()[i]);
+                const uint32_t place = field_index.find(terms.data()[i]);
                 if (place != NO_INDEX) places.push_back(place);
             }
             if (places.size() < terms.size()) continue;
-            PhraseInSegment in_segment(segment, places, clock);
-            in_segment.run([&](uint32_t document) { return accepts(bitmap, part.base + document); }, part.base, finds);
+            PhraseInField in_field(field_index, places, clock);
+            in_field.run([&](uint32_t document) { return accepts(bitmap, segment.base + document); }, segment.base, finds);
         }
     }
     return nb::make_tuple(own(std::move(lids)), own(std::move(offsets)), own(std::move(values)));
@@ -339,8 +339,8 @@ uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) {
 
 void bind_reader(nb::module_& m) {
     nb::class_<Reader>(m, "Reader")
-        .def("__init__", [](Reader* self, const nb::sequence& parts, uint32_t fields) { new (self) Reader(std::move(*make_reader(parts, fields))); },
-             nb::arg("parts"), nb::arg("fields"))
+        .def("__init__", [](Reader* self, const nb::sequence& segments, uint32_t fields) { new (self) Reader(std::move(*make_reader(segments, fields))); },
+             nb::arg("segments"), nb::arg("fields"))
         .def_prop_ro("limit", &Reader::limit);
     m.def("document_frequency", &document_frequency, nb::arg("reader"), nb::arg("field"), nb::arg("term"));
     m.def("count_accepted", &count_accepted, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("accept"));

@@ -1,30 +1,30 @@
-// Reader: all segments of an index as one, for queries. Made once for each published snapshot; immutable after.
+// Reader: all field indexes of an index as one, for queries. Made once for each published snapshot; immutable after.
 //
-// A part is a run of consecutive lids; it has one segment for each field that any of its documents has. Parts rise by `base` and do not
-// overlap, so a document's lid is its part's base plus its number in the segment.
+// A segment is a run of consecutive lids; it has one field index for each field that any of its documents has. Segments rise by `base` and do not
+// overlap, so a document's lid is its segment's base plus its number in the field index.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core.hpp"
-#include "segment.hpp"
+#include "field_index.hpp"
 #include "term_bits.hpp"
 
 namespace paperwasp {
 
-struct Part {
+struct Segment {
     uint32_t base = 0;
     uint32_t documents = 0;
-    std::vector<Segment> segments;  // by field; header == nullptr where no document has the field
+    std::vector<FieldIndex> field_indexes;  // by field; header == nullptr where no document has the field
     FrequentTerms* frequent = nullptr;  // nullptr: no bitmaps are kept
 
     // Tokens in a field of a document.
-    uint32_t length(uint32_t field, uint32_t document) const { return segments[field].header == nullptr ? 0 : segments[field].field_lengths[document]; }
+    uint32_t length(uint32_t field, uint32_t document) const { return field_indexes[field].header == nullptr ? 0 : field_indexes[field].field_lengths[document]; }
 
-    // The bitmap that is kept of a term, from the word of the part's first document on; nullptr: there is none.
+    // The bitmap that is kept of a term, from the word of the segment's first document on; nullptr: there is none.
     const uint64_t* kept_bits(uint32_t field, uint32_t place, Clock& clock) const {
-        return frequent == nullptr ? nullptr : frequent->find(segments[field], field, place, clock);
+        return frequent == nullptr ? nullptr : frequent->find(field_indexes[field], field, place, clock);
     }
 
     // Sets the bits of the documents that have a term. `words`: by lid, of the whole index.
@@ -32,40 +32,40 @@ struct Part {
         if (const uint64_t* kept = kept_bits(field, place, clock))
             join_bits(words + (base >> 6), kept, words_of_lids(base, documents));
         else
-            set_postings(segments[field], place, base, words, clock);
+            set_postings(field_indexes[field], place, base, words, clock);
     }
 };
 
 struct Reader {
-    std::vector<Part> parts;
+    std::vector<Segment> segments;
     std::vector<nb::object> owners;  // keep the buffers alive
     uint32_t fields = 0;
 
-    // Documents with a term, over all parts.
+    // Documents with a term, over all segments.
     uint64_t frequency(uint32_t field, uint32_t term) const {
         uint64_t total = 0;
-        for_each(field, term, [&](const Part&, const Segment& segment, uint32_t place) { total += segment.frequencies[place]; });
+        for_each(field, term, [&](const Segment&, const FieldIndex& field_index, uint32_t place) { total += field_index.frequencies[place]; });
         return total;
     }
 
     // About how many nanoseconds it takes to set the bits of all documents with a term.
     uint64_t steps_of(uint32_t field, uint32_t term) const {
         uint64_t steps = 0;
-        for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
-            steps += part.frequent != nullptr ? part.frequent->steps_of(segment, field, place) : segment.frequencies[place];
+        for_each(field, term, [&](const Segment& segment, const FieldIndex& field_index, uint32_t place) {
+            steps += segment.frequent != nullptr ? segment.frequent->steps_of(field_index, field, place) : field_index.frequencies[place];
         });
         return steps;
     }
 
-    uint32_t limit() const { return parts.empty() ? 0 : parts.back().base + parts.back().documents; }
+    uint32_t limit() const { return segments.empty() ? 0 : segments.back().base + segments.back().documents; }
 
-    // Calls visit(part, segment, place) where the term occurs.
+    // Calls visit(segment, field_index, place) where the term occurs.
     template <typename Visit>
     void for_each(uint32_t field, uint32_t term, Visit visit) const {
-        for (const Part& part : parts) {
-            const Segment& segment = part.segments[field];
-            if (segment.header == nullptr) continue;
-            if (const uint32_t place = segment.find(term); place != NO_INDEX) visit(part, segment, place);
+        for (const Segment& segment : segments) {
+            const FieldIndex& field_index = segment.field_indexes[field];
+            if (field_index.header == nullptr) continue;
+            if (const uint32_t place = field_index.find(term); place != NO_INDEX) visit(segment, field_index, place);
         }
     }
 };

@@ -49,8 +49,8 @@ PAPERWASP_CLONES void set_bits(const uint32_t* documents, uint32_t count, uint32
     }
 }
 
-void set_postings(const Segment& segment, uint32_t place, uint32_t base, uint64_t* words, Clock& clock) {
-    for (Cursor cursor(segment, place); !cursor.exhausted(); cursor.next_block()) {
+void set_postings(const FieldIndex& field_index, uint32_t place, uint32_t base, uint64_t* words, Clock& clock) {
+    for (Cursor cursor(field_index, place); !cursor.exhausted(); cursor.next_block()) {
         if (cursor.block() % SOME_BLOCKS == 0) clock.spend(SOME_BLOCKS * BLOCK);
         set_bits(cursor.documents(), cursor.count(), base, words);
     }
@@ -69,39 +69,39 @@ FrequentTerms::~FrequentTerms() {
 
 uint64_t FrequentTerms::bytes_kept() { return bytes_of_all; }
 
-const FrequentTerms::Table& FrequentTerms::table_of(const Segment& segment, uint32_t field) {
+const FrequentTerms::Table& FrequentTerms::table_of(const FieldIndex& field_index, uint32_t field) {
     if (const Table* known = tables_[field].load(std::memory_order_acquire)) return *known;
     auto table = std::make_unique<Table>();
-    for (uint32_t place = 0; place < segment.header->terms; ++place)
-        if (is_frequent(segment.frequencies[place])) table->places.push_back(place);
+    for (uint32_t place = 0; place < field_index.header->terms; ++place)
+        if (is_frequent(field_index.frequencies[place])) table->places.push_back(place);
     table->bitmaps.reset(new std::atomic<uint64_t*>[table->places.size()]());
     Table* other = nullptr;
     if (tables_[field].compare_exchange_strong(other, table.get())) return *table.release();
     return *other;
 }
 
-std::atomic<uint64_t*>* FrequentTerms::slot_of(const Segment& segment, uint32_t field, uint32_t place) {
-    if (documents_ < least_documents_ || field >= fields_ || !is_frequent(segment.frequencies[place])) return nullptr;
-    const Table& table = table_of(segment, field);
+std::atomic<uint64_t*>* FrequentTerms::slot_of(const FieldIndex& field_index, uint32_t field, uint32_t place) {
+    if (documents_ < least_documents_ || field >= fields_ || !is_frequent(field_index.frequencies[place])) return nullptr;
+    const Table& table = table_of(field_index, field);
     const auto at = std::lower_bound(table.places.begin(), table.places.end(), place);
     if (at == table.places.end() || *at != place) return nullptr;
     return &table.bitmaps[static_cast<size_t>(at - table.places.begin())];
 }
 
-const uint64_t* FrequentTerms::find(const Segment& segment, uint32_t field, uint32_t place, Clock& clock) {
-    std::atomic<uint64_t*>* slot = slot_of(segment, field, place);
+const uint64_t* FrequentTerms::find(const FieldIndex& field_index, uint32_t field, uint32_t place, Clock& clock) {
+    std::atomic<uint64_t*>* slot = slot_of(field_index, field, place);
     if (slot == nullptr) return nullptr;
     const uint64_t* kept = slot->load(std::memory_order_acquire);
-    return kept != nullptr ? kept : make(*slot, segment, place, clock);
+    return kept != nullptr ? kept : make(*slot, field_index, place, clock);
 }
 
-uint64_t FrequentTerms::steps_of(const Segment& segment, uint32_t field, uint32_t place) {
-    const std::atomic<uint64_t*>* slot = slot_of(segment, field, place);
+uint64_t FrequentTerms::steps_of(const FieldIndex& field_index, uint32_t field, uint32_t place) {
+    const std::atomic<uint64_t*>* slot = slot_of(field_index, field, place);
     const bool is_kept = slot != nullptr && slot->load(std::memory_order_relaxed) != nullptr;
-    return is_kept ? words_of_lids(base_, documents_) / 4 : segment.frequencies[place];
+    return is_kept ? words_of_lids(base_, documents_) / 4 : field_index.frequencies[place];
 }
 
-const uint64_t* FrequentTerms::make(std::atomic<uint64_t*>& kept, const Segment& segment, uint32_t place, Clock& clock) {
+const uint64_t* FrequentTerms::make(std::atomic<uint64_t*>& kept, const FieldIndex& field_index, uint32_t place, Clock& clock) {
     // Counted while it is made, so that several threads together do not exceed the limit.
     struct Counted {
         uint64_t bytes;
@@ -114,7 +114,7 @@ const uint64_t* FrequentTerms::make(std::atomic<uint64_t*>& kept, const Segment&
     } counted(bitmap_bytes(), most_bytes_);
     if (!counted.is_within) return nullptr;
     std::unique_ptr<uint64_t[]> bitmap(new uint64_t[words_of_lids(base_, documents_)]());
-    set_postings(segment, place, base_ & 63, bitmap.get(), clock);
+    set_postings(field_index, place, base_ & 63, bitmap.get(), clock);
     uint64_t* other = nullptr;
     if (!kept.compare_exchange_strong(other, bitmap.get())) return other;
     counted.stays = true;

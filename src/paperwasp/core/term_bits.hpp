@@ -1,12 +1,12 @@
-// Which documents of a part have a term, as bits: set from its postings, or copied from a bitmap that is kept.
+// Which documents of a segment have a term, as bits: set from its postings, or copied from a bitmap that is kept.
 //
-// FrequentTerms keeps the bitmaps of one part's frequent terms: those that more than one of FREQUENT_SHARE documents has. A bitmap is made
-// when a query first needs it, and lives as long as the part. It can be made from the segment again at any time, so nothing of it is written
+// FrequentTerms keeps the bitmaps of one segment's frequent terms: those that more than one of FREQUENT_SHARE documents has. A bitmap is made
+// when a query first needs it, and lives as long as the segment. It can be made from the field index again at any time, so nothing of it is written
 // to disk. All bitmaps of the process together stay within a number of bytes that the maker of each object gives; beyond it, postings are read
 // as before.
 //
-// A bitmap is aligned as lids are: bit (lid & 63) of word (lid >> 6), where word 0 is that of the part's first lid. Bits of lids outside of the
-// part are 0.
+// A bitmap is aligned as lids are: bit (lid & 63) of word (lid >> 6), where word 0 is that of the segment's first lid. Bits of lids outside of the
+// segment are 0.
 //
 // Threads: any number may ask for bitmaps at once. One that is made twice at the same time is kept once.
 #pragma once
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "clock.hpp"
-#include "segment.hpp"
+#include "field_index.hpp"
 
 namespace paperwasp {
 
@@ -35,12 +35,12 @@ void meet_bits(uint64_t* to, const uint64_t* a, const uint64_t* b, size_t n);
 // Sets the bits base + documents[i] of `words`, for `count` documents of a block, which ascend.
 void set_bits(const uint32_t* documents, uint32_t count, uint32_t base, uint64_t* words);
 
-// Sets the bits of all documents of a posting list. `base`: the bit of the segment's first document.
-void set_postings(const Segment& segment, uint32_t place, uint32_t base, uint64_t* words, Clock& clock);
+// Sets the bits of all documents of a posting list. `base`: the bit of the field index's first document.
+void set_postings(const FieldIndex& field_index, uint32_t place, uint32_t base, uint64_t* words, Clock& clock);
 
 class FrequentTerms {
   public:
-    // Of a part with so many segments, one for each field. `most_bytes`: of all bitmaps of the process. A part of fewer than
+    // Of a segment with so many field indexes, one for each field. `most_bytes`: of all bitmaps of the process. A segment of fewer than
     // `least_documents` keeps none: its postings are read fast enough.
     FrequentTerms(uint32_t base, uint32_t documents, size_t fields, uint64_t most_bytes, uint32_t least_documents);
     ~FrequentTerms();
@@ -50,11 +50,11 @@ class FrequentTerms {
     uint32_t base() const { return base_; }
     uint32_t documents() const { return documents_; }
 
-    // The bitmap of the term at `place` of the segment of a field; nullptr: it is not kept. Makes it where that is due.
-    const uint64_t* find(const Segment& segment, uint32_t field, uint32_t place, Clock& clock);
+    // The bitmap of the term at `place` of the field index of a field; nullptr: it is not kept. Makes it where that is due.
+    const uint64_t* find(const FieldIndex& field_index, uint32_t field, uint32_t place, Clock& clock);
 
     // About how many nanoseconds it takes to set the bits of a term's documents.
-    uint64_t steps_of(const Segment& segment, uint32_t field, uint32_t place);
+    uint64_t steps_of(const FieldIndex& field_index, uint32_t field, uint32_t place);
 
     // Bytes of all bitmaps of the process.
     static uint64_t bytes_kept();
@@ -66,9 +66,9 @@ class FrequentTerms {
     };
 
     bool is_frequent(uint32_t frequency) const { return frequency * FREQUENT_SHARE > documents_; }
-    const Table& table_of(const Segment& segment, uint32_t field);
-    std::atomic<uint64_t*>* slot_of(const Segment& segment, uint32_t field, uint32_t place);  // nullptr: the term is not frequent
-    const uint64_t* make(std::atomic<uint64_t*>& kept, const Segment& segment, uint32_t place, Clock& clock);
+    const Table& table_of(const FieldIndex& field_index, uint32_t field);
+    std::atomic<uint64_t*>* slot_of(const FieldIndex& field_index, uint32_t field, uint32_t place);  // nullptr: the term is not frequent
+    const uint64_t* make(std::atomic<uint64_t*>& kept, const FieldIndex& field_index, uint32_t place, Clock& clock);
     uint64_t bitmap_bytes() const { return words_of_lids(base_, documents_) * sizeof(uint64_t); }
 
     const uint32_t base_, documents_, least_documents_;

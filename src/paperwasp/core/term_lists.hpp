@@ -1,4 +1,4 @@
-// What a search for the best documents by BM25 is made of: the terms of a query, the hits so far, and a term's posting list in one part.
+// What a search for the best documents by BM25 is made of: the terms of a query, the hits so far, and a term's posting list in one segment.
 //
 // Scores are in double precision, bounds in single precision with SLACK to spare: what a bound leaves out cannot be among the best.
 #pragma once
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "accumulators.hpp"
-#include "segment.hpp"
+#include "field_index.hpp"
 
 namespace paperwasp {
 
@@ -95,7 +95,7 @@ class Best {
     std::vector<Scored> heap_;
 };
 
-// The documents of one part that have a term.
+// The documents of one segment that have a term.
 struct List {
     const uint16_t* lengths;
     Cursor walk;   // accumulates
@@ -104,12 +104,12 @@ struct List {
     bool stored;   // whether stored weights apply (default k1 and b)
     Saturation saturation;
     float bound;           // in the current window
-    const uint64_t* kept;  // the bitmap of its documents, from the word of the part's first document on; or nullptr
+    const uint64_t* kept;  // the bitmap of its documents, from the word of the segment's first document on; or nullptr
 
-    List(const QueryTerm& term, const Segment& segment, uint32_t place, const uint64_t* kept)
-        : List(term, segment, std::max(1.0, term.average_length / segment.header->average_length), kept, segment, place) {}
+    List(const QueryTerm& term, const FieldIndex& field_index, uint32_t place, const uint64_t* kept)
+        : List(term, field_index, std::max(1.0, term.average_length / field_index.header->average_length), kept, field_index, place) {}
     // Of postings whose weights are computed with the average length of the query. They must outlive the list.
-    List(const QueryTerm& term, const Segment& segment, const PlainPostings& postings) : List(term, segment, 1, nullptr, postings) {}
+    List(const QueryTerm& term, const FieldIndex& field_index, const PlainPostings& postings) : List(term, field_index, 1, nullptr, postings) {}
 
     float bound_of(uint32_t block) const { return stored ? scale * walk.weight_of(block) : scale; }
     float bound_of_term() const { return stored ? scale * walk.max_weight() : scale; }
@@ -142,8 +142,8 @@ struct List {
   private:
     // drift: how much larger a weight may be than the stored one. postings: what a cursor is made of.
     template <typename... Postings>
-    List(const QueryTerm& term, const Segment& segment, double drift, const uint64_t* kept, const Postings&... postings)
-        : lengths(segment.field_lengths), walk(postings...), probe(postings...), bound(0), kept(kept) {
+    List(const QueryTerm& term, const FieldIndex& field_index, double drift, const uint64_t* kept, const Postings&... postings)
+        : lengths(field_index.field_lengths), walk(postings...), probe(postings...), bound(0), kept(kept) {
         stored = static_cast<float>(term.k1) == DEFAULT_K1 && static_cast<float>(term.b) == DEFAULT_B;
         scale = static_cast<float>(stored ? term.weight * drift : term.weight * (term.k1 + 1)) * (1 + SLACK);
         saturation = {static_cast<float>(term.weight * (term.k1 + 1)), static_cast<float>(term.k1 * (1 - term.b)),

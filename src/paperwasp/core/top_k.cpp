@@ -10,7 +10,7 @@
 // scaled by their ratio, which keeps it a bound: growing the average by r shrinks the length part of BM25's denominator by at most 1/r, and with
 // it raises a weight by at most r.
 //
-// Reads immutable segments and bitmaps only; the GIL is released.
+// Reads immutable field indexes and bitmaps only; the GIL is released.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,7 +40,7 @@ constexpr uint32_t SPARSE_WINDOW = 65536;  // where postings are few
 // Keeps the parts of the hot loop apart: inlined into one function they run out of registers (a fifth slower).
 #define NOINLINE __attribute__((noinline))
 
-// A filter that few documents pass, and the lid of the segment's first document. Tested for every posting, before it is scored; other
+// A filter that few documents pass, and the lid of the field index's first document. Tested for every posting, before it is scored; other
 // filters are tested for candidates only. bitmap == nullptr: not such a filter.
 struct Rare {
     const uint64_t* bitmap;
@@ -93,16 +93,16 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
 
 class AnyOf {
   public:
-    AnyOf(const Query& query, const Part& part, PartLists& here, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window,
+    AnyOf(const Query& query, const Segment& segment, SegmentLists& here, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window,
           Clock& clock, uint32_t& searched)
         : terms_(query.terms),
-          part_(part),
+          segment_(segment),
           here_(here),
           lists_(here.lists),
           order_(lists_.size()),
           below_(lists_.size() + 1),
           accept_(accept),
-          rare_{is_rare ? accept : nullptr, part.base},
+          rare_{is_rare ? accept : nullptr, segment.base},
           best_(best),
           window_(window),
           clock_(clock),
@@ -113,12 +113,12 @@ class AnyOf {
     void run() {
         uint64_t postings = 0;
         for (const List& list : lists_) postings += list.walk.frequency();
-        const uint32_t size = postings * 32 < part_.documents ? SPARSE_WINDOW : DENSE_WINDOW;
-        for (uint32_t low = 0; low < part_.documents;) {
-            const uint32_t high = low + std::min(size, part_.documents - low);
+        const uint32_t size = postings * 32 < segment_.documents ? SPARSE_WINDOW : DENSE_WINDOW;
+        for (uint32_t low = 0; low < segment_.documents;) {
+            const uint32_t high = low + std::min(size, segment_.documents - low);
             run_window(low, high);
             low = high;
-            searched_ = part_.base + high;
+            searched_ = segment_.base + high;
         }
     }
 
@@ -148,7 +148,7 @@ class AnyOf {
 
     // Adds what the terms that are not essential contribute, as long as the document may still enter.
     NOINLINE void complete(uint32_t document, float score) {
-        if (!accepts(accept_, part_.base + document)) return;
+        if (!accepts(accept_, segment_.base + document)) return;
         for (size_t i = first_; i-- > 0;) {
             if (score + below_[i + 1] <= best_.threshold()) return;
             List& list = lists_[order_[i]];
@@ -159,14 +159,14 @@ class AnyOf {
             if (at != NO_INDEX) score += list.contribution(list.probe.frequencies()[at], document);
         }
         if (score <= best_.threshold()) return;
-        if (searched_ > 0) searched_ = part_.base + document;  // before the end of the first window there is no answer
+        if (searched_ > 0) searched_ = segment_.base + document;  // before the end of the first window there is no answer
         clock_.spend(static_cast<int64_t>(16 * lists_.size()));
-        best_.add(here_.score(terms_, document), part_.base + document);
+        best_.add(here_.score(terms_, document), segment_.base + document);
     }
 
     const std::vector<QueryTerm>& terms_;
-    const Part& part_;
-    PartLists& here_;
+    const Segment& segment_;
+    SegmentLists& here_;
     std::vector<List>& lists_;
     std::vector<uint32_t> order_;   // by rising bound in the window
     std::vector<float> below_;      // below_[i]: bounds of order_[0..i) together
@@ -179,18 +179,18 @@ class AnyOf {
     uint32_t& searched_;  // documents below this lid are done; it is right whenever the time is over
 };
 
-// A bitmap of some documents of a part, from the word of its first document on. nullptr: all of them.
-struct PartBits {
+// A bitmap of some documents of a segment, from the word of its first document on. nullptr: all of them.
+struct SegmentBits {
     const uint64_t* words;
     uint32_t first;  // the bit of document 0
 
     bool has(uint32_t document) const { return accepts(words, first + document); }
 };
 
-// The accepted documents of a part that all lists have of which a bitmap is kept.
-PartBits accepted_by_all(const Part& part, const std::vector<List>& lists, const uint64_t* accept, std::vector<uint64_t>& words) {
-    const size_t n = words_of_lids(part.base, part.documents);
-    const uint64_t* given = accept != nullptr ? accept + (part.base >> 6) : nullptr;
+// The accepted documents of a segment that all lists have of which a bitmap is kept.
+SegmentBits accepted_by_all(const Segment& segment, const std::vector<List>& lists, const uint64_t* accept, std::vector<uint64_t>& words) {
+    const size_t n = words_of_lids(segment.base, segment.documents);
+    const uint64_t* given = accept != nullptr ? accept + (segment.base >> 6) : nullptr;
     const uint64_t* joined = given;
     for (const List& list : lists) {
         if (list.kept == nullptr) continue;
@@ -201,18 +201,18 @@ PartBits accepted_by_all(const Part& part, const std::vector<List>& lists, const
             meet_bits(words.data(), joined, list.kept, n);
         joined = words.data();
     }
-    return {joined, part.base & 63};
+    return {joined, segment.base & 63};
 }
 
 // Intersects; adds to `matches` how many documents are accepted. With `count`, all are looked at; otherwise only those that may enter.
 // Documents below `searched` are done.
-void all_of(const Query& query, const Part& part, PartLists& here, const uint64_t* accept, bool count, Best& best, Clock& clock, uint64_t& matches,
+void all_of(const Query& query, const Segment& segment, SegmentLists& here, const uint64_t* accept, bool count, Best& best, Clock& clock, uint64_t& matches,
             uint32_t& searched) {
     std::vector<List>& lists = here.lists;
     thread_local std::vector<uint64_t> words;
-    const PartBits accepted = accepted_by_all(part, lists, accept, words);
+    const SegmentBits accepted = accepted_by_all(segment, lists, accept, words);
     if (count && std::all_of(lists.begin(), lists.end(), [](const List& list) { return list.kept != nullptr; })) {
-        matches += count_bits(accepted.words, accepted.words, words_of_lids(part.base, part.documents));
+        matches += count_bits(accepted.words, accepted.words, words_of_lids(segment.base, segment.documents));
         count = false;
     }
     std::vector<uint32_t> order(lists.size());
@@ -260,17 +260,17 @@ void all_of(const Query& query, const Part& part, PartLists& here, const uint64_
                 List& list = lists[here.of_term[t]];
                 exact.add(query.terms[t], query.terms[t].score(list.walk.frequencies()[places[here.of_term[t]]], list.lengths[document]));
             }
-            best.add(exact.total(), part.base + document);
+            best.add(exact.total(), segment.base + document);
         }
-        searched = part.base + lead.walk.last_of(lead.walk.block()) + 1;
+        searched = segment.base + lead.walk.last_of(lead.walk.block()) + 1;
         clock.spend(static_cast<int64_t>(8 * finds));
     }
 }
 
-// Scores all accepted documents of a part, one by one.
-void score_accepted(const Query& query, const Part& part, PartLists& here, const uint64_t* accept, Best& best, Clock& clock) {
-    const uint32_t end = part.base + part.documents;
-    for (uint32_t lid = part.base; lid < end;) {
+// Scores all accepted documents of a segment, one by one.
+void score_accepted(const Query& query, const Segment& segment, SegmentLists& here, const uint64_t* accept, Best& best, Clock& clock) {
+    const uint32_t end = segment.base + segment.documents;
+    for (uint32_t lid = segment.base; lid < end;) {
         const uint64_t left = accept[lid >> 6] >> (lid & 63);
         if (left == 0) {
             lid = (lid | 63) + 1;
@@ -279,7 +279,7 @@ void score_accepted(const Query& query, const Part& part, PartLists& here, const
         lid += static_cast<uint32_t>(__builtin_ctzll(left));
         if (lid >= end) return;
         clock.spend(static_cast<int64_t>(16 * query.terms.size()));
-        const uint32_t document = lid - part.base;
+        const uint32_t document = lid - segment.base;
         float most = 0;
         for (List& list : here.lists) {
             list.probe.shallow_seek(document);
@@ -311,15 +311,15 @@ nb::tuple best(const Reader& reader, const std::vector<TermTuple>& terms, const 
         const bool is_rare = accept && accepted * RARE_SHARE < reader.limit();
         const bool one_by_one = accept && accepted * query.lists.size() * POSTINGS_OF_CANDIDATE < query.postings(reader);
         try {
-            for (const Part& part : reader.parts) {
-                PartLists here = query.in(part, all, clock);
+            for (const Segment& segment : reader.segments) {
+                SegmentLists here = query.in(segment, all, clock);
                 if (!here.lists.empty() && !all && one_by_one)
-                    score_accepted(query, part, here, bitmap, best, clock);
+                    score_accepted(query, segment, here, bitmap, best, clock);
                 else if (!here.lists.empty() && !all)
-                    AnyOf(query, part, here, bitmap, is_rare, best, window, clock, searched).run();
+                    AnyOf(query, segment, here, bitmap, is_rare, best, window, clock, searched).run();
                 else if (all && !terms.empty() && here.lists.size() == query.lists.size())
-                    all_of(query, part, here, bitmap, count, best, clock, matches, searched);
-                searched = part.base + part.documents;
+                    all_of(query, segment, here, bitmap, count, best, clock, matches, searched);
+                searched = segment.base + segment.documents;
             }
         } catch (const OutOfTime&) {
             window = Accumulators(SPARSE_WINDOW);  // what was accumulated stands there

@@ -8,7 +8,7 @@
 // rarest first, and a long list is only looked up where few candidates are left. If no child is, children whose scores together stay
 // below the threshold bring no candidates. So once the threshold is high, most postings are never decoded.
 //
-// A child is any number of posting lists and bitmaps, and matches what one of them has. Reads immutable segments and bitmaps only; the GIL is
+// A child is any number of posting lists and bitmaps, and matches what one of them has. Reads immutable field indexes and bitmaps only; the GIL is
 // released for long lists.
 #include <algorithm>
 #include <functional>
@@ -36,13 +36,13 @@ struct Span {
     uint32_t words() const { return (high - low + 63) / 64; }
 };
 
-// The postings of a term in all parts.
+// The postings of a term in all segments.
 class PostingList {
   public:
     PostingList(const Reader& reader, uint32_t field, uint32_t term) {
-        reader.for_each(field, term, [&](const Part& part, const Segment& segment, uint32_t place) {
-            places_.push_back({part.base, part.base + part.documents, Cursor(segment, place)});
-            frequency_ += segment.frequencies[place];
+        reader.for_each(field, term, [&](const Segment& segment, const FieldIndex& field_index, uint32_t place) {
+            places_.push_back({segment.base, segment.base + segment.documents, Cursor(field_index, place)});
+            frequency_ += field_index.frequencies[place];
         });
     }
 

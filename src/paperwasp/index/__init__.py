@@ -1,4 +1,4 @@
-"""The inverted index of a content node: segments, their merging and their reading."""
+"""The inverted index of a content node: field_indexes, their merging and their reading."""
 
 from paperwasp.index.fields import IndexedField
 from paperwasp.index.snapshot import IndexSnapshot

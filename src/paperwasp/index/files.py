@@ -1,4 +1,4 @@
-"""Segments and the lexicon on disk. docs/formats/index.md
+"""Field indexes and the lexicon on disk. docs/formats/index.md
 
 A file is written once under a name of its own, synced, and never changed; the state that `TextIndex.flush`
 returns names it with its size and CRC-32, which `check_file` compares.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
-from paperwasp.index.parts import Part, Postings
+from paperwasp.index.segments import Postings, Segment
 from paperwasp.index.tokens import Buffer
 from paperwasp.linguistics import STEMMERS
 
@@ -75,47 +75,47 @@ def write_file(directory: Path, stem: str, data: bytes | memoryview) -> Path:
     return path
 
 
-def write_part(directory: Path, part: Part) -> Part:
-    """The same part with its segments on disk, mapped from there."""
-    if not part.in_memory:
-        return part
+def write_segment(directory: Path, segment: Segment) -> Segment:
+    """The same segment with its field indexes on disk, mapped from there."""
+    if not segment.in_memory:
+        return segment
     paths: list[Path | None] = []
-    segments: list[Postings | None] = []
-    for number, segment in enumerate(part.segments):
-        if segment is None:
+    field_indexes: list[Postings | None] = []
+    for number, field_index in enumerate(segment.field_indexes):
+        if field_index is None:
             paths.append(None)
-            segments.append(None)
+            field_indexes.append(None)
             continue
-        path = write_file(directory, f"segment-{number}-{part.base}-{part.limit}", segment.data)
+        path = write_file(directory, f"field-{number}-{segment.base}-{segment.limit}", field_index.data)
         paths.append(path)
-        segments.append(_map(path))
-    return replace(part, fields=tuple(segments), files=tuple(paths))
+        field_indexes.append(_map(path))
+    return replace(segment, fields=tuple(field_indexes), files=tuple(paths))
 
 
 def describe_file(path: Path) -> dict[str, Any]:
     return {"name": path.name, "size_bytes": path.stat().st_size, "crc32": checksum(path)}
 
 
-def describe_part(part: Part) -> dict[str, Any]:
+def describe_segment(segment: Segment) -> dict[str, Any]:
     return {
-        "base": part.base,
-        "documents": part.documents,
-        "tokens": part.tokens,
-        "files": [describe_file(path) if path is not None else None for path in part.files],
+        "base": segment.base,
+        "documents": segment.documents,
+        "tokens": segment.tokens,
+        "files": [describe_file(path) if path is not None else None for path in segment.files],
     }
 
 
-def open_part(directory: Path, described: Mapping[str, Any]) -> Part:
-    """Maps a part's segments; raises Corruption naming the file that is not what was written."""
+def open_segment(directory: Path, described: Mapping[str, Any]) -> Segment:
+    """Maps a segment's field indexes; raises Corruption naming the file that is not what was written."""
     paths = [check_file(directory, file) if file is not None else None for file in described["files"]]
-    segments = tuple(_segment(path) if path is not None else None for path in paths)
-    return Part(described["base"], described["documents"], segments, described["tokens"], tuple(paths))
+    field_indexes = tuple(_field_index(path) if path is not None else None for path in paths)
+    return Segment(described["base"], described["documents"], field_indexes, described["tokens"], tuple(paths))
 
 
-def _segment(path: Path) -> Buffer:
+def _field_index(path: Path) -> Buffer:
     data = _map(path)
     try:
-        _core.check_segment(data)
+        _core.check_field_index(data)
     except ValueError as error:
         raise Corruption(f"{path}: offset 0: {error}") from error
     return _unread(data)
@@ -147,7 +147,7 @@ def delete_unused(directory: Path, states: Iterable[Mapping[str, Any]]) -> None:
     used: set[str] = set()
     for state in states:
         used.add(state["lexicon"]["name"])
-        used.update(file["name"] for part in state["parts"] for file in part["files"] if file is not None)
+        used.update(file["name"] for segment in state["segments"] for file in segment["files"] if file is not None)
     for path in directory.glob("*.bin"):
         if path.name not in used:
             path.unlink()
@@ -165,12 +165,12 @@ def _unread(mapped: Buffer) -> Buffer:
     return mapped
 
 
-def total_tokens(parts: Sequence[Part], number: int) -> tuple[int, int]:
-    """(documents with field `number`, tokens in it) over parts."""
+def total_tokens(segments: Sequence[Segment], number: int) -> tuple[int, int]:
+    """(documents with field `number`, tokens in it) over segments."""
     documents = tokens = 0
-    for part in parts:
-        if number < len(part.segments) and (segment := part.segments[number]) is not None:
-            described = _core.describe(segment)
+    for segment in segments:
+        if number < len(segment.field_indexes) and (field_index := segment.field_indexes[number]) is not None:
+            described = _core.describe(field_index)
             documents += described["documents_with_field"]
             tokens += described["tokens"]
     return documents, tokens

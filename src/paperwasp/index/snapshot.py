@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.index.fields import FieldKey, Fields
-from paperwasp.index.parts import Bitmap, Part
+from paperwasp.index.segments import Bitmap, Segment
 
 EXACT_COUNT_FREQUENCY = 4096
 """The live documents of a term are counted up to this many documents."""
@@ -74,7 +74,7 @@ class _KeptStatistics:
 class IndexSnapshot:
     """All postings below a lid. Numbers of fields and terms are those of the index and its lexicon."""
 
-    parts: tuple[Part, ...]
+    segments: tuple[Segment, ...]
     fields: Fields
     lexicon: _core.Lexicon = field(repr=False)
     numbers: int
@@ -82,9 +82,12 @@ class IndexSnapshot:
 
     @cached_property
     def reader(self) -> _core.Reader:
-        """The parts as the kernels read them."""
-        parts = [(part.base, part.documents, list(part.segments), part.frequent) for part in self.parts]
-        return _core.Reader(parts, self.numbers)
+        """The segments as the kernels read them."""
+        segments = [
+            (segment.base, segment.documents, list(segment.field_indexes), segment.frequent)
+            for segment in self.segments
+        ]
+        return _core.Reader(segments, self.numbers)
 
     def has(self, key: FieldKey) -> bool:
         """Whether the field is indexed."""

@@ -1,12 +1,12 @@
 """The text index of a content node: what was fed is searchable at once, and is merged and written behind.
 
 One writer thread adds batches and takes snapshots; `flush` may run beside it in another thread. A snapshot never
-changes: merging puts a new part in the place of its sources, in the next snapshot.
+changes: merging puts a new segment in the place of its sources, in the next snapshot.
 
-A field has a number, and that is all a posting says of it. When a field is indexed no more its number is given up:
-nobody asks for those postings again, merging and writing leave them out, and the number is given anew when no part has
-any. So a field that is indexed again begins empty, under whatever number. A field that is indexed otherwise than before
-keeps its number and its postings.
+A field has a number, and that is all a posting says of it. When a field is not indexed any more its number is given
+up: those postings are not read again, merging and writing leave them out, and the number is given to another field when
+no segment has any. So a field that is indexed again begins empty, under whatever number. A field that is indexed
+otherwise than before keeps its number and its postings.
 
 Format on disk: docs/formats/index.md.
 """
@@ -27,13 +27,13 @@ from paperwasp.env import sync_directory
 from paperwasp.errors import Corruption
 from paperwasp.index import files
 from paperwasp.index.fields import FieldKey, Fields, IndexedField
-from paperwasp.index.parts import (
+from paperwasp.index.segments import (
     LEAST_INVERTED_TOKENS,
     MEMORY_FAN_OUT,
     Bitmap,
-    Part,
+    Segment,
     due_for_merge,
-    merge_parts,
+    merge_segments,
 )
 from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.index.tokenizing import tokenize
@@ -57,12 +57,12 @@ class TextIndex:
         self._lexicon = _core.Lexicon()
         self._fields: dict[FieldKey, tuple[int, IndexedField]] = {}
         self._numbers = 0
-        self._parts: tuple[Part, ...] = ()
+        self._segments: tuple[Segment, ...] = ()
         self._totals: dict[int, tuple[int, int]] = {}
         """By field number: documents that have it, tokens in it."""
         self._lock = threading.Lock()
         self._reserved_limit = 0
-        """Lids below this are being merged or written in the background: the writer leaves their parts alone."""
+        """Lids below this are being merged or written in the background: the writer leaves their segments alone."""
         self._saved_states: list[IndexState] = []
         self.live: Bitmap | None = None
         """Which documents live, as last published; merging drops the others' postings. Set by the owner."""
@@ -83,10 +83,10 @@ class TextIndex:
         self._numbers = max(self._numbers, *(number + 1 for number, _ in known.values()), 0)
 
     def _free_numbers(self, kept: Iterable[int]) -> Iterator[int]:
-        """Numbers that no field has, and no part any postings of."""
+        """Numbers that no field has, and no segment any postings of."""
         used = set(kept)
-        for part in self._parts:
-            used.update(number for number, field in enumerate(part.fields) if field is not None)
+        for segment in self._segments:
+            used.update(number for number, field in enumerate(segment.fields) if field is not None)
         return (number for number in count() if number not in used)
 
     def add_batch(
@@ -110,11 +110,11 @@ class TextIndex:
                 values = [document.get(source) for document in documents]
                 fields[number] = tokens = self._tokens(indexed, number, values, said)
                 count += len(tokens.terms) if tokens is not None else 0
-        part = Part(first_lid, len(documents), tuple(fields), count)
+        segment = Segment(first_lid, len(documents), tuple(fields), count)
         if count >= LEAST_INVERTED_TOKENS:
-            part = replace(part, fields=part.segments)
+            segment = replace(segment, fields=segment.field_indexes)
         with self._lock:
-            self._parts = (*self._parts, part)
+            self._segments = (*self._segments, segment)
         self._merge_small()
 
     def _tokens(
@@ -138,67 +138,69 @@ class TextIndex:
         return tokens / documents if documents else 1.0
 
     def _merge_small(self) -> None:
-        """Merges what is due and small, so that a search sees few parts."""
+        """Merges what is due and small, so that a search sees few segments."""
         while True:
             with self._lock:
-                parts = self._parts
-                first = next((i for i, part in enumerate(parts) if part.base >= self._reserved_limit), len(parts))
-            candidates = parts[first:]
+                segments = self._segments
+                first = next(
+                    (i for i, segment in enumerate(segments) if segment.base >= self._reserved_limit), len(segments)
+                )
+            candidates = segments[first:]
             due = due_for_merge(candidates, MEMORY_FAN_OUT)
-            if due is None or sum(part.tokens for part in candidates[slice(*due)]) > INLINE_MERGE_TOKENS:
+            if due is None or sum(segment.tokens for segment in candidates[slice(*due)]) > INLINE_MERGE_TOKENS:
                 return
             sources = candidates[slice(*due)]
             self._replace(sources, self._merged(sources, self._fields, self._numbers))
 
-    def _merged(self, sources: Sequence[Part], fields: Fields, numbers: int) -> Part:
+    def _merged(self, sources: Sequence[Segment], fields: Fields, numbers: int) -> Segment:
         averages: list[float | None] = [None] * numbers
         for number, _ in fields.values():
             averages[number] = self._average_length(number)
-        return merge_parts(sources, averages, self.live)
+        return merge_segments(sources, averages, self.live)
 
-    def _replace(self, sources: Sequence[Part], part: Part) -> bool:
-        """Puts `part` where `sources` are; does nothing if they are not there any more."""
+    def _replace(self, sources: Sequence[Segment], segment: Segment) -> bool:
+        """Puts `segment` where `sources` are; does nothing if they are not there any more."""
         with self._lock:
             try:
-                at = self._parts.index(sources[0])
+                at = self._segments.index(sources[0])
             except ValueError:
                 return False
-            if self._parts[at : at + len(sources)] != tuple(sources):
+            if self._segments[at : at + len(sources)] != tuple(sources):
                 return False
-            self._parts = (*self._parts[:at], part, *self._parts[at + len(sources) :])
+            self._segments = (*self._segments[:at], segment, *self._segments[at + len(sources) :])
             return True
 
     # ------------------------------------------------------------------------------------------------------- reading
 
     def snapshot(self) -> IndexSnapshot:
         """Everything added so far."""
-        return IndexSnapshot(self._parts, self._fields, self._lexicon, self._numbers)
+        return IndexSnapshot(self._segments, self._fields, self._lexicon, self._numbers)
 
     def memory_bytes(self) -> int:
-        """Bytes of segments that are not on disk yet."""
-        return sum(part.size_bytes for part in self._parts if part.in_memory)
+        """Bytes of field indexes that are not on disk yet."""
+        return sum(segment.size_bytes for segment in self._segments if segment.in_memory)
 
     # ---------------------------------------------------------------------------------------------- disk, background
 
     def freeze(self) -> FrozenIndex:
         """Everything added so far, for `flush` to write while the writer goes on. Called by the writer."""
         with self._lock:
-            self._reserved_limit = self._parts[-1].limit if self._parts else 0
-        return FrozenIndex(self._parts, self._fields, self._numbers, files.SavedLexicon(self._lexicon))
+            self._reserved_limit = self._segments[-1].limit if self._segments else 0
+        return FrozenIndex(self._segments, self._fields, self._numbers, files.SavedLexicon(self._lexicon))
 
     def flush(self, frozen: FrozenIndex) -> IndexState:
         """Writes what is frozen, synced; gives what `load` needs.
 
-        Parts in memory are merged into one file for each field; parts on disk are merged when enough of them are of one
-        size. Files that neither this state nor the one before names are deleted.
+        Segments in memory are merged into one file for each field; segments on disk are merged when enough of them are
+        of one size. Files that neither this state nor the one before names are deleted.
         """
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            parts = self._fuse(frozen)
+            segments = self._fuse(frozen)
             state: IndexState = {
                 "fields": _describe_fields(frozen),
                 "lexicon": self._saved_lexicon(frozen.lexicon.to_bytes()),
-                "parts": [files.describe_part(part) for part in parts],
+                "segments": [files.describe_segment(segment) for segment in segments],
             }
             sync_directory(self._directory)
         finally:
@@ -216,28 +218,28 @@ class TextIndex:
                 return saved
         return files.describe_file(files.write_file(self._directory, "lexicon", content))
 
-    def _fuse(self, frozen: FrozenIndex) -> list[Part]:
-        """The parts as they are written: on disk, few, and without fields that are indexed no more."""
-        parts = list(frozen.parts)
+    def _fuse(self, frozen: FrozenIndex) -> list[Segment]:
+        """The segments as they are written: on disk, few, and without fields that are indexed no more."""
+        segments = list(frozen.segments)
         numbers = {number for number, _ in frozen.fields.values()}
-        for place, part in enumerate(parts):
-            if not part.has_only(numbers):
-                parts[place] = part.only(numbers)
-                self._replace([part], parts[place])
-        memory = next((i for i, part in enumerate(parts) if part.in_memory), len(parts))
-        if memory < len(parts):
-            self._write_merged(parts, memory, len(parts), frozen)
-        while (due := due_for_merge(parts)) is not None:
-            self._write_merged(parts, *due, frozen)
-        return parts
+        for place, segment in enumerate(segments):
+            if not segment.has_only(numbers):
+                segments[place] = segment.only(numbers)
+                self._replace([segment], segments[place])
+        memory = next((i for i, segment in enumerate(segments) if segment.in_memory), len(segments))
+        if memory < len(segments):
+            self._write_merged(segments, memory, len(segments), frozen)
+        while (due := due_for_merge(segments)) is not None:
+            self._write_merged(segments, *due, frozen)
+        return segments
 
-    def _write_merged(self, parts: list[Part], start: int, end: int, frozen: FrozenIndex) -> None:
-        """Merges parts[start:end] into one on disk, there and in the index."""
-        sources = parts[start:end]
+    def _write_merged(self, segments: list[Segment], start: int, end: int, frozen: FrozenIndex) -> None:
+        """Merges segments[start:end] into one on disk, there and in the index."""
+        sources = segments[start:end]
         merged = sources[0] if len(sources) == 1 else self._merged(sources, frozen.fields, frozen.numbers)
-        written = files.write_part(self._directory, merged)
+        written = files.write_segment(self._directory, merged)
         self._replace(sources, written)
-        parts[start:end] = [written]
+        segments[start:end] = [written]
 
     def load(self, state: IndexState) -> None:
         """Restores a flushed state; raises Corruption that names the file where one is damaged."""
@@ -250,20 +252,20 @@ class TextIndex:
         fields = ((number, _read_field(field)) for number, field in described if field is not None)
         self._fields = {field.key: (number, field) for number, field in fields}
         self._numbers = len(state["fields"])
-        self._parts = tuple(files.open_part(self._directory, described) for described in state["parts"])
-        self._totals = {number: files.total_tokens(self._parts, number) for number, _ in self._fields.values()}
+        self._segments = tuple(files.open_segment(self._directory, described) for described in state["segments"])
+        self._totals = {number: files.total_tokens(self._segments, number) for number, _ in self._fields.values()}
         self._saved_states = [state]
 
     def close(self) -> None:
         """Forgets everything in memory."""
-        self._parts = ()
+        self._segments = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FrozenIndex:
     """The index at one moment: what a flush writes."""
 
-    parts: tuple[Part, ...]
+    segments: tuple[Segment, ...]
     fields: Fields
     numbers: int
     lexicon: files.SavedLexicon

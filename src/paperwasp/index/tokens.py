@@ -81,7 +81,7 @@ class Tokens:
     """None: every document has a single value."""
 
     @cached_property
-    def segment(self) -> Buffer:
+    def field_index(self) -> Buffer:
         of = self.elements
         if of is None:
             return _core.invert(self.terms, self.positions, self.offsets, self.average)

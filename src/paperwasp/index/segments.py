@@ -1,9 +1,9 @@
-"""Parts: runs of consecutive lids with one segment for each field, and the policy that merges them.
+"""Segments: runs of consecutive lids with one field index for each field, and the policy that merges them.
 
-A batch of documents becomes a small part; parts of one size class are merged when there are FAN_OUT of them side by
-side, so that each token is rewritten about log(tokens of the index) / log(FAN_OUT) times and a search sees few parts.
-The smallest parts are lists of tokens, inverted when they are searched or merged: while documents stream in, most of
-them are merged before anybody asks.
+A batch of documents becomes a small segment; segments of one size class are merged when there are FAN_OUT of them side
+by side, so that each token is rewritten about log(tokens of the index) / log(FAN_OUT) times and a search sees few
+segments. The smallest segments are lists of tokens, inverted when they are searched or merged: while documents stream
+in, most of them are merged before any query comes.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Bitmap: TypeAlias = NDArray[np.uint64]
 
 FAN_OUT = 4
 MEMORY_FAN_OUT = 8
-"""In memory, where parts are short-lived: rewriting costs more than the few parts more that a search sees."""
+"""In memory, where segments are short-lived: rewriting costs more than the few segments more that a search sees."""
 SMALLEST_CLASS_TOKENS = 2048
 LEAST_INVERTED_TOKENS = 4096
-"""Parts of fewer are inverted when they are searched: a few of them take a search a millisecond, once."""
+"""Segments of fewer are inverted when they are searched: a few of them take a search a millisecond, once."""
 LEAST_DOCUMENTS_OF_BITMAPS = 4096
-"""Parts of fewer keep no bitmaps of their frequent terms: postings are read as fast."""
+"""Segments of fewer keep no bitmaps of their frequent terms: postings are read as fast."""
 
 
 Postings: TypeAlias = Buffer | Tokens
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Segment:
     """Lids `base`..`base + documents`. `fields` are by number; None where no document has the field."""
 
     base: int
@@ -46,12 +46,12 @@ class Part:
     fields: tuple[Postings | None, ...]
     tokens: int
     files: tuple[Path | None, ...] = field(default=())
-    """Where the segments are on disk; empty while they are in memory only."""
+    """Where the field indexes are on disk; empty while they are in memory only."""
 
     @cached_property
-    def segments(self) -> tuple[Buffer | None, ...]:
+    def field_indexes(self) -> tuple[Buffer | None, ...]:
         """The fields as kernels read them. Any thread."""
-        return tuple(field.segment if isinstance(field, Tokens) else field for field in self.fields)
+        return tuple(field.field_index if isinstance(field, Tokens) else field for field in self.fields)
 
     @cached_property
     def frequent(self) -> _core.FrequentTerms:
@@ -69,11 +69,11 @@ class Part:
         return not self.files
 
     def has_only(self, numbers: Container[int]) -> bool:
-        """Whether all of its segments are of these fields."""
+        """Whether all of its field indexes are of these fields."""
         return all(field is None or number in numbers for number, field in enumerate(self.fields))
 
-    def only(self, numbers: Container[int]) -> Part:
-        """The same part with the segments of these fields alone."""
+    def only(self, numbers: Container[int]) -> Segment:
+        """The same segment with the field indexes of these fields alone."""
         fields = tuple(field if number in numbers else None for number, field in enumerate(self.fields))
         files = tuple(path if number in numbers else None for number, path in enumerate(self.files))
         return replace(self, fields=fields, files=files)
@@ -91,9 +91,9 @@ class Part:
         return size
 
 
-def due_for_merge(parts: Sequence[Part], fan_out: int = FAN_OUT) -> tuple[int, int] | None:
+def due_for_merge(segments: Sequence[Segment], fan_out: int = FAN_OUT) -> tuple[int, int] | None:
     """A run [from, to) of neighbours to be merged: `fan_out` of one size class, and the smaller ones between them."""
-    classes = [part.size_class for part in parts]
+    classes = [segment.size_class for segment in segments]
     for size in sorted(set(classes)):
         start = 0
         for is_run, run in groupby(classes, key=size.__ge__):
@@ -104,35 +104,35 @@ def due_for_merge(parts: Sequence[Part], fan_out: int = FAN_OUT) -> tuple[int, i
     return None
 
 
-def merge_parts(parts: Sequence[Part], averages: Sequence[float | None], live: Bitmap | None) -> Part:
-    """One part of several neighbours, with the fields that have a mean length in `averages`, which is by number.
+def merge_segments(segments: Sequence[Segment], averages: Sequence[float | None], live: Bitmap | None) -> Segment:
+    """One segment of several neighbours, with the fields that have a mean length in `averages`, which is by number.
 
     Postings of documents that are not live are dropped; lids stay as they are.
     """
-    base, limit = parts[0].base, parts[-1].limit
+    base, limit = segments[0].base, segments[-1].limit
     documents = limit - base
     kept = _kept(base, limit, live)
-    tokens = sum(part.tokens for part in parts)
+    tokens = sum(segment.tokens for segment in segments)
     fields: list[Postings | None] = []
     for number, average in enumerate(averages):
-        sources = [(p, p.fields[number]) for p in parts if number < len(p.fields)]
-        present = [(part, field) for part, field in sources if field is not None]
+        sources = [(p, p.fields[number]) for p in segments if number < len(p.fields)]
+        present = [(segment, field) for segment, field in sources if field is not None]
         if not present or average is None:
             fields.append(None)
         elif all(isinstance(field, Tokens) for _, field in present):
-            found = joined([_tokens_of(part, number) for part in parts], kept, average)
-            fields.append(found if tokens < LEAST_INVERTED_TOKENS else found.segment)
+            found = joined([_tokens_of(segment, number) for segment in segments], kept, average)
+            fields.append(found if tokens < LEAST_INVERTED_TOKENS else found.field_index)
         else:
-            mapping = np.concatenate([_mapping(part, base, kept) for part, _ in present])
-            segments = [field.segment if isinstance(field, Tokens) else field for _, field in present]
-            fields.append(_core.merge(segments, mapping, documents, average))
-    return Part(base, documents, tuple(fields), tokens)
+            mapping = np.concatenate([_mapping(segment, base, kept) for segment, _ in present])
+            field_indexes = [field.field_index if isinstance(field, Tokens) else field for _, field in present]
+            fields.append(_core.merge(field_indexes, mapping, documents, average))
+    return Segment(base, documents, tuple(fields), tokens)
 
 
-def _tokens_of(part: Part, number: int) -> Tokens | int:
-    """A field of a part that is not inverted; the number of documents where none has it."""
-    field = part.fields[number] if number < len(part.fields) else None
-    return field if isinstance(field, Tokens) else part.documents
+def _tokens_of(segment: Segment, number: int) -> Tokens | int:
+    """A field of a segment that is not inverted; the number of documents where none has it."""
+    field = segment.fields[number] if number < len(segment.fields) else None
+    return field if isinstance(field, Tokens) else segment.documents
 
 
 def _kept(base: int, limit: int, live: Bitmap | None) -> NDArray[np.bool_]:
@@ -145,8 +145,8 @@ def _kept(base: int, limit: int, live: Bitmap | None) -> NDArray[np.bool_]:
     return np.concatenate([kept, np.ones(limit - base - len(kept), np.bool_)])
 
 
-def _mapping(part: Part, base: int, kept: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    first = part.base - base
-    mapping = np.arange(first, first + part.documents, dtype=np.uint32)
-    mapping[~kept[first : first + part.documents]] = _core.NO_INDEX
+def _mapping(segment: Segment, base: int, kept: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    first = segment.base - base
+    mapping = np.arange(first, first + segment.documents, dtype=np.uint32)
+    mapping[~kept[first : first + segment.documents]] = _core.NO_INDEX
     return mapping

@@ -1,4 +1,4 @@
-// Whether a segment is what a builder makes: all that readers rely on to stay inside its buffer, and to find what is there.
+// Whether a field index is what a builder makes: all that readers rely on to stay inside its buffer, and to find what is there.
 //
 // Asked once of every file that is opened; a checksum guards it before, so that what is found here was written so. Reads all postings,
 // and of positions how many there are: about a nanosecond a posting.
@@ -7,13 +7,13 @@
 #include <string>
 
 #include "core.hpp"
-#include "segment.hpp"
+#include "field_index.hpp"
 
 namespace paperwasp {
 namespace {
 
 void require(bool holds, const char* what, uint32_t number) {
-    if (!holds) throw std::invalid_argument("a damaged segment: " + std::string(what) + ", number " + std::to_string(number));
+    if (!holds) throw std::invalid_argument("a damaged field index: " + std::string(what) + ", number " + std::to_string(number));
 }
 
 // Bytes of a term in one of the sections.
@@ -30,7 +30,7 @@ Extent extent(const uint64_t* starts, uint32_t term, uint64_t section_bytes) {
 uint64_t bytes_of_run(uint64_t count, uint32_t width) { return (count * width + 7) / 8; }
 
 // The blocks of one term: they stay in its bytes, and their documents rise below the number of all.
-void check_blocks(const Segment& s, uint32_t term, const Extent& postings, const Extent& positions) {
+void check_blocks(const FieldIndex& s, uint32_t term, const Extent& postings, const Extent& positions) {
     const uint32_t frequency = s.frequencies[term], blocks = blocks_of(frequency), start = s.block_starts[term];
     const bool single = start == NO_INDEX;
     require(frequency > 0 && frequency <= s.documents(), "the frequency of a term", term);
@@ -62,14 +62,14 @@ void check_blocks(const Segment& s, uint32_t term, const Extent& postings, const
     }
 }
 
-void check_champions(const Segment& s, uint32_t term) {
+void check_champions(const FieldIndex& s, uint32_t term) {
     const uint32_t start = s.champion_starts[term], all = s.header->champions;
     if (start == NO_INDEX) return;
     require(start <= all && CHAMPIONS <= all - start, "the champions of a term", term);
     for (uint32_t i = start; i < start + CHAMPIONS; ++i) require(s.champion_docs[i] < s.documents(), "the champions of a term", term);
 }
 
-void check_elements(const Segment& s) {
+void check_elements(const FieldIndex& s) {
     if (s.element_starts == nullptr) return;
     require(s.element_starts[0] == 0 && s.element_starts[s.documents()] == s.header->elements, "the elements of all documents", 0);
     for (uint32_t d = 0; d < s.documents(); ++d) {
@@ -81,10 +81,10 @@ void check_elements(const Segment& s) {
 
 using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-void check_segment(Buffer buffer) {
+void check_field_index(Buffer buffer) {
     const nb::gil_scoped_release unlocked;
-    const Segment s = Segment::open(buffer.data(), buffer.size());
-    const SegmentHeader& header = *s.header;
+    const FieldIndex s = FieldIndex::open(buffer.data(), buffer.size());
+    const FieldIndexHeader& header = *s.header;
     require(std::isfinite(header.average_length) && header.average_length > 0, "the average length", 0);
     for (uint32_t term = 0; term < header.terms; ++term) {
         require(term == 0 || s.terms[term - 1] < s.terms[term], "the terms rise", term);
@@ -98,8 +98,8 @@ void check_segment(Buffer buffer) {
 
 }  // namespace
 
-void bind_segment_check(nb::module_& m) {
-    m.def("check_segment", &check_segment, nb::arg("segment").noconvert(), "Raises ValueError unless the segment is whole.");
+void bind_field_index_check(nb::module_& m) {
+    m.def("check_field_index", &check_field_index, nb::arg("field_index").noconvert(), "Raises ValueError unless the field_index is whole.");
 }
 
 }  // namespace paperwasp

@@ -1,13 +1,13 @@
-// Segment: the immutable inverted index of one field over a run of consecutive lids. docs/formats/segment.md has a worked example.
+// FieldIndex: the immutable inverted index of one field over a run of consecutive lids. docs/formats/field index.md has a worked example.
 //
 // One flat buffer, read in place (in memory or mapped from a file), 8-byte aligned sections, little-endian. Documents are numbered from 0
-// within the segment. A term's postings are blocks of 64 documents; each block keeps its last document, the largest BM25 weight in it
+// within the field index. A term's postings are blocks of 64 documents; each block keeps its last document, the largest BM25 weight in it
 // (tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average)), computed with the average at build time) and where its bytes are. The last
 // block may be shorter. A term of one block has no block entries: its only bound is the term's.
 //
-// Invariants: terms rise; documents rise within a term; last_document and max_weight agree with the packed postings. `Segment::open` checks
+// Invariants: terms rise; documents rise within a term; last_document and max_weight agree with the packed postings. `FieldIndex::open` checks
 // that the sections fit the buffer, which is cheap. What else readers rely on to stay inside it is checked once, of a file that is opened:
-// segment_check.cpp.
+// field_index_check.cpp.
 //
 // Threads: immutable after it is built; any number of readers.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace paperwasp {
 
-constexpr uint64_t SEGMENT_MAGIC = 0x3230677365737077ull;  // "pwsseg02"
+constexpr uint64_t FIELD_INDEX_MAGIC = 0x3230677365737077ull;  // "pwsseg02"
 constexpr uint32_t NO_INDEX = 0xFFFFFFFFu;
 constexpr uint32_t CHAMPIONS = 16;            // best documents kept for each long term
 constexpr uint32_t CHAMPION_FREQUENCY = 128;  // terms in fewer documents have none
@@ -53,7 +53,7 @@ enum Section : uint32_t {
     SECTIONS
 };
 
-struct SegmentHeader {
+struct FieldIndexHeader {
     uint64_t magic;
     uint32_t documents;
     uint32_t documents_with_field;
@@ -72,9 +72,9 @@ inline float bm25_weight(float frequency, float length, float average_length) {
 
 inline uint32_t blocks_of(uint32_t frequency) { return (frequency + BLOCK - 1) / BLOCK; }
 
-// A segment opened for reading: pointers into its buffer.
-struct Segment {
-    const SegmentHeader* header = nullptr;
+// A field index opened for reading: pointers into its buffer.
+struct FieldIndex {
+    const FieldIndexHeader* header = nullptr;
     const uint16_t* field_lengths = nullptr;
     const uint32_t *terms = nullptr, *frequencies = nullptr, *block_starts = nullptr, *champion_starts = nullptr;
     const uint64_t *starts = nullptr, *position_starts = nullptr;
@@ -84,12 +84,12 @@ struct Segment {
     const int32_t* element_weights = nullptr;                           // nullptr: all weigh 1
     const uint8_t *postings = nullptr, *positions = nullptr;
 
-    // Throws std::invalid_argument if the buffer cannot be a segment.
-    static Segment open(const uint8_t* bytes, size_t size);
+    // Throws std::invalid_argument if the buffer cannot be a field index.
+    static FieldIndex open(const uint8_t* bytes, size_t size);
 
     uint32_t documents() const { return header->documents; }
 
-    // The elements [first, second) of a document, in a field that has elements. Within bounds even in a damaged segment.
+    // The elements [first, second) of a document, in a field that has elements. Within bounds even in a damaged field index.
     std::pair<uint32_t, uint32_t> elements_of(uint32_t document) const {
         const uint32_t to = std::min(element_starts[document + 1], header->elements);
         return {std::min(element_starts[document], to), to};
@@ -106,10 +106,10 @@ struct Elements {
     std::vector<int32_t> weights;  // empty: all weigh 1
 };
 
-// Collects the postings of a segment, term by term, and writes the buffer.
-class SegmentBuilder {
+// Collects the postings of a field_index, term by term, and writes the buffer.
+class FieldIndexBuilder {
   public:
-    SegmentBuilder(const uint16_t* field_lengths, uint32_t documents, double average_length);
+    FieldIndexBuilder(const uint16_t* field_lengths, uint32_t documents, double average_length);
 
     void begin_term(uint32_t term);
     // One document of the term. Documents rise. `positions` rise, one for each occurrence.
@@ -138,7 +138,7 @@ class SegmentBuilder {
     std::vector<uint8_t> postings_, positions_;
 };
 
-// A posting list in memory, unpacked, of documents of one segment: of what is found by a query and is no term of the segment.
+// A posting list in memory, unpacked, of documents of one field index: of what is found by a query and is no term of the field index.
 struct PlainPostings {
     std::vector<uint32_t> documents, frequencies;
     std::vector<uint32_t> block_last;
@@ -150,11 +150,11 @@ struct PlainPostings {
     void add(uint32_t document, uint32_t frequency, const uint16_t* lengths, double average_length);
 };
 
-// A cursor over one term's postings in one segment: decodes a block at a time. Copies are cheap only before the first decode.
+// A cursor over one term's postings in one field index: decodes a block at a time. Copies are cheap only before the first decode.
 class Cursor {
   public:
     Cursor() = default;
-    Cursor(const Segment& segment, uint32_t place);
+    Cursor(const FieldIndex& field_index, uint32_t place);
     // Without positions. The postings are not empty.
     explicit Cursor(const PlainPostings& postings);
 

@@ -1,4 +1,4 @@
-"""Segments with damaged bytes: told as such, or read without leaving their buffer (under AddressSanitizer: make
+"""Field indexes with damaged bytes: told as such, or read without leaving their buffer (under AddressSanitizer: make
 sanitize)."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DOCUMENTS = 300
 TERMS = 12
 
 
-def segment(seed: int, *, elements: bool) -> np.ndarray:
+def field_index(seed: int, *, elements: bool) -> np.ndarray:
     """Term 0 is in all documents; two have champions and several blocks, others one block."""
     rng = np.random.default_rng(seed)
     rows = [
@@ -33,11 +33,11 @@ def segment(seed: int, *, elements: bool) -> np.ndarray:
     return _core.invert(terms, positions, offsets, 8.0, starts, ends, np.ones(DOCUMENTS, np.int32))
 
 
-WHOLE = [segment(1, elements=False), segment(2, elements=True)]
+WHOLE = [field_index(1, elements=False), field_index(2, elements=True)]
 
 
 def read_all(buffer: np.ndarray) -> None:
-    """Everything that is asked of a segment, in every way."""
+    """Everything that is asked of a field index, in every way."""
     reader = _core.Reader([(0, DOCUMENTS, [buffer], _core.FrequentTerms(0, DOCUMENTS, 1, 1 << 30, 1))], 1)
     lids = np.arange(DOCUMENTS, dtype=np.uint32)
     bitmap = np.zeros((DOCUMENTS + 63) // 64, np.uint64)
@@ -58,9 +58,9 @@ def read_all(buffer: np.ndarray) -> None:
 
 @pytest.mark.parametrize("whole", WHOLE)
 def test_whole_segments_are_whole(whole: np.ndarray) -> None:
-    _core.check_segment(whole)
+    _core.check_field_index(whole)
     read_all(whole)
-    _core.check_segment(_core.merge([whole], np.arange(DOCUMENTS, dtype=np.uint32), DOCUMENTS, 8.0))
+    _core.check_field_index(_core.merge([whole], np.arange(DOCUMENTS, dtype=np.uint32), DOCUMENTS, 8.0))
 
 
 @settings(deadline=None, max_examples=300)
@@ -73,7 +73,7 @@ def test_damaged_bytes_are_told_or_do_no_harm(data: st.DataObject) -> None:
             st.sampled_from([0, 1, 0x7F, 0x80, 0xFF, int(damaged[at]) ^ 1, int(damaged[at]) ^ 0x80])
         )
     try:
-        _core.check_segment(damaged)
+        _core.check_field_index(damaged)
     except ValueError:
         return
     read_all(damaged)
@@ -87,7 +87,7 @@ def test_every_byte_of_the_first_thousand(whole: np.ndarray) -> None:
         damaged = whole.copy()
         damaged[at] ^= 0xFF
         try:
-            _core.check_segment(damaged)
+            _core.check_field_index(damaged)
         except ValueError:
             told += 1
         else:
@@ -99,4 +99,4 @@ def test_every_byte_of_the_first_thousand(whole: np.ndarray) -> None:
 def test_cut_segments_are_told(whole: np.ndarray) -> None:
     for size in range(0, len(whole), 97):
         with pytest.raises(ValueError):
-            _core.check_segment(whole[:size].copy())
+            _core.check_field_index(whole[:size].copy())

@@ -1,18 +1,18 @@
-// Building, opening and walking segments. The format and its invariants are in segment.hpp.
-#include "segment.hpp"
+// Building, opening and walking field indexes. The format and its invariants are in field_index.hpp.
+#include "field_index.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace paperwasp {
 
-Segment Segment::open(const uint8_t* bytes, size_t size) {
-    if (size < sizeof(SegmentHeader) + PADDING || reinterpret_cast<uintptr_t>(bytes) % 8 != 0)
-        throw std::invalid_argument("a segment is too short or not aligned");
-    Segment s;
-    s.header = reinterpret_cast<const SegmentHeader*>(bytes);
-    const SegmentHeader& h = *s.header;
-    if (h.magic != SEGMENT_MAGIC) throw std::invalid_argument("not a segment of this version");
+FieldIndex FieldIndex::open(const uint8_t* bytes, size_t size) {
+    if (size < sizeof(FieldIndexHeader) + PADDING || reinterpret_cast<uintptr_t>(bytes) % 8 != 0)
+        throw std::invalid_argument("a field index is too short or not aligned");
+    FieldIndex s;
+    s.header = reinterpret_cast<const FieldIndexHeader*>(bytes);
+    const FieldIndexHeader& h = *s.header;
+    if (h.magic != FIELD_INDEX_MAGIC) throw std::invalid_argument("not a field index of this version");
     const uint64_t least[SECTIONS] = {
         2ull * h.documents, 4ull * h.terms,  4ull * h.terms,  8ull * (h.terms + 1ull), 8ull * (h.terms + 1ull), 4ull * h.terms,
         4ull * h.terms,     4ull * h.terms,  4ull * h.blocks, 4ull * h.blocks,         4ull * h.blocks,         4ull * h.blocks,
@@ -20,7 +20,7 @@ Segment Segment::open(const uint8_t* bytes, size_t size) {
     for (uint32_t i = 0; i < SECTIONS; ++i) {
         const uint64_t from = h.offsets[i], to = h.offsets[i + 1];
         if (from % 8 != 0 || from > to || to > size - PADDING || to - from < least[i])
-            throw std::invalid_argument("a segment's sections do not fit");
+            throw std::invalid_argument("a field index's sections do not fit");
     }
     const auto at = [&](Section section) { return bytes + h.offsets[section]; };
     s.field_lengths = reinterpret_cast<const uint16_t*>(at(FIELD_LENGTHS));
@@ -41,7 +41,7 @@ Segment Segment::open(const uint8_t* bytes, size_t size) {
         s.element_starts = reinterpret_cast<const uint32_t*>(at(ELEMENT_STARTS));
         s.element_ends = reinterpret_cast<const uint32_t*>(at(ELEMENT_ENDS));
         const uint64_t weights = h.offsets[ELEMENT_WEIGHTS + 1] - h.offsets[ELEMENT_WEIGHTS];
-        if (weights > 0 && weights < 4ull * h.elements) throw std::invalid_argument("a segment's sections do not fit");
+        if (weights > 0 && weights < 4ull * h.elements) throw std::invalid_argument("a field index's sections do not fit");
         if (weights > 0) s.element_weights = reinterpret_cast<const int32_t*>(at(ELEMENT_WEIGHTS));
     }
     s.postings = at(POSTINGS);
@@ -49,7 +49,7 @@ Segment Segment::open(const uint8_t* bytes, size_t size) {
     return s;
 }
 
-uint32_t Segment::find(uint32_t term) const {
+uint32_t FieldIndex::find(uint32_t term) const {
     const uint32_t* end = terms + header->terms;
     const uint32_t* found = std::lower_bound(terms, end, term);
     return found != end && *found == term ? static_cast<uint32_t>(found - terms) : NO_INDEX;
@@ -57,10 +57,10 @@ uint32_t Segment::find(uint32_t term) const {
 
 // ---------------------------------------------------------------------------------------------------------------- builder
 
-SegmentBuilder::SegmentBuilder(const uint16_t* field_lengths, uint32_t documents, double average_length)
+FieldIndexBuilder::FieldIndexBuilder(const uint16_t* field_lengths, uint32_t documents, double average_length)
     : lengths_(field_lengths), documents_(documents), average_length_(average_length > 0 ? average_length : 1) {}
 
-void SegmentBuilder::begin_term(uint32_t term) {
+void FieldIndexBuilder::begin_term(uint32_t term) {
     terms_.push_back(term);
     starts_.push_back(postings_.size());
     position_starts_.push_back(positions_.size());
@@ -69,7 +69,7 @@ void SegmentBuilder::begin_term(uint32_t term) {
     weights_.clear();
 }
 
-void SegmentBuilder::add(uint32_t document, const uint32_t* positions, uint32_t frequency) {
+void FieldIndexBuilder::add(uint32_t document, const uint32_t* positions, uint32_t frequency) {
     if (buffered_ == BLOCK) flush_block(false);
     block_documents_[buffered_] = document;
     block_frequencies_[buffered_] = frequency;
@@ -79,7 +79,7 @@ void SegmentBuilder::add(uint32_t document, const uint32_t* positions, uint32_t 
     ++frequency_;
 }
 
-void SegmentBuilder::flush_block(bool last) {
+void FieldIndexBuilder::flush_block(bool last) {
     uint32_t gaps[BLOCK] = {}, frequencies[BLOCK] = {};
     uint32_t gap_bits = 0, frequency_bits = 0, position_bits = 0;
     uint32_t previous = previous_;
@@ -129,7 +129,7 @@ void SegmentBuilder::flush_block(bool last) {
     buffered_ = 0;
 }
 
-void SegmentBuilder::end_term() {
+void FieldIndexBuilder::end_term() {
     if (frequency_ == 0) {  // every document of the term was dropped
         terms_.pop_back();
         starts_.pop_back();
@@ -158,11 +158,11 @@ void SegmentBuilder::end_term() {
     }
 }
 
-std::vector<uint8_t> SegmentBuilder::finish(const Elements& elements) {
+std::vector<uint8_t> FieldIndexBuilder::finish(const Elements& elements) {
     starts_.push_back(postings_.size());
     position_starts_.push_back(positions_.size());
-    SegmentHeader header{};
-    header.magic = SEGMENT_MAGIC;
+    FieldIndexHeader header{};
+    header.magic = FIELD_INDEX_MAGIC;
     header.documents = documents_;
     for (uint32_t i = 0; i < documents_; ++i) {
         header.documents_with_field += lengths_[i] > 0;
@@ -210,18 +210,18 @@ std::vector<uint8_t> SegmentBuilder::finish(const Elements& elements) {
 
 // ----------------------------------------------------------------------------------------------------------------- cursor
 
-Cursor::Cursor(const Segment& segment, uint32_t place) {
-    frequency_ = segment.frequencies[place];
+Cursor::Cursor(const FieldIndex& field_index, uint32_t place) {
+    frequency_ = field_index.frequencies[place];
     blocks_ = blocks_of(frequency_);
-    bytes_ = segment.postings + segment.starts[place];
-    position_bytes_ = segment.positions + segment.position_starts[place];
-    max_weight_ = segment.max_weights[place];
-    single_last_ = segment.documents() - 1;
-    if (const uint32_t start = segment.block_starts[place]; start != NO_INDEX) {
-        last_ = segment.block_last + start;
-        weight_ = segment.block_weights + start;
-        offsets_ = segment.block_offsets + start;
-        position_offsets_ = segment.block_positions + start;
+    bytes_ = field_index.postings + field_index.starts[place];
+    position_bytes_ = field_index.positions + field_index.position_starts[place];
+    max_weight_ = field_index.max_weights[place];
+    single_last_ = field_index.documents() - 1;
+    if (const uint32_t start = field_index.block_starts[place]; start != NO_INDEX) {
+        last_ = field_index.block_last + start;
+        weight_ = field_index.block_weights + start;
+        offsets_ = field_index.block_offsets + start;
+        position_offsets_ = field_index.block_positions + start;
     }
 }
 

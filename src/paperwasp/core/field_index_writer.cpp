@@ -1,6 +1,6 @@
-// Making segments: from the tokens of a batch of documents, and from several segments.
+// Making field indexes: from the tokens of a batch of documents, and from several field indexes.
 //
-// A batch of fed documents becomes a small segment at once, which is what makes it visible; small ones are merged into larger ones, in
+// A batch of fed documents becomes a small field index at once, which is what makes it visible; small ones are merged into larger ones, in
 // memory first, later on disk. All use the one format, so there is one way to search.
 #include <algorithm>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
-#include "segment.hpp"
+#include "field_index.hpp"
 
 namespace paperwasp {
 namespace {
@@ -53,7 +53,7 @@ std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const
     std::vector<Occurrence> tokens(n);
     for (uint32_t i = 0; i < n; ++i) tokens[i] = {terms[i], i};
     sort_by_term(tokens);
-    SegmentBuilder builder(lengths.data(), documents, average_length);
+    FieldIndexBuilder builder(lengths.data(), documents, average_length);
     std::vector<uint32_t> where;
     for (size_t i = 0; i < n;) {
         const uint32_t term = tokens[i].term;
@@ -101,15 +101,15 @@ nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offse
     return own(std::move(buffer));
 }
 
-// One segment that goes into a merge: where its documents go (NO_INDEX: nowhere), and which of its terms is next.
+// One field index that goes into a merge: where its documents go (NO_INDEX: nowhere), and which of its terms is next.
 struct Source {
-    Segment segment;
+    FieldIndex field_index;
     const uint32_t* map;
     uint32_t next = 0;
 };
 
-void merge_term(SegmentBuilder& builder, const Source& source, uint32_t place, std::vector<uint32_t>& where) {
-    for (Cursor cursor(source.segment, place); !cursor.exhausted(); cursor.next_block()) {
+void merge_term(FieldIndexBuilder& builder, const Source& source, uint32_t place, std::vector<uint32_t>& where) {
+    for (Cursor cursor(source.field_index, place); !cursor.exhausted(); cursor.next_block()) {
         const uint32_t* documents = cursor.documents();
         const uint32_t* frequencies = cursor.frequencies();
         for (uint32_t i = 0, n = cursor.count(); i < n; ++i) {
@@ -125,13 +125,13 @@ void merge_term(SegmentBuilder& builder, const Source& source, uint32_t place, s
 // The elements of what is kept of the sources, if any of them has some. A single value is one element.
 Elements merged_elements(const std::vector<Source>& sources, uint32_t documents) {
     Elements merged;
-    const auto any = [&](auto has) { return std::any_of(sources.begin(), sources.end(), [&](const Source& s) { return has(s.segment); }); };
-    if (!any([](const Segment& s) { return s.element_starts != nullptr; })) return merged;
-    const bool weighted = any([](const Segment& s) { return s.element_weights != nullptr; });
+    const auto any = [&](auto has) { return std::any_of(sources.begin(), sources.end(), [&](const Source& s) { return has(s.field_index); }); };
+    if (!any([](const FieldIndex& s) { return s.element_starts != nullptr; })) return merged;
+    const bool weighted = any([](const FieldIndex& s) { return s.element_weights != nullptr; });
     merged.starts.assign(1, 0);
     const auto close = [&](uint32_t document) { merged.starts.resize(document + 1, static_cast<uint32_t>(merged.ends.size())); };
     for (const Source& source : sources) {
-        const Segment& s = source.segment;
+        const FieldIndex& s = source.field_index;
         for (uint32_t d = 0; d < s.documents(); ++d) {
             if (source.map[d] == NO_INDEX) continue;
             close(source.map[d]);
@@ -152,14 +152,14 @@ Elements merged_elements(const std::vector<Source>& sources, uint32_t documents)
 
 using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Merges segments. map: for every document of every source, in order, its number in the result, rising, or NO_INDEX to drop it.
+// Merges field indexes. map: for every document of every source, in order, its number in the result, rising, or NO_INDEX to drop it.
 nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, double average_length) {
     std::vector<Source> sources;
     size_t at = 0;
     for (nb::handle buffer : buffers) {
         const auto bytes = as_given<uint8_t>(buffer);
-        Source source{Segment::open(bytes.data(), bytes.size()), map.data() + at};
-        at += source.segment.documents();
+        Source source{FieldIndex::open(bytes.data(), bytes.size()), map.data() + at};
+        at += source.field_index.documents();
         if (at > map.size()) throw nb::value_error("the map is too short");
         sources.push_back(source);
     }
@@ -167,29 +167,29 @@ nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, 
     std::unique_ptr<std::vector<uint8_t>> result;
     {
         uint64_t tokens = 0;
-        for (const Source& source : sources) tokens += source.segment.header->tokens;
+        for (const Source& source : sources) tokens += source.field_index.header->tokens;
         const GilRelease unlocked(tokens > MANY_TOKENS);
         std::vector<uint16_t> lengths(documents, 0);
         uint32_t previous = 0;
         bool first = true;
         for (const Source& source : sources)
-            for (uint32_t d = 0; d < source.segment.documents(); ++d) {
+            for (uint32_t d = 0; d < source.field_index.documents(); ++d) {
                 if (source.map[d] == NO_INDEX) continue;
                 if (source.map[d] >= documents || (!first && source.map[d] <= previous)) throw std::invalid_argument("the map must rise below documents");
-                lengths[source.map[d]] = source.segment.field_lengths[d];
+                lengths[source.map[d]] = source.field_index.field_lengths[d];
                 previous = source.map[d];
                 first = false;
             }
-        SegmentBuilder builder(lengths.data(), documents, average_length);
+        FieldIndexBuilder builder(lengths.data(), documents, average_length);
         std::vector<uint32_t> where;
         for (;;) {
             uint32_t term = NO_INDEX;
             for (const Source& source : sources)
-                if (source.next < source.segment.header->terms) term = std::min(term, source.segment.terms[source.next]);
+                if (source.next < source.field_index.header->terms) term = std::min(term, source.field_index.terms[source.next]);
             if (term == NO_INDEX) break;
             builder.begin_term(term);
             for (Source& source : sources)
-                if (source.next < source.segment.header->terms && source.segment.terms[source.next] == term) merge_term(builder, source, source.next++, where);
+                if (source.next < source.field_index.header->terms && source.field_index.terms[source.next] == term) merge_term(builder, source, source.next++, where);
             builder.end_term();
         }
         result = std::make_unique<std::vector<uint8_t>>(builder.finish(merged_elements(sources, documents)));
@@ -197,31 +197,31 @@ nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, 
     return own(std::move(result));
 }
 
-// What a segment holds: a mapping for explanations and tests.
+// What a field index holds: a mapping for explanations and tests.
 nb::dict describe(Buffer buffer) {
-    const Segment segment = Segment::open(buffer.data(), buffer.size());
+    const FieldIndex field_index = FieldIndex::open(buffer.data(), buffer.size());
     nb::dict result;
-    result["documents"] = segment.header->documents;
-    result["documents_with_field"] = segment.header->documents_with_field;
-    result["tokens"] = segment.header->tokens;
-    result["terms"] = segment.header->terms;
-    result["elements"] = segment.header->elements;
-    result["blocks"] = segment.header->blocks;
-    result["average_length"] = segment.header->average_length;
-    result["postings_bytes"] = segment.header->offsets[POSTINGS + 1] - segment.header->offsets[POSTINGS];
-    result["positions_bytes"] = segment.header->offsets[POSITIONS + 1] - segment.header->offsets[POSITIONS];
+    result["documents"] = field_index.header->documents;
+    result["documents_with_field"] = field_index.header->documents_with_field;
+    result["tokens"] = field_index.header->tokens;
+    result["terms"] = field_index.header->terms;
+    result["elements"] = field_index.header->elements;
+    result["blocks"] = field_index.header->blocks;
+    result["average_length"] = field_index.header->average_length;
+    result["postings_bytes"] = field_index.header->offsets[POSTINGS + 1] - field_index.header->offsets[POSTINGS];
+    result["positions_bytes"] = field_index.header->offsets[POSITIONS + 1] - field_index.header->offsets[POSITIONS];
     return result;
 }
 
 }  // namespace
 
-void bind_segment(nb::module_& m) {
+void bind_field_index(nb::module_& m) {
     m.attr("NO_INDEX") = NO_INDEX;
     m.def("invert", &invert, nb::arg("terms"), nb::arg("positions"), nb::arg("offsets"), nb::arg("average_length"),
           nb::arg("element_starts").none() = nb::none(), nb::arg("element_ends").none() = nb::none(), nb::arg("element_weights").none() = nb::none(),
-          "A segment of documents: document d has tokens offsets[d]..offsets[d + 1], and elements element_starts[d]..element_starts[d + 1].");
-    m.def("merge", &merge, nb::arg("segments"), nb::arg("map"), nb::arg("documents"), nb::arg("average_length"));
-    m.def("describe", &describe, nb::arg("segment"));
+          "A field index of documents: document d has tokens offsets[d]..offsets[d + 1], and elements element_starts[d]..element_starts[d + 1].");
+    m.def("merge", &merge, nb::arg("field_indexes"), nb::arg("map"), nb::arg("documents"), nb::arg("average_length"));
+    m.def("describe", &describe, nb::arg("field_index"));
 }
 
 }  // namespace paperwasp
