@@ -169,7 +169,7 @@ def test_profiles_are_compiled_before_the_first_query(monkeypatch: pytest.Monkey
     with node_with(*MAILS) as node:
         view, served = node.node.view(), ServedSchemas()
         served.compile_all(view.schemas, view.modes)
-        monkeypatch.delattr(served_schemas, "compile_profile")
+        monkeypatch.delattr(served_schemas, "served_profile")
         request = query_of(TrueItem(), ("mail",), "bm25", streaming=ANN)
         assert search(view, request, served).total_count > 0
         served.compile_all(view.schemas, view.modes)

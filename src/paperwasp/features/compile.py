@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from weakref import WeakValueDictionary
 
 from paperwasp import limits
 from paperwasp.errors import Finding, LanguageError
@@ -55,6 +58,30 @@ def compile_profiles(
     if problems:
         raise ProfileError(problems)
     return compiled
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ServedProfile:
+    """A rank profile of one schema, compiled once for a container and a content node of the same process."""
+
+    schema: Schema
+    name: str
+    compiled: CompiledProfile | Unexecuted
+
+
+_served: Final[WeakValueDictionary[tuple[int, str], ServedProfile]] = WeakValueDictionary()
+"""By the schema's identity, which lives as long as the entry, and the profile's name. Who uses an entry keeps it."""
+
+
+def served_profile(schema: Schema, name: str) -> ServedProfile | None:
+    """Return a rank profile of a schema, compiled unless somebody keeps it already; None: there is no such profile.
+
+    Any thread. Errors: ProfileError for what cannot be compiled.
+    """
+    found = _served.get((id(schema), name))
+    if found is None and (declared := schema.rank_profiles.get(name)) is not None:
+        found = _served.setdefault((id(schema), name), ServedProfile(schema, name, compile_profile(schema, declared)))
+    return found
 
 
 def check_profiles(schema: Schema, files: Mapping[str, bytes]) -> tuple[Finding, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.features.compile import compile_profile
+from paperwasp.features.compile import ServedProfile, served_profile
 from paperwasp.operators.tuning import Tuning
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.schema.model import RankProfile, Schema
@@ -34,7 +34,9 @@ _OVERRIDES: Final = (
 class RankPlan:
     """A rank profile of one schema with all that queries derive from it."""
 
+    served: ServedProfile
     declared: RankProfile
+    """As the schema declares it."""
     profile: CompiledProfile
     one_phase: CompiledProfile
     """As streaming search runs it."""
@@ -47,9 +49,12 @@ class RankPlan:
     cost: RankCost
 
     @classmethod
-    def of(cls, declared: RankProfile, profile: CompiledProfile) -> RankPlan:
-        """Derive everything from a profile as the schema declares it, and as it is compiled."""
+    def of(cls, served: ServedProfile) -> RankPlan:
+        """Derive everything from a compiled profile. Errors: AssertionError where it is not executed yet."""
+        declared, profile = served.schema.rank_profiles[served.name], served.compiled
+        assert isinstance(profile, CompiledProfile)
         return cls(
+            served,
             declared,
             profile,
             ranked_in_one_phase(profile),
@@ -92,11 +97,10 @@ class ServedSchemas:
         return plan
 
     def _compile(self, schema: Schema, name: str) -> RankPlan | Unexecuted:
-        declared = schema.rank_profiles.get(name)
-        if declared is None:
+        served = served_profile(schema, name)
+        if served is None:
             raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'")
-        compiled = compile_profile(schema, declared)
-        plan = compiled if isinstance(compiled, Unexecuted) else RankPlan.of(declared, compiled)
+        plan = served.compiled if isinstance(served.compiled, Unexecuted) else RankPlan.of(served)
         _, plans = self._plans.setdefault(id(schema), (schema, {}))
         return plans.setdefault(name, plan)
 

@@ -14,7 +14,7 @@ from typing import Final
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.container.search.readings import indexes_of
 from paperwasp.errors import InvalidQuery
-from paperwasp.features.compile import compile_profile
+from paperwasp.features.compile import ServedProfile, served_profile
 from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
 from paperwasp.ranking import Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
@@ -61,7 +61,7 @@ class SearchConfig:
     rules: RuleBases = NO_RULES
     significance: SignificanceModels = NO_MODELS
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _compiled: dict[tuple[str, str, str], tuple[str, GlobalPhase | None]] = field(
+    _profiles: dict[tuple[str, str, str], ServedProfile] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -77,21 +77,28 @@ class SearchConfig:
         return found
 
     def profile_problem(self, schema: Schema, rank_profile: str) -> str:
-        """Why documents of this type cannot be ranked by the profile; empty: they can. Compiled at the first call."""
-        return self._compile(schema, rank_profile)[0]
+        """Why documents of this type cannot be ranked by the profile; empty: they can."""
+        served = self._served_profile(schema, rank_profile)
+        if served is None:
+            return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'"
+        if isinstance(served.compiled, Unexecuted):
+            return f"rank profile '{rank_profile}' of schema '{schema.name}': {served.compiled}"
+        return ""
 
     def global_phase(self, schema: Schema, rank_profile: str) -> GlobalPhase | None:
         """The global phase of the profile; None: it has none."""
         declared = schema.rank_profiles.get(rank_profile)
         if declared is None or declared.global_phase is None:
             return None
-        return self._compile(schema, rank_profile)[1]
+        served = self._served_profile(schema, rank_profile)
+        return None if served is None or isinstance(served.compiled, Unexecuted) else served.compiled.global_phase
 
-    def _compile(self, schema: Schema, rank_profile: str) -> tuple[str, GlobalPhase | None]:
+    def _served_profile(self, schema: Schema, rank_profile: str) -> ServedProfile | None:
+        """The profile as the content node of this process has compiled it; compiled here where none has."""
         key = schema.source, schema.name, rank_profile
-        found = self._compiled.get(key)
-        if found is None:
-            found = self._compiled[key] = _compiled(schema, rank_profile)
+        found = self._profiles.get(key)
+        if found is None and (found := served_profile(schema, rank_profile)) is not None:
+            self._profiles[key] = found
         return found
 
     @cached_property
@@ -147,17 +154,6 @@ class SearchConfig:
                 found.setdefault(target.cluster.id, {}).update({schema.name: schema for schema in target.schemas})
         clusters = {target.cluster.id: target.cluster for target in self.everything}
         return tuple(Target(clusters[id_], tuple(schemas.values())) for id_, schemas in found.items())
-
-
-def _compiled(schema: Schema, rank_profile: str) -> tuple[str, GlobalPhase | None]:
-    """Why documents of this type cannot be ranked by the profile, or its global phase."""
-    declared = schema.rank_profiles.get(rank_profile)
-    if declared is None:
-        return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'", None
-    compiled = compile_profile(schema, declared)
-    if isinstance(compiled, Unexecuted):
-        return f"rank profile '{rank_profile}' of schema '{schema.name}': {compiled}", None
-    return "", compiled.global_phase
 
 
 def _texts_of(profile: RankProfile) -> Iterator[str]:
