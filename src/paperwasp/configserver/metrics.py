@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request
+from paperwasp.http.prometheus import Sample
 
 _NS_PER_MS: Final = 1e6
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE"))
@@ -85,17 +86,9 @@ def gauge(name: str, value: float, **dimensions: str) -> Metric:
     return {"name": name, "values": {**values, "count": 1}, "dimensions": dimensions}
 
 
-def prometheus_text(values: list[Metric], time_ms: int) -> str:
-    """The metrics in the text form of Prometheus: one sample a value, its kind at the end of its name."""
-    samples: dict[str, list[str]] = {}
+def samples(values: list[Metric], time_ms: int) -> Iterator[Sample]:
+    """Every value of the metrics by itself, what kind it is at the end of its name."""
     for metric in values:
-        labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sorted(metric["dimensions"].items()))
+        labels = dict(sorted(metric["dimensions"].items()))
         for kind, value in metric["values"].items():
-            name = f"{metric['name']}_{kind}".replace(".", "_").replace("-", "_")
-            samples.setdefault(name, []).append(f"{name}{{{labels}}} {float(value)} {time_ms}")
-    groups = ([f"# HELP {name}", f"# TYPE {name} untyped", *lines] for name, lines in samples.items())
-    return "\n".join(line for group in groups for line in group) + "\n"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            yield Sample(f"{metric['name']}_{kind}", labels, value, time_ms)

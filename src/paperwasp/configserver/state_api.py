@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from paperwasp.configserver.metrics import Metric, RequestMetrics, gauge, prometheus_text
+from paperwasp.configserver.metrics import Metric, RequestMetrics, gauge, samples
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.server import Activation, ConfigServer
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
+from paperwasp.http.prometheus import PROMETHEUS, prometheus_text
 from paperwasp.http.routing import Router
 from paperwasp.version import VESPA_VERSION
 
-_PROMETHEUS: Final = "text/plain; version=0.0.4"
 _RESOURCES: Final = ("metrics", "config", "health", "version")
 
 
@@ -74,7 +74,7 @@ class StateApi:
         values = [*self._metrics.all(), *self._gauges()]
         wanted = request.parameters().get("format", "json")
         if wanted == "prometheus":
-            return text_response(200, prometheus_text(values, self._now_ms()), _PROMETHEUS)
+            return text_response(200, prometheus_text(samples(values, self._now_ms())), PROMETHEUS)
         if wanted != "json":
             raise InvalidInput(f"Illegal value '{wanted}' of 'format': it is json or prometheus")
         return self._state(values)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.metrics import HttpMetrics
+from paperwasp.container.metrics_api import MetricsApi
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM, Environment
@@ -41,6 +42,7 @@ class ContainerApp:
         self._state = StateApi(self.metrics, environment)
         self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
         self._state.bind(self._router)
+        MetricsApi(self._state, environment).bind(self._router)
 
     @property
     def running(self) -> Running | None:

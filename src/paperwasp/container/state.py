@@ -46,6 +46,8 @@ _STATE_HANDLERS: Final = (
     ("com.yahoo.container.handler.VipStatusHandler", "/status.html"),
     ("com.yahoo.container.handler.observability.ApplicationStatusHandler", "/ApplicationStatus"),
     ("com.yahoo.container.usability.BindingsOverviewHandler", "/"),
+    ("com.yahoo.container.handler.metrics.MetricsV2Handler", "/metrics/v2", "/metrics/v2/*"),
+    ("com.yahoo.container.handler.metrics.PrometheusV1Handler", "/prometheus/v1", "/prometheus/v1/*"),
 )
 
 
@@ -100,15 +102,19 @@ class StateApi:
     async def health(self, request: Request, names: Mapping[str, str]) -> Response:
         snapshot, seconds = self._snapshot()
         metrics = {"snapshot": snapshot, "values": self._metrics.health(seconds)}
-        return pretty_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": metrics})
+        return pretty_response(200, {"time": self._now_ms(), "status": await self.status(), "metrics": metrics})
 
     async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
-        snapshot, seconds = self._snapshot()
+        snapshot, _ = self._snapshot()
+        shown = {"snapshot": snapshot, "values": await self.values()}
+        return pretty_response(200, {"time": self._now_ms(), "status": await self.status(), "metrics": shown})
+
+    async def values(self) -> list[dict[str, Any]]:
+        """Every metric of this container and of its content clusters."""
         content: list[dict[str, Any]] = []
         if self.running is not None and self.content_metrics is not None:
             content = await self.content_metrics.values(cluster.id for cluster in self.running.model.content_clusters)
-        shown = {"snapshot": snapshot, "values": [*self._metrics.values(seconds), *content]}
-        return pretty_response(200, {"time": self._now_ms(), "status": await self._status(), "metrics": shown})
+        return [*self._metrics.values(self._snapshot()[1]), *content]
 
     def _snapshot(self) -> tuple[dict[str, float], float]:
         """From when to when metrics count, in seconds since 1970; and how long that is."""
@@ -127,7 +133,7 @@ class StateApi:
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
 
-    async def _status(self) -> dict[str, str]:
+    async def status(self) -> dict[str, str]:
         """Up, initializing, or down with the reason: a content cluster takes no operations."""
         if self.running is None or self.content_metrics is None:
             return {"code": "initializing"}
