@@ -100,13 +100,17 @@ def test_parameter_names_are_unique_but_for_case() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected_ms"),
-    [("0.5", 500), ("5s", 5000), ("70 ms", 70), ("1ks", 1e6), ("250µs", 0.25), ("2 parsecs", 2000), ("60 s", 60_000)],
+    [
+        *(("0.5", 500), ("5s", 5000), ("70 ms", 70), ("1ks", 1e6), ("250µs", 0.25), ("60 s", 60_000), (".5", 500)),
+        *(("2 parsecs", 2000), ("2e3ms", 2000), ("1_0", 1000)),  # seconds, where there is no such unit
+    ],
 )
 def test_timeouts(text: str, expected_ms: float) -> None:
+    """ParameterParser.java: the number ends where a digit or a point does not."""
     assert timeout_ms(text) == expected_ms
 
 
-@pytest.mark.parametrize("text", ["", "s", "five", "-1", "1e12", "nan", "1_0"])
+@pytest.mark.parametrize("text", ["", "s", "five", "-1", "+1", "1.2.3", "1000001", "nan"])
 def test_broken_timeouts(text: str) -> None:
     with pytest.raises(ValueError, match="must be"):
         timeout_ms(text)

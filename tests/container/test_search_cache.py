@@ -12,6 +12,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.container.search.cache import SearchCache, key_of
 from paperwasp.container.search.handler import SearchHandler
+from paperwasp.container.search.rendering import SearchError, SearchResult, status_of
 from paperwasp.container.search.shapes import form_of
 from paperwasp.http.messages import Request, Response
 from tests.chance import SEED
@@ -176,3 +177,33 @@ def test_benchmark_headers() -> None:
     coverage = {"DocsSearched": "10", "NodesSearched": "1", "FullCoverage": "1"}
     assert {name: found[name] for name in coverage} == coverage
     assert headers_of(query) == {} == headers_of(query, x_yahoo_vespa_benchmarkdata_coverage="1")
+
+
+def test_who_measures_has_no_soft_timeout_unless_it_is_asked_for() -> None:
+    """handleBody of SearchHandler.java."""
+
+    def is_soft(query: str, measured: bool) -> bool:
+        fake = clusters()
+        headers = {"x-yahoo-vespa-benchmarkdata": ""} if measured else {}
+        asyncio.run(SearchHandler(fake, config()).handle(Request("GET", "/search/", query, headers)))
+        return fake.asked[0][1].deadline.is_soft
+
+    assert is_soft(PLAIN, measured=False)
+    assert not is_soft(PLAIN, measured=True)
+    assert is_soft(f"{PLAIN}&ranking.softTimeout.enable=true", measured=True)
+
+
+@pytest.mark.parametrize(
+    ("codes", "hits", "measured", "status"),
+    [
+        *(((5, 12), 0, False, 504), ((5,), 0, False, 500), ((12, 4), 0, False, 504), ((8, 10), 0, False, 503)),
+        *(((12,), 1, False, 200), ((12,), 1, True, 504), ((5, 17), 1, False, 400), ((5,), 1, True, 500)),
+        *(((3, 18), 1, False, 500), ((3, 18), 0, False, 400), ((429,), 1, False, 429), ((), 0, True, 200)),
+    ],
+)
+def test_the_status_is_of_the_first_error_that_has_one(
+    codes: tuple[int, ...], hits: int, measured: bool, status: int
+) -> None:
+    """VespaHeaders.java: 5 (unspecified) and 8 (in a reply) have none, and are 500 where nothing else is wrong."""
+    result = SearchResult(errors=[SearchError(code, "") for code in codes], page=[b"{}"] * hits)
+    assert status_of(result, is_eager=measured) == status

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 _STRING: Final = re.compile(rb"""'((?:[^'\\]++|\\.)*+)'|"(?:[^"\\]++|\\.)*+"|[^'"]++""", re.DOTALL)
 _BACKSLASHES: Final = rb"\\"
 
 
-def lenient_json(text: bytes) -> Any:
-    """The value. Errors: ValueError."""
+def lenient_json(text: bytes, parse_float: Callable[[str], object] = float) -> Any:
+    """The value. `parse_float`: what a number with a fraction or an exponent becomes. Errors: ValueError."""
     try:
-        content = json.loads(b"".join(_in_double_quotes(text)), strict=False)
+        content = json.loads(b"".join(_in_double_quotes(text)), strict=False, parse_float=parse_float)
         json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None

@@ -61,7 +61,9 @@ _GROUPS: Final[Mapping[str, _Fields]] = {
         "minHitsPerThread": "integer", "postFilterThreshold": "double", "approximateThreshold": "double",
         "filterFirstThreshold": "double", "filterFirstExploration": "double", "explorationSlack": "double",
         "targetHitsMaxAdjustmentFactor": "double", "filterThreshold": "double", "weakand": "*",
+        "anntimeout": "ranking.matching.anntimeout",
     },
+    "ranking.matching.anntimeout": {"enable": "boolean", "factor": "double"},
     "ranking.significance": {"useModel": "boolean"},
     "presentation": {
         "bolding": "boolean bolding", "timing": "boolean timing", "summary": "string summary",

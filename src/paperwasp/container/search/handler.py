@@ -13,12 +13,12 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Answered
-from paperwasp.container.search.benchmark_headers import benchmark_headers, is_benchmark
+from paperwasp.container.search.benchmark_headers import is_benchmark, measured_pairs, measured_response
 from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
@@ -116,9 +116,11 @@ class SearchHandler:
     async def _answer(self, request: Request, config: SearchConfig, started_ns: int, shown: _Shown) -> Response:
         large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
         pairs = await self._done(parameter_pairs, request) if large else parameter_pairs(request)
+        measured = is_benchmark(request)
+        if measured:
+            pairs = measured_pairs(pairs)
         form = self._forms.of(pairs)
         key = key_of(pairs, form, shown.accepted)
-        measured = is_benchmark(request)
         kept = self.cache.get(key, config)
         if kept is not None and not _sets_aside(pairs, form) and await self._holds(key, kept) and not measured:
             return kept.response
@@ -130,7 +132,7 @@ class SearchHandler:
             self._keep(key, response, config, answers)
         if measured:
             elapsed_ns = self._environment.monotonic_ns() - started_ns
-            return replace(response, headers=benchmark_headers(request, plan, result, elapsed_ns))
+            return measured_response(response, request, plan, result, elapsed_ns)
         return response
 
     def _bound(

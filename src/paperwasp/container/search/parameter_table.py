@@ -54,6 +54,17 @@ def _into(attribute: str, key: str, convert: Convert) -> Setter:
     return put
 
 
+def _number(attribute: str, convert: Convert) -> Setter:
+    """The same of a number: the empty text says nothing."""
+    put = _to(attribute, convert)
+
+    def set_said(parameters: Any, value: str) -> None:
+        if value:
+            put(parameters, value)
+
+    return set_said
+
+
 def _part(name: str, *words: str) -> Setter:
     """A part of the type of the user's text."""
     convert = values.one_of(*words)
@@ -79,10 +90,11 @@ def _place(name: str) -> Setter:
 
 
 def _checked(convert: Convert) -> Setter:
-    """A parameter that must be well-formed and changes nothing here."""
+    """A parameter that must be well-formed, if it is not empty, and changes nothing here."""
 
     def check(parameters: SearchParameters, value: str) -> None:
-        convert(value)
+        if value:
+            convert(value)
 
     return check
 
@@ -92,6 +104,16 @@ def _only(*allowed: str) -> Setter:
 
     def refuse(parameters: SearchParameters, value: str) -> None:
         if value.lower() not in allowed:
+            raise ValueError("this is not supported yet")
+
+    return refuse
+
+
+def _flag_only(allowed: bool) -> Setter:
+    """The same of a parameter that is true or false."""
+
+    def refuse(parameters: SearchParameters, value: str) -> None:
+        if values.boolean(value) != allowed:
             raise ValueError("this is not supported yet")
 
     return refuse
@@ -115,7 +137,8 @@ def _profile(phase: str) -> Setter:
     """The depth of one profile."""
 
     def put(parameters: SearchParameters, value: str) -> None:
-        parameters.trace.profiling[phase] = values.integer(value)
+        if value:
+            parameters.trace.profiling[phase] = values.integer(value)
 
     return put
 
@@ -126,8 +149,8 @@ def _or_default(text: str) -> str:
 
 _NO_VALUE: Final = _only("")
 _NO_TIME: Final = _only("", "0")
-_ON: Final = _only("", "true", "1")
-_OFF: Final = _only("", "false", "0")
+_ON: Final = _flag_only(True)
+_OFF: Final = _flag_only(False)
 _FLAG: Final = _checked(values.boolean)
 _COUNT: Final = _checked(values.count)
 _FRACTION: Final = _checked(values.fraction)
@@ -159,14 +182,14 @@ def _gram_match(text: str) -> str:
 
 PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("yql",), _to("yql", str), SHAPE),
-    (("hits", "count"), _to("hits", values.count), VALUE),
-    (("offset", "start"), _to("offset", values.count), VALUE),
+    (("hits", "count"), _number("hits", values.window("hits")), VALUE),
+    (("offset", "start"), _number("offset", values.window("offset")), VALUE),
     (("searchAfter",), _to("search_after", str), VALUE),
     (("timeout",), _to("timeout_ms", values.timeout_ms), VALUE),
     (("queryProfile",), _TEXT, SHAPE),
     (("searchChain",), _search_chain, SHAPE),
-    (("maxHits",), _to("max_hits", values.count), SHAPE),
-    (("maxOffset",), _to("max_offset", values.count), SHAPE),
+    (("maxHits",), _number("max_hits", values.count), SHAPE),
+    (("maxOffset",), _number("max_offset", values.count), SHAPE),
     (("noCache",), _to("no_cache", values.boolean), SHAPE),
     (("noCacheWrite",), _to("no_cache_write", values.boolean), SHAPE),
     (("groupingSessionCache",), _FLAG, SHAPE),
@@ -175,13 +198,13 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("weakAnd.replace",), _to("text.weak_and_replaces_or", values.boolean), SHAPE),
     (("weakAnd.opportunistic.and",), _OFF, SHAPE),
     (("weakAnd.opportunistic.factor",), _checked(values.number), SHAPE),
-    (("wand.hits",), _to("text.wand_hits", values.count), SHAPE),
+    (("wand.hits",), _number("text.wand_hits", values.count), SHAPE),
     (("wand.field",), _to("wand.field", str), SHAPE),
     (("wand.tokens",), _to("wand.tokens", str), SHAPE),
     (("wand.type",), _to("wand.type", str), SHAPE),
-    (("wand.heapSize",), _to("wand.heap_size", values.count), SHAPE),
-    (("wand.scoreThreshold",), _to("wand.score_threshold", values.number), SHAPE),
-    (("wand.thresholdBoostFactor",), _to("wand.threshold_boost_factor", values.number), SHAPE),
+    (("wand.heapSize",), _number("wand.heap_size", values.count), SHAPE),
+    (("wand.scoreThreshold",), _number("wand.score_threshold", values.number), SHAPE),
+    (("wand.thresholdBoostFactor",), _number("wand.threshold_boost_factor", values.number), SHAPE),
     (("boolean.field",), _to("predicate.field", str), SHAPE),
     (("boolean.attributes",), _to("predicate.attributes", str), SHAPE),
     (("boolean.rangeAttributes",), _to("predicate.range_attributes", str), SHAPE),
@@ -239,9 +262,9 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
         _to("global_phase.rank_score_drop_limit", _optional(values.number)),
         SHAPE,
     ),
-    (("ranking.significance.useModel",), _to("use_significance_model", _optional(values.boolean)), SHAPE),
+    (("ranking.significance.useModel",), _to("use_significance_model", values.boolean), SHAPE),
     (("ranking.softtimeout.enable",), _to("soft_timeout", values.boolean), SHAPE),
-    (("ranking.softtimeout.factor",), _to("soft_timeout_factor", values.fraction), SHAPE),
+    (("ranking.softtimeout.factor",), _number("soft_timeout_factor", values.fraction), SHAPE),
     (("ranking.softtimeout.tailcost",), _FRACTION, SHAPE),
     (("ranking.matching.termwiseLimit",), _FRACTION, SHAPE),
     (("ranking.matching.numThreadsPerSearch",), _COUNT, SHAPE),
@@ -252,6 +275,8 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("ranking.matching.filterFirstThreshold",), _FRACTION, SHAPE),
     (("ranking.matching.filterFirstExploration",), _FRACTION, SHAPE),
     (("ranking.matching.explorationSlack",), _FRACTION, SHAPE),
+    (("ranking.matching.anntimeout.enable",), _FLAG, SHAPE),
+    (("ranking.matching.anntimeout.factor",), _FRACTION, SHAPE),
     (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checked(values.at_least_one), SHAPE),
     (("ranking.matching.filterThreshold",), _property(FILTER_THRESHOLD, _share), SHAPE),
     (("ranking.matching.weakand.stopwordLimit",), _property(STOPWORD_LIMIT, _share), SHAPE),
@@ -286,9 +311,9 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("presentation.template",), _TEXT, SHAPE),
     (("presentation.format.tensors", "format.tensors"), _to("presentation.tensor_form", values.tensor_form), SHAPE),
     (("dynteaser",), _FLAG, SHAPE),
-    (("trace.level", "tracelevel"), _to("trace.level", values.level), SHAPE),
-    (("trace.explainLevel", "explainlevel"), _to("trace.explain_level", values.explain_level), SHAPE),
-    (("trace.profileDepth",), _to("trace.profile_depth", values.integer), SHAPE),
+    (("trace.level", "tracelevel"), _number("trace.level", values.level), SHAPE),
+    (("trace.explainLevel", "explainlevel"), _number("trace.explain_level", values.explain_level), SHAPE),
+    (("trace.profileDepth",), _number("trace.profile_depth", values.integer), SHAPE),
     (("trace.profiling.matching.depth",), _profile("matching"), SHAPE),
     (("trace.profiling.firstPhaseRanking.depth",), _profile("first_phase"), SHAPE),
     (("trace.profiling.secondPhaseRanking.depth",), _profile("second_phase"), SHAPE),
@@ -296,9 +321,9 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("trace.timingDetails",), _FLAG, SHAPE),
     (("trace.query",), _to("trace.query", values.boolean), SHAPE),
     (("trace.profile", "profile"), _FLAG, SHAPE),
-    (("rules.off",), _to("rules.off", lambda text: not text or values.boolean(text)), SHAPE),
+    (("rules.off",), _to("rules.off", values.boolean), SHAPE),
     (("rules.rulebase",), _to("rules.base", str), SHAPE),
-    (("tracelevel.rules",), _to("rules.trace_level", values.count), SHAPE),
+    (("tracelevel.rules",), _number("rules.trace_level", values.count), SHAPE),
     (("select",), _NO_VALUE, SHAPE),
     (("select.where",), _to("select_where", str), SHAPE),
     (("select.grouping",), _NO_VALUE, SHAPE),
@@ -309,7 +334,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("grouping.defaultPrecisionFactor",), _checked(values.number), SHAPE),
     (("timezone",), _TEXT, SHAPE),
     (("collapsefield", "collapse.field"), _to("collapse.fields", values.names), SHAPE),
-    (("collapsesize", "collapse.size"), _to("collapse.size", values.positive), SHAPE),
+    (("collapsesize", "collapse.size"), _number("collapse.size", values.positive), SHAPE),
     (("collapse.summary",), _to("collapse.summary", str), SHAPE),
     (("streaming.groupname",), _into("streaming", "group", str), VALUE),
     (("streaming.selection",), _into("streaming", "selection", str), VALUE),
@@ -371,7 +396,8 @@ def _set_property(parameters: SearchParameters, rest: str, value: str) -> None:
 
 
 def _set_collapse_size(parameters: SearchParameters, rest: str, value: str) -> None:
-    parameters.collapse.sizes[rest] = values.positive(value)
+    if value:
+        parameters.collapse.sizes[rest] = values.positive(value)
 
 
 def _set_element_gap(parameters: SearchParameters, rest: str, value: str) -> None:
@@ -404,7 +430,7 @@ _PREFIXES: Final = (
     *((prefix, prefix) for prefix in ("source.", "provider.")),
 )
 """The same in lower case, with the aliases → in full."""
-_RESERVED: Final = ("model", "ranking", "presentation")
+_RESERVED: Final = ("model", "ranking", "presentation", "select", "trace")
 
 
 def full_name(name: str) -> str:
@@ -463,8 +489,8 @@ def _set_member(parameters: SearchParameters, name: str, value: str) -> None:
             setter(parameters, full[len(prefix) :], value)
             return
     group, _, member = name.partition(".")
-    if member and group.lower() in _RESERVED:
-        raise IllegalQuery(
-            f"'{member}' is not a valid property in '{group.lower()}'. "
-            f"See the query api for valid keys starting by '{group.lower()}'."
+    if group.lower() in _RESERVED and (member or parameters.profile is None):
+        group = group.lower()
+        raise ValueError(
+            f"'{member}' is not a valid property in '{group}'. See the query api for valid keys starting by '{group}'."
         )

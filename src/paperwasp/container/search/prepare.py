@@ -30,6 +30,7 @@ from paperwasp.container.search.rules import RuledTree, rule_base_of, ruled
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
+from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
 from paperwasp.query.items import FalseItem, Item
 from paperwasp.schema.model import Schema
@@ -278,7 +279,9 @@ def _sources(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[
 
 def _window(parameters: SearchParameters, statement: YqlQuery | None) -> Window:
     """Errors: InvalidQuery."""
-    timeout_ms = None if statement is None else statement.timeout_ms
+    timeout_ms: float | None = None if statement is None else statement.timeout_ms
+    if parameters.list_features:
+        timeout_ms = LIST_FEATURES_TIMEOUT_MS
     if statement is None or statement.hits is None or statement.offset is None:
         return Window(None, None, timeout_ms, parameters.is_estimate)
     hits, offset = statement.hits, statement.offset

@@ -50,6 +50,8 @@ _ERRORS: Final[Mapping[int, tuple[str, int]]] = {
 
 _FATAL_CODES: Final = frozenset((14, 15, 16, 17, 18, 19))
 """Codes that decide the HTTP status even where there are hits; so does every code that is an HTTP status itself."""
+_DECISIVE_CODES: Final = _FATAL_CODES | {0, 3, 4, 10, 12, 429}
+"""Codes that stand for an HTTP status of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +125,15 @@ def respond(result: SearchResult, format_: str = "json", callback: str = "") -> 
     return Response(status_of(result), body, JSON_TYPE)
 
 
-def status_of(result: SearchResult) -> int:
-    """200 where there are hits or no errors; otherwise what the first error says."""
+def status_of(result: SearchResult, *, is_eager: bool = False) -> int:
+    """200 where there are hits or no errors; otherwise what the first error says that stands for a status. `is_eager`:
+    hits make no difference. Vespa: getStatus and getEagerErrorStatus of VespaHeaders.java"""
     if not result.errors:
         return 200
-    if result.hit_count:
-        decisive = [e for e in result.errors if e.code in _FATAL_CODES or e.code >= 400]
-        return _ERRORS[decisive[0].code][1] if decisive else 200
-    return _ERRORS.get(result.errors[0].code, ("", 500))[1]
+    codes = [error.code for error in result.errors]
+    if result.hit_count and not is_eager:
+        return next((_ERRORS[code][1] for code in codes if code in _FATAL_CODES or code >= 400), 200)
+    return next((_ERRORS[code][1] for code in codes if code in _DECISIVE_CODES), 500)
 
 
 def render_json(result: SearchResult, *, exact_tensors: bool = False) -> bytes:

@@ -7,7 +7,7 @@ Vespa: https://docs.vespa.ai/en/querying/query-api.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -21,8 +21,10 @@ from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
 from paperwasp.large_json import load_json
 
+_JSON: Final = ("application/json", "")
 _FORM: Final = "application/x-www-form-urlencoded"
 _REMEMBERED_CHARACTERS: Final = 4096
+_SELECT: Final = ("select.where", "select.grouping")
 _RAW_GROUPS: Final = ("select.where", "select.grouping", "select.fields")
 MAX_BODY_DEPTH: Final = 32
 _WORDS: Final = {True: "true", False: "false", None: "null"}
@@ -39,7 +41,17 @@ def parameter_pairs(request: Request) -> list[tuple[str, str]]:
         pairs = _query_pairs(request.query) if request.query else []
     if len(pairs) > limits.QUERY_PARAMETERS:
         raise _too_many()
+    if request.body and request.method == "POST" and request.content_type in _JSON:
+        _check_together({name for name, _ in pairs})
     return pairs
+
+
+def _check_together(names: Set[str]) -> None:
+    """A query is said once. Vespa: requestMapFromRequest of SearchHandler.java, which looks at JSON bodies alone."""
+    if not names.isdisjoint(_SELECT):
+        for name in ("yql", "query"):
+            if name in names:
+                raise IllegalQuery(f"Illegal query: Query contains both {name} and select parameter")
 
 
 def _all_pairs(request: Request) -> Iterator[tuple[str, str]]:
@@ -102,10 +114,12 @@ def _body_pairs(request: Request) -> Iterable[tuple[str, str]]:
             return decode_form(request.body.decode()).items()
         except (UnicodeDecodeError, InvalidInput) as error:
             raise IllegalQuery(f"The form in the body is broken: {error}") from None
-    if request.content_type not in ("application/json", ""):
+    if request.content_type not in _JSON:
         return ()
     content = _json_object(request.body)
-    return content.items() if set(map(type, content.values())) == {str} else flatten(content)
+    if set(map(type, content.values())) == {str}:
+        return content.items()
+    return flatten(content, _numbers_as_text(request.body, content))
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
@@ -123,16 +137,47 @@ def _json_object(body: bytes) -> Mapping[str, Any]:
     return content
 
 
-def flatten(content: Mapping[str, Any], group: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The members of a JSON object as parameters. Arrays, and objects that are values, stay JSON."""
+def _numbers_as_text(body: bytes, content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The same object with the digits of its numbers as the client wrote them; None where they make no difference, or
+    the body is too large to be read again."""
+    if len(body) > limits.LENIENT_JSON_BYTES or not _has_fraction(content):
+        return None
+    try:
+        texts: Mapping[str, Any] = lenient_json(body, parse_float=str)
+    except ValueError:  # it is deep
+        return None
+    return texts
+
+
+def _has_fraction(content: Mapping[str, Any], group: str = "", depth: int = 0) -> bool:
+    """Whether a parameter is a number with a fraction, an exponent, or more digits than integers have."""
+    return depth <= MAX_BODY_DEPTH and any(
+        type(value) is float
+        or (type(value) is dict and not _is_value(group + name) and _has_fraction(value, f"{group}{name}.", depth + 1))
+        for name, value in content.items()
+    )
+
+
+def _is_value(full_name: str) -> bool:
+    """Whether an object of this name is the value of a parameter, and no group."""
+    return full_name.startswith("input.") or full_name in _RAW_GROUPS
+
+
+def flatten(
+    content: Mapping[str, Any], texts: Mapping[str, Any] | None = None, group: str = "", depth: int = 0
+) -> Iterator[tuple[str, str]]:
+    """The members of a JSON object as parameters. Arrays, and objects that are values, stay JSON. `texts`: the same
+    object with text for fractions."""
     if depth > MAX_BODY_DEPTH:
         raise IllegalQuery(f"The JSON of the body is nested deeper than {MAX_BODY_DEPTH} levels")
     for name, value in content.items():
         full = group + name
         if type(value) is str:
             yield full, value
-        elif isinstance(value, dict) and not (full.startswith("input.") or full in _RAW_GROUPS):
-            yield from flatten(value, full + ".", depth + 1)
+        elif isinstance(value, dict) and not _is_value(full):
+            yield from flatten(value, texts and texts[name], full + ".", depth + 1)
+        elif texts and type(value) is float:
+            yield full, str(texts[name])
         else:
             try:
                 yield full, _text(value)

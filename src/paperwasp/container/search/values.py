@@ -14,6 +14,8 @@ import orjson
 from paperwasp.tensor.json_output import FORMS
 
 MAX_TIMEOUT_MS: Final = 1e9
+LIST_FEATURES_TIMEOUT_MS: Final = 360_000
+"""Of a query that lists all rank features, whatever timeout it says, as in Vespa."""
 XML_FORMATS: Final = ("xml", "page")
 FORMATS: Final = ("json", "cbor", *XML_FORMATS)
 _RENDERERS: Final = {
@@ -29,7 +31,7 @@ _RENDERERS: Final = {
 INTEGER_BITS: Final = 31
 
 _UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
-_BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False, "": True}
+_NUMBER: Final = re.compile(r"[0-9.]*")
 _FRESHNESS: Final = re.compile(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII)
 _CALLBACK: Final = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
 _CALLBACK_CHARACTERS: Final = 200
@@ -48,12 +50,15 @@ PRESENT: Final = Now()
 
 
 def timeout_ms(text: str) -> float:
-    """A number with an optional unit: ks, s (when there is none, or an unknown one), ms, µs."""
+    """A number with an optional unit: ks, s (when there is none, or an unknown one), ms, µs.
+
+    Vespa: ParameterParser.java
+    """
     text = text.strip()
-    end = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµμ "))
+    end = len(_NUMBER.match(text)[0])  # type: ignore[index]
     unit = text[end:].strip()
     value = number(text[:end]) * _UNITS_MS.get(unit, 1000.0)
-    if not 0 <= value <= MAX_TIMEOUT_MS:
+    if value > MAX_TIMEOUT_MS:
         raise ValueError(f"must be from 0 to {MAX_TIMEOUT_MS:.0f} ms")
     return value
 
@@ -78,6 +83,18 @@ def count(text: str) -> int:
     return _not_negative(integer(text))
 
 
+def window(name: str) -> Callable[[str], int]:
+    """A number of hits."""
+
+    def convert(text: str) -> int:
+        value = integer(text)
+        if value < 0:
+            raise ValueError(f"'{name}' must be a positive number, not {value}")
+        return value
+
+    return convert
+
+
 def long_count(text: str) -> int:
     return _not_negative(integer(text, 63))
 
@@ -96,10 +113,11 @@ def _not_negative(value: int) -> int:
 
 
 def boolean(text: str) -> bool:
-    value = _BOOLEANS.get(text.lower())
-    if value is None:
-        raise ValueError("must be true or false")
-    return value
+    """True where the text is `true`, in any case, or empty; every other text is false.
+
+    Vespa: asBoolean of Properties.java (processing)
+    """
+    return not text or text.lower() == "true"
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -119,17 +137,12 @@ def names_of_json(text: str) -> tuple[str, ...]:
 
 
 def level(text: str) -> int:
-    value = integer(text)
-    if not 0 <= value <= 9:
-        raise ValueError("must be from 0 to 9")
-    return value
+    """The level of a trace; the highest that says more than the one below it is 9."""
+    return max(0, min(integer(text), 9))
 
 
 def explain_level(text: str) -> int:
-    value = integer(text)
-    if not 0 <= value <= 3:
-        raise ValueError("must be from 0 to 3")
-    return value
+    return max(0, min(integer(text), 3))
 
 
 def fraction(text: str) -> float:
