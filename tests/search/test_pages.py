@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import orjson
 import pytest
 
-from paperwasp.cluster.messenger import EmbeddedMessenger, Reply
-from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.view import View
-from paperwasp.document.json_format import DocumentReader
-from paperwasp.document.operations import Put
-from paperwasp.http.messages import Request, Response
+from paperwasp.http.messages import Response
 from paperwasp.query.items import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.search.query import Query, SearchResponse
+from paperwasp.search.query import Query
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.service.content_service import ContentService
 from tests.chance import SEED
-from tests.content.nodes import TestNode, doc_id, put, remove, start, update
+from tests.content.nodes import doc_id, put, remove, start, update
 from tests.content.row_checks import fill_rows
 from tests.search.queries import query_of
+from tests.search.search_cluster import SearchCluster, search_cluster
 
 _THING = """schema thing {
   document thing {
@@ -103,46 +96,10 @@ def random_fields(chance: random.Random) -> dict[str, Any]:
     return {name: make() for name, make in makers.items() if chance.random() < 0.6}
 
 
-class Cluster:
-    """A search handler before one node, which says how many hits were rendered from rows."""
-
-    def __init__(self, node: TestNode, stack: ExitStack) -> None:
-        self.node = node
-        self.rendered = self.left = 0
-        messenger, pool = EmbeddedMessenger(), WorkerPool("pages")
-        stack.callback(pool.close)
-        self._service = ContentService(node.node, pool, ServedSchemas())
-        messenger.serve("content/things", self._handle)
-        self._handler = SearchHandler(messenger, SearchConfig((ClusterConfig("things", SCHEMAS),)))
-        self._loop = asyncio.new_event_loop()
-        stack.callback(self._loop.close)
-
-    def _handle(self, message: Any, reply: Reply) -> None:
-        def count(answer: object) -> None:
-            if isinstance(answer, SearchResponse) and answer.page is not None:
-                self.left += answer.page.count(None)
-                self.rendered += len(answer.page) - answer.page.count(None)
-            reply(answer)
-
-        self._service.handle(message, count)
-
-    def answer(self, **parameters: object) -> Response:
-        given = {"timeout": "20s", "noCache": "true", **{n.replace("__", "."): v for n, v in parameters.items()}}
-        headers = {"x-yahoo-vespa-benchmarkdata": "true"}
-        request = Request("GET", "/search/", urlencode(given), headers)
-        return self._loop.run_until_complete(self._handler.handle(request))
-
-    def feed(self, fields: dict[int, dict[str, Any]]) -> None:
-        reader = DocumentReader(SCHEMAS["thing"].document)
-        self.node.apply(*(Put(doc_id(name, "thing"), reader.read_put(given)) for name, given in fields.items()))
-
-
 @contextmanager
-def cluster(path: Path) -> Iterator[Cluster]:
-    with ExitStack() as stack:
-        node = start(path, SCHEMAS)
-        stack.callback(node.close)
-        yield Cluster(node, stack)
+def cluster(path: Path) -> Iterator[SearchCluster]:
+    with search_cluster(path, SCHEMAS) as things:
+        yield things
 
 
 RENDERED: list[dict[str, object]] = [
@@ -182,7 +139,7 @@ OTHERS: list[dict[str, object]] = [
 """Queries that are not."""
 
 
-def ask(things: Cluster, query: dict[str, object]) -> Response:
+def ask(things: SearchCluster, query: dict[str, object]) -> Response:
     given = {"hits": 400, **query}
     name = str(given.pop("fields", "*"))
     source = "sources *" if "sources" in given else "thing"

@@ -148,6 +148,8 @@ def _or(item: OrItem) -> str:
 
 def _not(item: NotItem) -> str:
     first, *others = item.children
+    if not others:
+        return to_yql(first)
     negatives = " and ".join(f"!({to_yql(other)})" for other in others)
     if isinstance(first, TrueItem):
         return negatives
