@@ -267,6 +267,6 @@ def test_nodes_are_told_without_what_they_are_made_of() -> None:
     for _ in range(50):
         nested = f"({nested} + 1)"
     again = ExplainingCompiler(AnyFeature(), {}, {})
-    root = again.explained(Source(nested)).root
+    root = again.explain(Source(nested)).root
     assert repr(root).startswith("<operation a + 1")
     assert len(repr(root)) < 2 * limits.EXPLAINED_TEXT_CHARACTERS

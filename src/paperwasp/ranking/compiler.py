@@ -1,7 +1,7 @@
 """From the tree of an expression to values: functions are put in their places, names are resolved.
 
 A value is a number of a scalar program, or a node of tensors (`ranking.tensor_plan`). Types have been inferred before
-(`ranking.inference`), and names mean what they meant there. An argument of a function is worked where it is used, so
+(`ranking.inference`), and names mean what they meant there. An argument of a function is compiled where it is used, so
 that it may also stand for the name of a field.
 """
 
@@ -68,7 +68,7 @@ class FeatureCatalog(Protocol):
     """The rank features that exist: what checks a reference against a schema, and binds it."""
 
     def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
-        """What it is; raises LanguageError (without position) for what cannot be."""
+        """Describes a feature. Raises LanguageError (without position) if there can be no such feature."""
 
     def each(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
         """The features that foreach(arguments) goes over."""
@@ -115,13 +115,13 @@ class ExpressionCompiler:
             raise LanguageError(f"{source.what}: nested too deeply", source.position(0)) from None
 
     def runnable(self, source: Source) -> RankValue:
-        """What computes an expression: a program for a number, a node for a tensor."""
+        """Compiles an expression to what computes it: a program for a number, a node for a tensor."""
         value = self.compile(source)
         return value if isinstance(value, TensorNode) else self.builder.program(value)
 
     @property
     def is_within_lambda(self) -> bool:
-        """Whether what is compiled now is worked for cells, not for hits."""
+        """Whether what is compiled now is computed for cells, not for hits."""
         return self._tensors.is_within_lambda
 
     def value(self, node: Node, scope: Scope) -> Value:
@@ -140,14 +140,14 @@ class ExpressionCompiler:
         return value if isinstance(value, int) else self._sum(value)
 
     def _sum(self, value: TensorNode) -> int:
-        return self.graph.scalar(self.graph.reduced(value, "sum", (), NUMBER))
+        return self.graph.scalar(self.graph.reduce(value, "sum", (), NUMBER))
 
     def _apply(self, operation: str, *values: Value) -> Value:
         """An operation on numbers, or cell by cell."""
         numbers = [value for value in values if isinstance(value, int)]
         if len(numbers) == len(values):
             return self.builder.apply(operation, *numbers)
-        return self._tensors.combined(operation, *map(self._tensors.as_node, values))
+        return self._tensors.combine(operation, *map(self._tensors.as_node, values))
 
     # Numbers and operators
 
@@ -193,7 +193,7 @@ class ExpressionCompiler:
         sides = [self._tensors.as_node(side) for side in (if_true, if_false)]
         type_ = generalized(sides[0].type, sides[1].type)
         assert type_ is not None
-        return self.graph.chosen(condition, sides[0], sides[1], type_)
+        return self.graph.choose(condition, sides[0], sides[1], type_)
 
     def _membership(self, node: Membership, scope: Scope) -> Value:
         sought = self.value(node.value, scope)
@@ -210,7 +210,7 @@ class ExpressionCompiler:
             result = self._select(condition, self.value(outcome, scope), result)
         return result
 
-    def _named(self, node: Named, scope: Scope) -> Value:
+    def _refuse_named(self, node: Named, scope: Scope) -> Value:
         scope.fail(node, f"functions have no named parameters such as {node.name!r}")
 
     # Names
@@ -342,7 +342,7 @@ _RULES: Final[Mapping[type[Node], Callable[[ExpressionCompiler, Any, Scope], Val
     If: ExpressionCompiler._if,
     Membership: ExpressionCompiler._membership,
     Switch: ExpressionCompiler._switch,
-    Named: ExpressionCompiler._named,
+    Named: ExpressionCompiler._refuse_named,
     Reference: ExpressionCompiler._reference,
     TensorCall: lambda compiler, node, scope: compiler._tensors.call(node, scope),
     OfType: lambda compiler, node, scope: compiler._tensors.of_type(node),

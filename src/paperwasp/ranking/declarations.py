@@ -1,4 +1,4 @@
-"""What rank profiles declare, checked: literals of constants and inputs, and what is in the files of models.
+"""Checks what rank profiles declare: the literals of constants and inputs, and the content of the files of models.
 
 That declared files are in the package, and the content of those of constants, is checked with the package. Profiles
 share what they inherit, so everything is checked once, and a problem has one message wherever it is met.
@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 
 class FileSource(Protocol):
-    """A file of the package, read when its content is asked for."""
+    """A file of the package, read when its content is needed."""
 
     def read(self) -> bytes: ...
 
@@ -98,7 +98,7 @@ class Model:
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     signature: OnnxSignature | None
-    """None: not known, as the file is not at hand or wrong."""
+    """None: not known, as the file is not available or wrong."""
     position: Position | None = None
     file: FileSource | None = None
     path: str = ""
@@ -120,7 +120,7 @@ class Model:
 
 
 class Declarations:
-    """Checks what is declared. `files`: those of the package, if they are at hand; without them no file is checked.
+    """Checks what is declared. `files`: those of the package, if they are available; without them no file is checked.
 
     `probe`: tries ONNX models, which are not trusted then.
     """
@@ -131,7 +131,7 @@ class Declarations:
         self._known: dict[object, object] = {}
 
     def constant(self, constant: ConstantSource) -> tuple[float | Tensor | None, LanguageError | None]:
-        """The value of a constant, or what is wrong with it; neither where its file is not at hand."""
+        """The value of a constant, or what is wrong with it; neither where its file is not available."""
         return self._once(("constant", constant), lambda: self._constant(constant))
 
     def _constant(self, constant: ConstantSource) -> tuple[float | Tensor | None, LanguageError | None]:
@@ -165,8 +165,8 @@ class Declarations:
                 there = [value.name for value in values]
                 for name in named:
                     if name not in there:
-                        told = f"{what}: the model has no {kind} {name!r}; it has {', '.join(there)}"
-                        problems.append(LanguageError(told + did_you_mean(name, there), model.position))
+                        message = f"{what}: the model has no {kind} {name!r}; it has {', '.join(there)}"
+                        problems.append(LanguageError(message + did_you_mean(name, there), model.position))
         found = Model(model.name, model.inputs, model.outputs, signature, model.position, file, model.file)
         return self._runnable(replace(found, settings=_settings(model))), tuple(problems)
 
@@ -176,9 +176,9 @@ class Declarations:
             return model
         if self._probe is None:
             return replace(model, try_run=model.run_with_zeros)
-        return replace(model, try_run=partial(self._tried, self._probe, model.path, model.file), is_tried=True)
+        return replace(model, try_run=partial(self._probe_once, self._probe, model.path, model.file), is_tried=True)
 
-    def _tried(self, probe: Probe, path: str, file: FileSource, shapes: Shapes) -> Shapes:
+    def _probe_once(self, probe: Probe, path: str, file: FileSource, shapes: Shapes) -> Shapes:
         key = ("tried", path, *((name, tuple(shape)) for name, shape in sorted(shapes.items())))
         found = self._once(key, lambda: _outcome(lambda: probe(path, file.read(), shapes)))
         if isinstance(found, LanguageError):
@@ -193,7 +193,7 @@ class Declarations:
         return self._once(("onnx", name), lambda: self._runnable(_model_in(name, file)))
 
     def forest(self, kind: str, name: str) -> Forest | None:
-        """The forest in the file of an xgboost or lightgbm model; None where files are not at hand.
+        """The forest in the file of an xgboost or lightgbm model; None where files are not available.
 
         Errors: LanguageError.
         """
@@ -210,7 +210,7 @@ class Declarations:
         return found
 
     def model_content(self, name: str) -> FileSource | None:
-        """A file in the folder of models; None where files are not at hand. Errors: LanguageError if it is missing."""
+        """A file in the folder of models; None where there are no files. Errors: LanguageError if it is missing."""
         if self.files is None:
             return None
         path = _path_of(name)

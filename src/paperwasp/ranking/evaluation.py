@@ -1,7 +1,7 @@
 """Working out programs and tensors for one block of hits: each feature and each node of tensors once.
 
-The function of a `map_subspaces`, or the expression of a generator, is worked for many cells at once: these are the
-hits of an inner block, in which the names that it binds have values. What does not hang on these names is worked in
+The function of a `map_subspaces`, or the expression of a generator, is computed for many cells at once: these are the
+hits of an inner block, in which the names that it binds have values. What does not depend on these names is computed in
 the block around it, and repeated.
 """
 
@@ -21,11 +21,11 @@ from paperwasp.tensor.kept import KeptTensors
 
 
 class InnerBlock:
-    """The block of a function that is worked for many values at once.
+    """The block of a function that is computed for many values at once.
 
     `level`: how deep it is within others, from 1. `values`: the columns and batches of the names it binds, by number.
     `repeats`: how many hits it has for each hit of `outer`; those of one hit stand together. Without `outer` nothing
-    in it hangs on other hits.
+    in it depends on other hits.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ def bound_block(block: Any, level: int) -> InnerBlock:
 
 
 def levels_of(feature: Feature) -> frozenset[int]:
-    """The levels of the functions whose names a feature hangs on."""
+    """The levels of the functions whose names a feature depends on."""
     levels: frozenset[int] = getattr(feature, "levels", _NO_LEVELS)
     return levels
 
@@ -122,7 +122,7 @@ def batch(node: TensorNode, block: Block) -> TensorBatch:
 
 
 def kept(node: TensorNode, block: Block) -> KeptTensors:
-    """The same where they stand, if nothing has gathered them yet. Raises as `batch`."""
+    """The tensors of a node in place, without a copy, if nothing has gathered them yet. Raises as `batch`."""
     if node.kept is None or isinstance(block, InnerBlock) or node in block.known:
         return KeptTensors.of(batch(node, block))
     check_time()

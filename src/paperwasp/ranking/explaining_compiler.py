@@ -41,18 +41,18 @@ _TEXT_NODES: Final = limits.EXPLAINED_TEXT_CHARACTERS // 2
 
 
 class ExplainingCompiler(ExpressionCompiler):
-    """Compiles one expression: `explained`. Values within functions without a name have none for a hit, and are left
+    """Compiles one expression: `explain`. Values within functions without a name have none for a hit, and are left
     out."""
 
     _nodes: list[Explained]
     _open: list[tuple[Node, Explained | None]]
     """The children so far of the node that is being compiled; None: one that is left out."""
     _kind: str
-    """What the reference that is being compiled turned out to be."""
+    """The kind of the reference that is being compiled, once it is known."""
     _reached: Feature | None
 
-    def explained(self, source: Source) -> Explanation:
-        """Of an expression that has been compiled by a compiler of the same graph."""
+    def explain(self, source: Source) -> Explanation:
+        """Explains an expression that has been compiled by a compiler of the same graph."""
         self._nodes = []
         self._open = []
         self._kind = ""
@@ -79,10 +79,10 @@ class ExplainingCompiler(ExpressionCompiler):
                 self._open = self._bound.get(id(binding), (binding, []))[1]
             self._bound[id(binding)] = (binding, self._open)
         children, self._open = self._open, around
-        around.append((node, self._told(node, scope, value, kind, feature, children)))
+        around.append((node, self._add(node, scope, value, kind, feature, children)))
         return value
 
-    def _told(
+    def _add(
         self,
         node: Node,
         scope: Scope,
@@ -91,15 +91,15 @@ class ExplainingCompiler(ExpressionCompiler):
         feature: Feature | None,
         below: list[tuple[Node, Explained | None]],
     ) -> Explained | None:
-        # The root is always told, so that there is one.
+        # The root is always added, so that there is one.
         if len(self._nodes) >= limits.EXPLAINED_PLAN_NODES and self._depth:
             return None
         known: dict[int, Explained | None] = {id(inner): child for inner, child in below}
         ordered = {id(inner): inner for inner in node.children() if id(inner) in known} | {
             id(inner): inner for inner, _ in below
         }
-        told = [known[key] for key in ordered]
-        children = tuple(child for child in told if child is not None)
+        ordered_children = [known[key] for key in ordered]
+        children = tuple(child for child in ordered_children if child is not None)
         explained = Explained(
             number=len(self._nodes),
             kind=kind,
@@ -107,9 +107,9 @@ class ExplainingCompiler(ExpressionCompiler):
             value=value,
             operator=_operator(node),
             children=children,
-            choices=self._choices(node, children) if len(children) == len(told) else (),
+            choices=self._choices(node, children) if len(children) == len(ordered_children) else (),
             feature=feature,
-            is_cut=len(children) < len(told),
+            is_cut=len(children) < len(ordered_children),
         )
         self._nodes.append(explained)
         return explained
@@ -173,7 +173,7 @@ class ExplainingCompiler(ExpressionCompiler):
 
 
 def _operator(node: Node) -> str:
-    """What is done with the children: the operators between them, each once if they are all the same."""
+    """The operators between the children of a node, or one of them if they are all the same; else its function."""
     match node:
         case Operation():
             return " ".join(dict.fromkeys(node.operators) if len(set(node.operators)) == 1 else node.operators)
@@ -213,7 +213,7 @@ class LazyExplanations(Mapping[str, Explanation]):
         with self._lock:
             if phase not in self._made:
                 self._compiler = self._compiler or self._begin()
-                self._made[phase] = self._compiler().explained(self._sources[phase])
+                self._made[phase] = self._compiler().explain(self._sources[phase])
             return self._made[phase]
 
     def __iter__(self) -> Iterator[str]:

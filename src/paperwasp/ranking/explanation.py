@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from paperwasp import limits
-from paperwasp.ranking.program import Feature, Floats, ProgramBuilder, Step, applied
+from paperwasp.ranking.program import Feature, Floats, ProgramBuilder, Step, apply_operation
 from paperwasp.ranking.tensor_plan import Value
 from paperwasp.tensor.value import Tensor
 
@@ -35,7 +35,7 @@ class Explained:
     operator: str = ""
     children: tuple[Explained, ...] = ()
     choices: tuple[tuple[int | None, int], ...] = ()
-    """Of a choice: (the value that says whether it is taken, the place of the child that is then its value). The first
+    """For a choice: (the value that says whether it is taken, the place of the child that is then its value). The first
     that holds is taken; None always holds."""
     feature: Feature | None = None
     """That it is."""
@@ -58,7 +58,7 @@ class Explanation:
 
     nodes: tuple[Explained, ...]
     builder: ProgramBuilder
-    """Of which the values that are numbers are."""
+    """The builder that has the values that are numbers."""
 
     @property
     def root(self) -> Explained:
@@ -66,7 +66,7 @@ class Explanation:
 
 
 class PartValue(NamedTuple):
-    """What a rank feature is made of, for one hit."""
+    """A part that a rank feature is computed from, and its value for one hit."""
 
     text: str
     value: float
@@ -74,12 +74,12 @@ class PartValue(NamedTuple):
 
 
 class NodeValue(NamedTuple):
-    """What a node is for one hit."""
+    """The value of a node for one hit."""
 
     value: float | str | None = None
     """A number, or a tensor as its literal; None: it is not known."""
     taken: int | None = None
-    """Of a choice: the place of the child that is its value."""
+    """For a choice: the place of the child that is its value."""
     parts: tuple[PartValue, ...] = ()
 
 
@@ -87,7 +87,7 @@ ValueOf = Callable[[Explained], NodeValue]
 
 
 class Columns:
-    """The values of a builder for some hits: each worked when it is first asked for, as the kernel works it within a
+    """The values of a builder for some hits: each computed when it is first needed, as the kernel computes it within a
     program. `of_feature`: one float64 for each hit, or a single one; None: it is not known here."""
 
     def __init__(self, builder: ProgramBuilder, of_feature: Callable[[Feature], Floats | None]) -> None:
@@ -96,11 +96,11 @@ class Columns:
         self._columns: dict[int, Floats | None] = {}
 
     def of(self, number: int) -> Floats | None:
-        """The value with this number; None where it hangs on what is not known."""
+        """The value with this number; None where it depends on what is not known."""
         if number not in self._columns:
             for each, step in self._builder.steps(number):
                 if each not in self._columns:
-                    self._columns[each] = self._worked(step)
+                    self._columns[each] = self._compute(step)
         return self._columns[number]
 
     def at(self, number: int, hit: int) -> float | None:
@@ -108,14 +108,14 @@ class Columns:
         column = self.of(number)
         return None if column is None else float(column[hit if len(column) > 1 else 0])
 
-    def _worked(self, step: Step) -> Floats | None:
+    def _compute(self, step: Step) -> Floats | None:
         if step.constant is not None:
             return np.array([step.constant])
         if step.feature is not None:
             return self._of_feature(step.feature)
         operands = [self._columns[operand] for operand in step.operands]
         known = [operand for operand in operands if operand is not None]
-        return applied(step.operation, known) if len(known) == len(operands) else None
+        return apply_operation(step.operation, known) if len(known) == len(operands) else None
 
     def taken(self, node: Explained, hit: int) -> int | None:
         """Which outcome of a choice one hit has; None where that is not known, or there is no choice."""
@@ -144,22 +144,22 @@ class _Renderer:
     def node(self, node: Explained, depth: int, **taken: bool) -> Json:
         self._left -= 1
         value = self._value_of(node)
-        told: Json = {"expression": node.text, "kind": node.kind, **taken}
+        shown_node: Json = {"expression": node.text, "kind": node.kind, **taken}
         if node.feature is not None and node.feature.name != node.text:
-            told["feature"] = node.feature.name
+            shown_node["feature"] = node.feature.name
         if node.operator:
-            told["operator"] = node.operator
-        told["value"] = shown_number(value.value) if isinstance(value.value, float) else value.value
+            shown_node["operator"] = node.operator
+        shown_node["value"] = shown_number(value.value) if isinstance(value.value, float) else value.value
         if not (node.children or value.parts):
-            return told | ({"cut": _MANY} if node.is_cut else {})
+            return shown_node | ({"cut": _MANY} if node.is_cut else {})
         if (node.text, node.value) in self._shown:
-            return told | {"shown": "above"}
+            return shown_node | {"shown": "above"}
         if depth <= 1:
-            return told | {"cut": f"more than {limits.EXPLAINED_DEPTH} levels"}
+            return shown_node | {"cut": f"more than {limits.EXPLAINED_DEPTH} levels"}
         self._shown.add((node.text, node.value))
         children = self._children(node, value, depth - 1) + self._parts(value.parts, depth - 1)
         is_whole = len(children) == len(node.children) + len(value.parts) and not node.is_cut
-        return told | ({} if is_whole else {"cut": _MANY}) | {"children": children}
+        return shown_node | ({} if is_whole else {"cut": _MANY}) | {"children": children}
 
     def _children(self, node: Explained, value: NodeValue, depth: int) -> list[Json]:
         outcomes = node.outcomes
@@ -177,7 +177,7 @@ class _Renderer:
         return children
 
     def _parts(self, parts: Sequence[PartValue], depth: int) -> list[Json]:
-        told: list[Json] = []
+        shown_parts: list[Json] = []
         for part in parts:
             if self._left <= 0:
                 break
@@ -187,8 +187,8 @@ class _Renderer:
                 below = self._parts(part.parts, depth - 1) if depth > 1 else []
                 shown |= {} if len(below) == len(part.parts) else {"cut": _MANY}
                 shown["children"] = below
-            told.append(shown)
-        return told
+            shown_parts.append(shown)
+        return shown_parts
 
 
 _MANY: Final = "there are more: too many to show"

@@ -27,7 +27,7 @@ from paperwasp.ranking.tree import (
     String,
     Switch,
     operation,
-    unquoted,
+    unquote,
 )
 
 _LEXICON = Lexicon(
@@ -63,12 +63,12 @@ def parse_expression(text: str, source: str = "") -> Node:
     """The tree of `text`; raises LanguageError, with the place, for what is wrong. Equal texts have the same tree."""
     known = _TREES.get(text)
     if known is None:
-        known = _parsed(text, source)
+        known = _parse(text, source)
         _TREES.add(text, known, len(text))
     return known
 
 
-def _parsed(text: str, source: str) -> Node:
+def _parse(text: str, source: str) -> Node:
     parser = _Parser(_LEXICON.tokenize(text, source))
     try:
         node = parser.expression()
@@ -91,7 +91,7 @@ def parse_reference(text: str, source: str = "") -> Reference:
 
 
 class _Parser:
-    """Operators are worked with a stack, so that nesting costs few frames; a run of one level becomes one Operation."""
+    """Parses operators with a stack, so that nesting costs few frames; a run of one level becomes one Operation."""
 
     def __init__(self, tokens: TokenStream) -> None:
         self.tokens = tokens
@@ -115,10 +115,10 @@ class _Parser:
 
     def choices(self) -> tuple[Node, ...]:
         self.tokens.expect("[")
-        return self.listed("]")
+        return self.read_list("]")
 
-    def listed(self, closing: str) -> tuple[Node, ...]:
-        """Expressions with commas between them, up to and with `closing`; at least one."""
+    def read_list(self, closing: str) -> tuple[Node, ...]:
+        """Reads expressions with commas between them, up to and with `closing`; at least one."""
         items = [self.expression()]
         while self.tokens.accept(","):
             items.append(self.expression())
@@ -145,9 +145,9 @@ class _Parser:
         if token.kind == "number":
             return Number(float(token.text.rstrip("fFdD")), token.text, start=token.start)
         if token.kind == "string":
-            return String(unquoted(token.text), start=token.start)
+            return String(unquote(token.text), start=token.start)
         if token.kind == "name":
-            return self.named(token)
+            return self.read_named(token)
         if token.text == "(":
             node = self.expression()
             self.tokens.expect(")")
@@ -158,8 +158,8 @@ class _Parser:
         found = repr(token.text) if token.text else "the end"
         raise LanguageError(f"expected a value, found {found}", self.tokens.position(token))
 
-    def named(self, token: Token) -> Node:
-        """What a name starts: a function, a tensor function, a keyword, or a reference."""
+    def read_named(self, token: Token) -> Node:
+        """Reads what a name starts: a function, a tensor function, a keyword, or a reference."""
         called = self.tokens.at("(")
         if called and token.text == "if":
             return self.condition(token)
@@ -183,7 +183,7 @@ class _Parser:
         return Reference(name.text, arguments, ".".join(outputs), start=name.start)
 
     def arguments(self) -> tuple[Node, ...]:
-        """Of a feature or function, up to and with the closing parenthesis."""
+        """Reads the arguments of a feature or function, up to and with the closing parenthesis; at least one."""
         arguments = [self.argument()]
         while self.tokens.accept(","):
             arguments.append(self.argument())
@@ -199,7 +199,7 @@ class _Parser:
 
     def call(self, name: Token) -> Call:
         self.tokens.expect("(")
-        arguments = self.listed(")")
+        arguments = self.read_list(")")
         expected = FUNCTIONS[name.text]
         if len(arguments) != expected:
             self.tokens.fail(f"{name.text} takes {expected} argument(s), not {len(arguments)}", name)
@@ -246,10 +246,10 @@ def _reduce(operands: list[Node], pending: list[str], level: int) -> None:
             run += 1
         operators, parts = pending[-run:], operands[-run - 1 :]
         del pending[-run:]
-        operands[-run - 1 :] = [_joined(parts, operators)]
+        operands[-run - 1 :] = [_join(parts, operators)]
 
 
-def _joined(parts: list[Node], operators: list[str]) -> Node:
+def _join(parts: list[Node], operators: list[str]) -> Node:
     if operators[0] != "^":
         return operation(parts, operators, parts[0].start)
     node = parts[-1]

@@ -33,7 +33,7 @@ _FEATURE: Final = 2
 
 
 def arguments_of(node: Reference, scope: Scope) -> tuple[str, ...] | None:
-    """What foreach is given; None where that is not known. The feature is an expression, and keeps its quotes."""
+    """The arguments of a foreach as texts; None where one is not known. The feature, an expression, keeps quotes."""
     texts = []
     for number, argument in enumerate(node.arguments):
         is_feature = number == _FEATURE and isinstance(argument, Reference) and scope.binding(argument) is None
@@ -54,7 +54,7 @@ def condition_of(text: str) -> tuple[str, float] | None:
 
 @dataclass
 class Folding:
-    """Values of a builder, taken together one after the other."""
+    """A fold of values of a builder by one operation, in their order."""
 
     operation: str
     is_used: Callable[[int], int]

@@ -31,7 +31,7 @@ class Split:
 
     feature: str
     left: Any
-    """What the reader of the file understands as a node."""
+    """A node in the form of the reader of the file."""
     right: Any
     missing_left: bool
     threshold: float = 0.0
@@ -52,7 +52,7 @@ class Forest:
     columns: NDArray[np.int32]
     members: Floats
     base: float = 0.0
-    """What is added to the sum."""
+    """A number that is added to the sum."""
     link: Link = ""
 
     def sums(self, features: Sequence[Floats], rows: int) -> Floats:
@@ -69,7 +69,7 @@ _NO_FEATURE: Final = (0, MISSING_RIGHT, ("none",))
 
 
 class ForestBuilder:
-    """Takes trees one after the other. Errors: ValueError where there is too much of them."""
+    """Builds a forest from trees, one at a time. Errors: ValueError where there are too many nodes or features."""
 
     def __init__(self) -> None:
         self._features: dict[str, int] = {}
@@ -107,8 +107,8 @@ class ForestBuilder:
 
     def _column(self, split: Split) -> int:
         if len(split.feature) > limits.FOREST_FEATURE_CHARACTERS:
-            told = f"{len(split.feature)} characters, and has {limits.FOREST_FEATURE_CHARACTERS} at most"
-            raise ValueError(f"the feature of a split, {split.feature[:40]!r}…, has {told}")
+            excess = f"{len(split.feature)} characters, and has {limits.FOREST_FEATURE_CHARACTERS} at most"
+            raise ValueError(f"the feature of a split, {split.feature[:40]!r}…, has {excess}")
         feature = self._features.setdefault(split.feature, len(self._features))
         if len(self._features) > limits.FOREST_FEATURES:
             raise ValueError(f"it asks for more than {limits.FOREST_FEATURES} features")

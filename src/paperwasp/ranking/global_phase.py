@@ -1,4 +1,4 @@
-"""The global phase of a rank profile: what ranks the best hits of all nodes anew, once they are merged.
+"""The global phase of a rank profile: it ranks the best hits of all nodes again, once they are merged.
 
 A content node computes for each hit what the expression needs from it (`GlobalPhase.inputs`); normalizers look at all
 those hits together; the rest is the expression's own program over both.
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 NORMALIZERS: Final = frozenset(("normalize_linear", "reciprocal_rank", "reciprocal_rank_fusion"))
 """Features of all hits together, which the global phase alone sees."""
 DEFAULT_K: Final = 60.0
-"""What `reciprocal_rank` adds to the rank."""
+"""The number that `reciprocal_rank` adds to the rank."""
 _MOST: Final = float(np.finfo(np.float32).max)
-"""What is not below it in size takes no part in finding the range of values."""
+"""A value whose size is not below this takes no part in finding the range of values."""
 
 
 def linear(values: Floats) -> Floats:

@@ -1,8 +1,8 @@
-"""The types of ranking expressions: every name is resolved and every operation checked, tensors included.
+"""The types of ranking expressions: every name is resolve and every operation checked, tensors included.
 
 A name is, in this order: a parameter of the function around it, a function of the profile, a constant, a rank feature.
 All problems are collected; what has one is of unknown type (None), with which everything agrees, so that one mistake
-is told once. What is right but not executed yet is noted as pending.
+is reported once. What is right but not executed yet is noted as pending.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
 """
@@ -18,7 +18,7 @@ from paperwasp.errors import LanguageError
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.foreach import arguments_of
 from paperwasp.ranking.global_phase import NORMALIZERS
-from paperwasp.ranking.model_inference import ONNX, TREES, NotAtHand, check_sequence, onnx_type, trees_type
+from paperwasp.ranking.model_inference import ONNX, TREES, FileNotAvailable, check_sequence, onnx_type, trees_type
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
 from paperwasp.ranking.places import sliced_type
 from paperwasp.ranking.scope import (
@@ -28,7 +28,7 @@ from paperwasp.ranking.scope import (
     Source,
     argument_text,
     function_source,
-    resolved,
+    resolve,
 )
 from paperwasp.ranking.tensor_expression import as_reduction
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
@@ -123,8 +123,8 @@ class TypeInference:
     def _pending(self, what: str) -> None:
         self._uses.pending[what] = None
 
-    def _ruled(self, node: Node, scope: Scope, rule: Callable[..., TensorType], *types: Any) -> Type:
-        """What a type rule says; unknown where a type is."""
+    def _apply_rule(self, node: Node, scope: Scope, rule: Callable[..., TensorType], *types: Any) -> Type:
+        """The type that a rule gives for `types`; unknown where one of these is. Its ValueError becomes a problem."""
         if None in types:
             return None
         try:
@@ -151,18 +151,18 @@ class TypeInference:
         for operand in operands[1:]:
             right = self.type_of(operand, scope)
             if left is not NUMBER or right is not NUMBER:
-                left = self._ruled(node, scope, rules.joined, left, right)
+                left = self._apply_rule(node, scope, rules.joined, left, right)
         return left
 
     def _prefix(self, node: Prefix, scope: Scope) -> Type:
-        return self._ruled(node, scope, rules.mapped, self.type_of(node.operand, scope))
+        return self._apply_rule(node, scope, rules.mapped, self.type_of(node.operand, scope))
 
     def _call(self, node: Call, scope: Scope) -> Type:
         if node.function in ("max", "min") and (reduction := self._as_reduction(node, scope)):
             return self.type_of(reduction, scope)
         if len(node.arguments) > 1:
             return self._all_joined(node, node.arguments, scope)
-        return self._ruled(node, scope, rules.mapped, self.type_of(node.arguments[0], scope))
+        return self._apply_rule(node, scope, rules.mapped, self.type_of(node.arguments[0], scope))
 
     def _as_reduction(self, node: Call, scope: Scope) -> TensorCall | None:
         """`max(t, x)` where x is nothing but a dimension of t."""
@@ -178,7 +178,7 @@ class TypeInference:
     def _membership(self, node: Membership, scope: Scope) -> Type:
         for choice in node.choices:
             self.type_of(choice, scope)
-        return self._ruled(node, scope, rules.mapped, self.type_of(node.value, scope))
+        return self._apply_rule(node, scope, rules.mapped, self.type_of(node.value, scope))
 
     def _if(self, node: If, scope: Scope) -> Type:
         self.type_of(node.condition, scope)
@@ -207,8 +207,8 @@ class TypeInference:
             return None
         type_ = reduce(lambda a, b: a and rules.generalized(a, b), known[1:], known[0] if known else None)
         if type_ is None:
-            told = ", ".join(dict.fromkeys(map(str, known)))
-            self._problem(node, scope, f"A switch must produce compatible types in all cases, but they are {told}")
+            listing = ", ".join(dict.fromkeys(map(str, known)))
+            self._problem(node, scope, f"A switch must produce compatible types in all cases, but they are {listing}")
         return type_
 
     # Tensors
@@ -242,7 +242,7 @@ class TypeInference:
                 self._lambda_type(function, [None] * len(function.parameters), scope)
             return None
         operands = Operands(known, tuple(words), tuple(names), of_lambda)
-        return self._ruled(node, scope, FUNCTIONS[node.function].type, operands)
+        return self._apply_rule(node, scope, FUNCTIONS[node.function].type, operands)
 
     def _lambda_type(self, node: Lambda, parameters: Sequence[Type], scope: Scope) -> Type:
         bindings = {
@@ -270,7 +270,7 @@ class TypeInference:
         for place in node.places:
             if place.index is not None:
                 self._must_be_number(place.index, scope, "an index")
-        return self._ruled(node, scope, lambda given: sliced_type(node, given), type_)
+        return self._apply_rule(node, scope, lambda given: sliced_type(node, given), type_)
 
     def _must_be_number(self, node: Node, scope: Scope, what: str) -> None:
         type_ = self.type_of(node, scope)
@@ -279,14 +279,14 @@ class TypeInference:
 
     # Names
 
-    def _named(self, node: Named, scope: Scope) -> Type:
+    def _refuse_named(self, node: Named, scope: Scope) -> Type:
         self._problem(node, scope, f"functions have no named parameters such as {node.name!r}")
         return None
 
     def _reference(self, node: Reference, scope: Scope) -> Type:
         binding = scope.binding(node)
         if binding is not None:
-            return self._bound(binding)
+            return self._infer_binding(binding)
         if scope.is_closed:
             self._problem(node, scope, f"the function of a tensor function sees its parameters only, not {node}")
             return None
@@ -303,7 +303,7 @@ class TypeInference:
             return special(self, node, scope)
         return self._feature(node, scope)
 
-    def _bound(self, binding: Binding) -> Type:
+    def _infer_binding(self, binding: Binding) -> Type:
         if not binding.is_typed and binding.node is not None and binding.scope is not None:
             binding.type = self.type_of(binding.node, binding.scope)
             binding.is_typed = True
@@ -338,9 +338,9 @@ class TypeInference:
         return self.type_of(body, Scope(source, bound, (*scope.calls, name)))
 
     def _key(self, binding: Binding) -> object:
-        """What the type of a call hangs on: the text of a name (it may be that of a field), else the type."""
+        """The key of the type of a call: the text of an argument that is a name (perhaps of a field), else its type."""
         assert binding.node is not None and binding.scope is not None
-        found = resolved(binding.node, binding.scope)
+        found = resolve(binding.node, binding.scope)
         if found is not None and isinstance(found[0], Reference | String | Number):
             try:
                 text = argument_text(*found)
@@ -348,7 +348,7 @@ class TypeInference:
                 text = None
             if text is not None:
                 return text
-        return self._bound(binding)
+        return self._infer_binding(binding)
 
     def _query(self, node: Reference, scope: Scope) -> Type:
         name = argument_text(node.arguments[0], scope)
@@ -387,20 +387,20 @@ class TypeInference:
         work = trees_type if node.name in TREES else onnx_type
         try:
             return work(self.names, node, scope, self.type_of)
-        except NotAtHand:
+        except FileNotAvailable:
             self._pending(f"{node}, whose file is not at hand")
         except LanguageError as error:
-            self._told(node, scope, error)
+            self._add_error(node, scope, error)
         return None
 
     def _sequence(self, node: Reference, argument: Node, scope: Scope) -> None:
         try:
             check_sequence(node, argument, self.type_of(argument, scope))
         except LanguageError as error:
-            self._told(argument, scope, error)
+            self._add_error(argument, scope, error)
 
-    def _told(self, node: Node, scope: Scope, error: LanguageError) -> None:
-        """Adds what is wrong, at this node unless the error says where."""
+    def _add_error(self, node: Node, scope: Scope, error: LanguageError) -> None:
+        """Adds a problem, at this node unless the error has a position."""
         self.add(error if error.position is not None else scope.source.error(node, error.bare_message))
 
     def _foreach(self, node: Reference, scope: Scope) -> Type:
@@ -461,6 +461,6 @@ _RULES: Final[Mapping[type[Node], Callable[[TypeInference, Any, Scope], Type]]] 
     Generate: TypeInference._generate,
     TensorLiteral: TypeInference._literal,
     Slice: TypeInference._slice,
-    Named: TypeInference._named,
+    Named: TypeInference._refuse_named,
     Reference: TypeInference._reference,
 }

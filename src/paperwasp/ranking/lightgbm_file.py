@@ -45,8 +45,8 @@ def read_lightgbm(dump: Any, text_hash: Hash) -> Forest:
 
 
 def _link(objective: Any) -> Link:
-    said = objective if isinstance(objective, str) else ""
-    return "sigmoid" if said.startswith("binary") else _LINKS.get(said, "")
+    text = objective if isinstance(objective, str) else ""
+    return "sigmoid" if text.startswith("binary") else _LINKS.get(text, "")
 
 
 def _read(names: Sequence[str], categories: Mapping[int, Sequence[Any]], text_hash: Hash, node: Any) -> Split | float:
@@ -71,23 +71,23 @@ def _feature(node: Mapping[str, Any], names: Sequence[str]) -> int:
 
 
 def _threshold(node: Mapping[str, Any]) -> float:
-    said = node.get("threshold")
+    text = node.get("threshold")
     try:
-        return number_of({"threshold": float(said)} if isinstance(said, str) else node, "threshold")
+        return number_of({"threshold": float(text)} if isinstance(text, str) else node, "threshold")
     except ValueError:
-        raise ValueError(f"a split has no number as threshold, but {str(said)[:40]!r}") from None
+        raise ValueError(f"a split has no number as threshold, but {str(text)[:40]!r}") from None
 
 
-def _category(said: str, place: int, names: Sequence[str], categories: Mapping[int, Sequence[Any]]) -> str:
+def _category(text: str, place: int, names: Sequence[str], categories: Mapping[int, Sequence[Any]]) -> str:
     """The text of a category, which splits have by its number."""
     if place not in categories:
-        return said
+        return text
     values = categories[place]
-    if not said.isdecimal() or len(said) > 9 or int(said) >= len(values):
-        raise ValueError(f"a split asks for category {said[:40]!r} of {names[place]!r}, which has {len(values)}")
-    value = values[int(said)]
+    if not text.isdecimal() or len(text) > 9 or int(text) >= len(values):
+        raise ValueError(f"a split asks for category {text[:40]!r} of {names[place]!r}, which has {len(values)}")
+    value = values[int(text)]
     if not isinstance(value, str):
-        raise ValueError(f"category {said} of {names[place]!r} is no text: categories are the texts of string fields")
+        raise ValueError(f"category {text} of {names[place]!r} is no text: categories are the texts of string fields")
     return value
 
 
@@ -96,9 +96,9 @@ def _categories(dump: Mapping[str, Any], names: Sequence[str], trees: Sequence[A
     known = dump.get("pandas_categorical") or []
     if not isinstance(known, list) or not all(isinstance(values, list) for values in known):
         raise ValueError("pandas_categorical is no list of lists")
-    told = dump.get("feature_infos")
-    if isinstance(told, dict):
-        infos = [told.get(name) for name in names]
+    infos_by_name = dump.get("feature_infos")
+    if isinstance(infos_by_name, dict):
+        infos = [infos_by_name.get(name) for name in names]
         categorical = [n for n, info in enumerate(infos) if isinstance(info, dict) and info.get("values")]
     else:
         categorical = sorted(set(_asked_by_category(trees, names)))

@@ -18,7 +18,7 @@ Form = float | dict[str, float] | None
 def weighted_sum(program: Program, known: Callable[[Feature], float | None]) -> Mapping[str, float] | None:
     """Field → weight, where the program is exactly the sum of bm25(field) times its weight; else None.
 
-    `known` answers the value of a feature that is the same for all hits of the query at hand. Weights may be negative.
+    `known` answers the value of a feature that is the same for all hits of this query. Weights may be negative.
     """
     operands: list[Form] = []
     for feature in program.features:

@@ -18,7 +18,7 @@ from paperwasp.ranking.names import no_forest, no_model
 from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
 from paperwasp.ranking.onnx_run import OnnxRun
 from paperwasp.ranking.scope import Scope, Source, argument_text
-from paperwasp.ranking.tensor_node import Block, Hangs, TensorNode
+from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
 from paperwasp.ranking.tensor_plan import TensorGraph, Value
 from paperwasp.ranking.token_sequences import FEATURES as SEQUENCES
 from paperwasp.ranking.token_sequences import sequence_type
@@ -35,7 +35,7 @@ class Models(Protocol):
         """The ONNX model that is declared by this name, or in this file."""
 
     def forest(self, kind: str, name: str) -> Forest | None:
-        """The forest in a file. `kind`: xgboost or lightgbm. None: files are not at hand."""
+        """The forest in a file. `kind`: xgboost or lightgbm. None: files are not available."""
 
 
 class _NoModels:
@@ -50,7 +50,7 @@ NO_MODELS: Final[Models] = _NoModels()
 
 
 class Nodes(Protocol):
-    """What compiles the expressions within."""
+    """The compiler of the expressions that feed a model."""
 
     def node(self, node: Node, scope: Scope) -> TensorNode: ...
 
@@ -80,7 +80,7 @@ class ModelCompiler:
         work = self._forest if node.name in TREES else self._onnx
         return work(node, scope)
 
-    def _fed(self, node: Reference, scope: Scope, sources: Sequence[Source]) -> list[TensorNode]:
+    def _compile_feeds(self, node: Reference, scope: Scope, sources: Sequence[Source]) -> list[TensorNode]:
         calls = (*scope.calls, str(node))
         return [self._nodes.node(source.parse(), Scope(source, calls=calls)) for source in sources]
 
@@ -89,7 +89,7 @@ class ModelCompiler:
         forest = self._models.forest(node.name, name)
         if forest is None:
             scope.fail(node, f"the file {name!r} is not at hand")
-        operands = self._fed(node, scope, forest_sources(node, scope, forest))
+        operands = self._compile_feeds(node, scope, forest_sources(node, scope, forest))
 
         def work(block: Block) -> TensorBatch:
             columns = [algebra.numbers(batch(operand, block)) for operand in operands]
@@ -97,7 +97,7 @@ class ModelCompiler:
 
         builder = self._graph.builder
         sum_ = self._graph.scalar(
-            self._graph.node(("forest", node.name, name), NUMBER, operands, work, hangs=Hangs.QUERY)
+            self._graph.node(("forest", node.name, name), NUMBER, operands, work, dependence=Dependence.QUERY)
         )
         if forest.base:
             sum_ = builder.apply("add", sum_, builder.constant(forest.base))
@@ -109,7 +109,7 @@ class ModelCompiler:
         if model.signature is None:
             scope.fail(node, f"the file of onnx-model {model.name!r} is not at hand")
         output = chosen_output(model, model.signature, node.output or (texts[1] if len(texts) > 1 else ""))
-        operands = self._fed(node, scope, feeds(model, model.signature, self._functions))
+        operands = self._compile_feeds(node, scope, feeds(model, model.signature, self._functions))
         type_ = output_type(model, output.name, [operand.type for operand in operands])
         if type_ is None:
             scope.fail(node, f"the sizes of output {output.name!r} of onnx-model {model.name!r} are not known")
@@ -119,7 +119,7 @@ class ModelCompiler:
             return run.outputs([batch(operand, block) for operand in operands])[output.name]
 
         key = ("onnx", model.name, output.name)
-        return self._nodes.as_value(self._graph.node(key, type_, operands, work, hangs=Hangs.QUERY))
+        return self._nodes.as_value(self._graph.node(key, type_, operands, work, dependence=Dependence.QUERY))
 
     def _sequence(self, node: Reference, scope: Scope) -> Value:
         numbers, function = SEQUENCES[node.name]

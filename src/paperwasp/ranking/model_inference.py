@@ -1,6 +1,6 @@
 """The types of models in expressions: onnx(model).output, xgboost(file), lightgbm(file), and what feeds them.
 
-Errors: LanguageError, without a place where it is that of the reference; NotAtHand.
+Errors: LanguageError, without a place where it is that of the reference; FileNotAvailable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ONNX: Final = frozenset(("onnx", "onnxModel"))
 TypeOf = Callable[[Node, Scope], Type]
 
 
-class NotAtHand(Exception):
+class FileNotAvailable(Exception):
     """The files of the package are not there to look into."""
 
 
@@ -32,9 +32,9 @@ def onnx_type(names: Names, node: Reference, scope: Scope, type_of: TypeOf) -> T
         return None
     model = names.model(texts[0])
     if model.signature is None:
-        raise NotAtHand
+        raise FileNotAvailable
     wanted = chosen_output(model, model.signature, node.output or (texts[-1] if len(texts) > 1 else "") or "")
-    given = _fed(node, scope, feeds(model, model.signature, names.functions), type_of)
+    given = _infer_feeds(node, scope, feeds(model, model.signature, names.functions), type_of)
     type_ = output_type(model, wanted.name, given)
     if type_ is None and None not in given:
         raise LanguageError(f"the sizes of output {wanted.name!r} are not known: those of an input are open")
@@ -48,8 +48,8 @@ def trees_type(names: Names, node: Reference, scope: Scope, type_of: TypeOf) -> 
         return NUMBER
     forest = names.forest(node.name, name)
     if forest is None:
-        raise NotAtHand
-    types = _fed(node, scope, forest_sources(node, scope, forest), type_of)
+        raise FileNotAvailable
+    types = _infer_feeds(node, scope, forest_sources(node, scope, forest), type_of)
     for type_, text in zip(types, forest.features, strict=True):
         if type_ is not None and not type_.is_number:
             raise LanguageError(f"a model of trees takes numbers, and {text} is a {type_}")
@@ -62,7 +62,7 @@ def check_sequence(node: Reference, argument: Node, type_: Type) -> None:
         raise LanguageError(f"{node.name} takes tensors whose one dimension is d0[n], and {argument} is a {type_}")
 
 
-def _fed(node: Reference, scope: Scope, sources: Sequence[Source], type_of: TypeOf) -> list[Type]:
+def _infer_feeds(node: Reference, scope: Scope, sources: Sequence[Source], type_of: TypeOf) -> list[Type]:
     """The types of the expressions that feed a model."""
     if str(node) in scope.calls:
         raise LanguageError(f"{node} feeds itself")

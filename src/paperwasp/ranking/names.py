@@ -1,4 +1,4 @@
-"""What type inference asks of a rank profile and of the rank features, and what it finds that an expression uses."""
+"""The names that type inference looks up in a rank profile and in the rank features, and those an expression uses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Description:
 
     type: Type = NUMBER
     pending: str = ""
-    """What of it is not executed yet; empty: nothing."""
+    """The reason why it is not executed yet; empty: it is."""
     expressions: tuple[int, ...] = ()
     """The arguments that are expressions, by number."""
 
@@ -39,12 +39,12 @@ class TypeCatalog(Protocol):
 
 @dataclass(slots=True)
 class Uses:
-    """What an expression asks for, its functions included."""
+    """The features, inputs and tensors that an expression uses, its functions included."""
 
     features: dict[str, None] = field(default_factory=dict)
     """Names of rank features."""
     pending: dict[str, None] = field(default_factory=dict)
-    """What is not executed yet."""
+    """Descriptions of what is not executed yet."""
     undeclared: dict[str, None] = field(default_factory=dict)
     """Names in query(name) that are not declared; they are numbers."""
     has_tensors: bool = False
@@ -73,7 +73,7 @@ def no_forest(kind: str, name: str) -> Forest | None:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a rank profile declares."""
+    """The names that a rank profile declares, with their types."""
 
     functions: Mapping[str, FunctionSource]
     constants: Mapping[str, TensorType]
@@ -82,4 +82,4 @@ class Names:
     model: Callable[[str], Model] = field(default=no_model)
     """The ONNX model of a name, or in a file. Raises LanguageError (without position) if there is none."""
     forest: Callable[[str, str], Forest | None] = field(default=no_forest)
-    """From `xgboost` or `lightgbm` and a file to the model in it; None: files are not at hand. Raises as `model`."""
+    """From `xgboost` or `lightgbm` and a file to the model in it; None: files are not available. Raises as `model`."""

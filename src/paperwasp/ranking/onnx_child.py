@@ -19,7 +19,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (asked["cpu_seconds"], asked["cpu_seconds"]))
     resource.setrlimit(resource.RLIMIT_AS, (asked["memory_bytes"], asked["memory_bytes"]))
     try:
-        answer: dict[str, Any] = {"shapes": _tried(source.read(), asked["shapes"])}
+        answer: dict[str, Any] = {"shapes": _run_on_zeros(source.read(), asked["shapes"])}
     except MemoryError:
         answer = {"error": "it takes too much memory"}
     except Exception as error:
@@ -27,8 +27,8 @@ def main() -> None:
     sys.stdout.write(json.dumps(answer))
 
 
-def _tried(content: bytes, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
-    """The shapes of the outputs where all inputs are zero."""
+def _run_on_zeros(content: bytes, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Runs a model with inputs of these shapes that are all zero; returns the shapes of its outputs by name."""
     import numpy as np
     import onnxruntime
 
@@ -39,8 +39,8 @@ def _tried(content: bytes, shapes: dict[str, list[int]]) -> dict[str, list[int]]
     types = {"float": np.float32, "double": np.float64, "float16": np.float16, "bool": np.bool_}
     fed = {}
     for each in session.get_inputs():
-        said = each.type.removeprefix("tensor(").removesuffix(")")
-        fed[each.name] = np.zeros(shapes[each.name], types.get(said) or np.dtype(said))
+        element = each.type.removeprefix("tensor(").removesuffix(")")
+        fed[each.name] = np.zeros(shapes[each.name], types.get(element) or np.dtype(element))
     found = session.run(None, fed)
     names = [each.name for each in session.get_outputs()]
     return {name: list(values.shape) for name, values in zip(names, found, strict=True)}

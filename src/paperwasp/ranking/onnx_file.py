@@ -1,4 +1,4 @@
-"""What an ONNX file says of its inputs and outputs: names, types and shapes. Nothing of the model is run or loaded.
+"""Reads names, types and shapes of the inputs and outputs in an ONNX file. Nothing of the model is run or loaded.
 
 An ONNX file is a protocol buffer, and this reads the few fields of it that a deploy must check, in a pass over the
 top levels: large weights are skipped without a copy. The runtime that executes models is no reader for files from

@@ -1,5 +1,5 @@
 """The type of `onnx(model).output`: what feeds the model is checked against the model's inputs, which give the sizes
-that the model leaves open. Sizes that hang on nothing that is declared are found by a run.
+that the model leaves open. Sizes that depend on nothing that is declared are found by a run.
 
 Vespa: https://docs.vespa.ai/en/ranking/onnx.html
 """
@@ -21,16 +21,16 @@ def feeds(model: Model, signature: OnnxSignature, functions: Container[str]) -> 
 
     `functions`: the names of the functions of the profile. Errors: LanguageError without a place.
     """
-    return [_feed(model, value, functions) for value in signature.inputs]
+    return [_source_of(model, value, functions) for value in signature.inputs]
 
 
-def _feed(model: Model, value: OnnxValue, functions: Container[str]) -> Source:
+def _source_of(model: Model, value: OnnxValue, functions: Container[str]) -> Source:
     expression = model.inputs.get(value.name)
     if expression is None:
         expression = value.identifier
         if expression not in functions:
-            told = f"nothing feeds input {value.name!r}: declare the input, or a function {expression}"
-            raise LanguageError(f"onnx-model {model.name!r}: {told}")
+            problem = f"nothing feeds input {value.name!r}: declare the input, or a function {expression}"
+            raise LanguageError(f"onnx-model {model.name!r}: {problem}")
     return Source(expression, f"onnx-model {model.name!r}, input {value.name!r}", model.position)
 
 
@@ -58,7 +58,7 @@ def output_type(model: Model, output: str, given: Sequence[TensorType | None]) -
     for value, type_ in zip(model.signature.inputs, given, strict=True):
         if type_ is not None:
             try:
-                sizes |= _bound(value, type_, sizes)
+                sizes |= _bind_sizes(value, type_, sizes)
             except ValueError as error:
                 raise LanguageError(f"onnx-model {model.name!r}, input {value.name!r}: {error}") from None
     [wanted] = (value for value in model.signature.outputs if value.name == output)
@@ -68,11 +68,11 @@ def output_type(model: Model, output: str, given: Sequence[TensorType | None]) -
         return known
     inputs = (value.name for value in model.signature.inputs)
     found = model.try_run({name: shape for name, shape in zip(inputs, shapes, strict=True) if shape is not None})
-    return _agreed(model, wanted, known, found[output])
+    return _check_output(model, wanted, known, found[output])
 
 
-def _bound(value: OnnxValue, type_: TensorType, before: dict[str, int]) -> dict[str, int]:
-    """The named sizes that an input gives. Errors: ValueError where an earlier one gave others."""
+def _bind_sizes(value: OnnxValue, type_: TensorType, before: dict[str, int]) -> dict[str, int]:
+    """The named sizes that an input gives, by name. Errors: ValueError where an earlier input gave others."""
     bound = value.bind(type_)
     for name, size in bound.items():
         if before.get(name, size) != size:
@@ -80,7 +80,7 @@ def _bound(value: OnnxValue, type_: TensorType, before: dict[str, int]) -> dict[
     return bound
 
 
-def _agreed(model: Model, wanted: OnnxValue, known: TensorType | None, shape: Sequence[int]) -> TensorType:
+def _check_output(model: Model, wanted: OnnxValue, known: TensorType | None, shape: Sequence[int]) -> TensorType:
     what = f"onnx-model {model.name!r}, output {wanted.name!r}"
     if not all(shape):
         raise LanguageError(f"{what} has no cells: its shape is {list(shape)}")

@@ -26,7 +26,7 @@ from paperwasp.errors import LanguageError
 Shapes = Mapping[str, Sequence[int]]
 _CHILD: Final = Path(__file__).with_name("onnx_child.py")
 _FOUND: Final[OrderedDict[tuple[object, ...], Shapes]] = OrderedDict()
-"""What models were found to give, so that a package that is deployed again is not tried again."""
+"""The shapes of the outputs of models that were tried, so that deploying a package again does not try them again."""
 _LOCK: Final = threading.Lock()
 
 
@@ -36,7 +36,7 @@ def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     with _LOCK:
         known = _FOUND.get(key)
     if known is None:
-        known = _probed(path, content, shapes)
+        known = _run_probe(path, content, shapes)
         with _LOCK:
             _FOUND[key] = known
             if len(_FOUND) > limits.ONNX_PROBES_KEPT:
@@ -44,7 +44,7 @@ def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     return known
 
 
-def _probed(path: str, content: bytes, shapes: Shapes) -> Shapes:
+def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     asked = {
         "shapes": {name: list(shape) for name, shape in shapes.items()},
         "memory_bytes": limits.ONNX_PROBE_BYTES + 4 * len(content),

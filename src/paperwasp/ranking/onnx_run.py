@@ -1,6 +1,6 @@
 """Running an ONNX model for a block of hits: all in few runs where its first dimension is free, else one after another.
 
-A hit that the model fails for has zeros, as in Vespa, and the failure is told in the log.
+A hit that the model fails for has zeros, as in Vespa, and the failure is logged.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ DTYPES: Final[Mapping[str, type[np.generic]]] = {
 }
 """Element types of the runtime that inputs may have."""
 _SILENT: Final = 4
-"""What is wrong is told by exceptions."""
+"""The log level of the runtime at which it logs only fatal errors: others are raised as exceptions."""
 _NEAR: Final = 1e-4
-"""How far the values of two rows may be apart whether they are worked together or each alone."""
+"""How far the values of a row may be apart when it is computed together with others and alone."""
 
 
 class RunFailed(InternalError):

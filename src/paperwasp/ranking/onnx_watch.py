@@ -1,4 +1,4 @@
-"""Ends runs of ONNX models whose time is over: how long one takes may hang on what it is fed, and the runtime looks at
+"""Ends runs of ONNX models whose time is over: how long one takes may depend on its inputs, and the runtime looks at
 no clock. It ends a run between two operations of the model when another thread says so.
 
 One thread watches all runs; there is none before the first run that has an end.
@@ -27,7 +27,7 @@ class RunWatch:
         self._changed = threading.Condition()
         self._runs: dict[int, tuple[int, Stoppable]] = {}
         self._next_ns = 0
-        """When the thread looks again; 0: when it is told to."""
+        """When the thread looks again, on the clock of `end_ns`; 0: when it is notified."""
         self._is_started = False
 
     @contextmanager

@@ -126,9 +126,9 @@ class CompiledProfile:
     """name as the result shows it → what computes it."""
     summary_features: Mapping[str, RankValue]
     rank_features: Mapping[str, RankValue]
-    """What ranking.listFeatures shows: the default ones, unless the profile ignores them, and its rank-features."""
+    """The features that ranking.listFeatures shows: the default ones, unless the profile ignores them, and its own."""
     sort_features: Mapping[str, Program]
-    """What queries may sort by."""
+    """The features that queries may sort by."""
     rerank_count: int
     keep_rank_count: int
     rank_score_drop_limit: float | None
@@ -151,7 +151,7 @@ class CompiledProfile:
     """By `first-phase`, `second-phase`, `global-phase`. Raises LanguageError for what is too deep to be explained."""
 
     def bm25_weights(self, inputs: Mapping[str, float]) -> tuple[tuple[str, float], ...] | None:
-        """As `bm25_sum`, where weights may also hang on query(name). `inputs`: what the query overrides."""
+        """As `bm25_sum`, where weights may also depend on query(name). `inputs`: what the query overrides."""
         if self.bm25_sum is not None:
             return self.bm25_sum
         return _bm25_sum(self.first_phase, lambda name: inputs.get(name, self.inputs.get(name, 0.0)))
@@ -183,7 +183,7 @@ def _bm25_sum(
 
 
 class ProfileError(LanguageError):
-    """Everything that is wrong with the rank profiles at hand, one problem a line."""
+    """All problems of the rank profiles that were compiled, one a line."""
 
     def __init__(self, problems: Sequence[LanguageError]) -> None:
         unique = {str(problem): problem for problem in reversed(problems)}
@@ -250,7 +250,7 @@ class _ProfileCompiler:
     # What is checked
 
     def roots(self) -> Iterator[_Root]:
-        """The expressions that results come from, in the order in which problems are told."""
+        """The expressions that results come from, in the order in which problems are reported."""
         profile = self.profile
         first = profile.first_phase if profile.first_phase is not None else DEFAULT_FIRST_PHASE
         yield self.root("first-phase", first, _LATER_THAN_FIRST)
@@ -281,7 +281,7 @@ class _ProfileCompiler:
         return _Root(kind, Source(text, kind, start, self.around), unseen)
 
     def infer(self, roots: Sequence[_Root]) -> Uses:
-        """What all of them use. Problems of functions that nothing calls are found as well."""
+        """Infers the types of all roots; returns what they use. Functions that nothing calls are checked as well."""
         names = Names(
             self.profile.functions,
             {name: constant.type for name, constant in self.profile.constants.items()},
@@ -296,18 +296,18 @@ class _ProfileCompiler:
             for name in uses.features.keys() & root.unseen:
                 inference.add(LanguageError(f"{root.kind}: {name} is not known in this phase", root.source.position(0)))
             if root.is_number and type_ is not None and not type_.is_number:
-                told = f"The {root.kind} expression must produce a double (a tensor with no dimensions)"
-                inference.add(LanguageError(f"{told}, but produces {type_}", root.source.position(0)))
+                message = f"The {root.kind} expression must produce a double (a tensor with no dimensions)"
+                inference.add(LanguageError(f"{message}, but produces {type_}", root.source.position(0)))
             if root.kind == _SORT_FEATURES and not _SORT_NAME.fullmatch(root.source.text):
-                told = f"{_SORT_FEATURES} are names of functions and of features without arguments"
-                inference.add(LanguageError(f"{told}, not {root.source.text!r}", root.source.position(0)))
+                message = f"{_SORT_FEATURES} are names of functions and of features without arguments"
+                inference.add(LanguageError(f"{message}, not {root.source.text!r}", root.source.position(0)))
             total.add(uses)
         for name in self.profile.functions:
             inference.check_function(name)
         self.problems += inference.problems
         if self.profile.strict and total.undeclared:
-            told = f"is strict but is missing a declaration of inputs {', '.join(total.undeclared)}"
-            self.problems.append(LanguageError(f"rank-profile {self.profile.name!r} {told}", self.profile.position))
+            message = f"is strict but is missing a declaration of inputs {', '.join(total.undeclared)}"
+            self.problems.append(LanguageError(f"rank-profile {self.profile.name!r} {message}", self.profile.position))
         return total
 
     def model(self, name: str) -> Model:
@@ -363,9 +363,9 @@ class _ProfileCompiler:
         for root in roots:
             value = self.runnable(compiler, root.source)
             if isinstance(value, Program) and root.is_number:
-                (sorting if root.kind == _SORT_FEATURES else phases)[_shown(root)] = value
+                (sorting if root.kind == _SORT_FEATURES else phases)[_shown_name(root)] = value
             elif value is not None:
-                features.setdefault(root.kind, {})[_shown(root)] = value
+                features.setdefault(root.kind, {})[_shown_name(root)] = value
         listed = LazyPrograms(features.get("rank-features", {}))
         if not profile.ignore_default_rank_features:
             self.check_properties(compiler, default_rank_features)
@@ -403,7 +403,7 @@ class _ProfileCompiler:
             again = self.compiler()
             for root in roots:  # all, in their order: so the labels of constants have the same numbers
                 again.runnable(root.source)
-            return lambda: ExplainingCompiler(*self.given(), again.graph, self)
+            return lambda: ExplainingCompiler(*self._compiler_arguments(), again.graph, self)
 
         return LazyExplanations({root.kind: root.source for root in roots if root.kind.endswith("-phase")}, begin)
 
@@ -415,15 +415,15 @@ class _ProfileCompiler:
         return GlobalPhase(program, said.rerank_count, limit, lambda: explanations["global-phase"])
 
     def compiler(self, graph: TensorGraph | None = None) -> ExpressionCompiler:
-        return ExpressionCompiler(*self.given(), graph, self)
+        return ExpressionCompiler(*self._compiler_arguments(), graph, self)
 
-    def given(self) -> tuple[Catalog, Mapping[str, FunctionSource], Constants, str]:
-        """What expressions are compiled with."""
+    def _compiler_arguments(self) -> tuple[Catalog, Mapping[str, FunctionSource], Constants, str]:
+        """The arguments of the compilers: catalog, functions, constants, and the text around the expressions."""
         constants: Constants = {name: partial(self.constant, name) for name in self.profile.constants}
         return self.catalog, self.profile.functions, constants, self.around
 
     def constant(self, name: str) -> float | Tensor:
-        """The value of a constant. Errors: LanguageError where it is in a file that is not at hand."""
+        """The value of a constant. Errors: LanguageError where it is in a file that is not available."""
         value, problem = self.declarations.constant(self.profile.constants[name])
         if problem is not None:
             raise problem
@@ -432,7 +432,7 @@ class _ProfileCompiler:
         return value
 
     def runnable(self, compiler: ExpressionCompiler, source: Source) -> RankValue | None:
-        """What computes an expression; None if it has a problem."""
+        """Compiles an expression; None if it has a problem, which is added to the others."""
         try:
             return compiler.runnable(source)
         except LanguageError as error:
@@ -457,12 +457,12 @@ class _ProfileCompiler:
             try:
                 compiler.runnable(Source(name, name))
             except LanguageError as error:
-                if not any(told.bare_message.endswith(error.bare_message) for told in self.problems):
+                if not any(known.bare_message.endswith(error.bare_message) for known in self.problems):
                     self.problems.append(LanguageError(error.bare_message, self.profile.position))
 
 
 class LazyPrograms(Mapping[str, RankValue]):
-    """Programs by name: some at hand, and more that are compiled when one is asked for first."""
+    """Programs by name: some compiled already, and more that are compiled when one of them is first used."""
 
     def __init__(self, own: Mapping[str, RankValue], more: Callable[[], Mapping[str, RankValue]] = dict) -> None:
         self._own = own
@@ -485,8 +485,8 @@ class LazyPrograms(Mapping[str, RankValue]):
         return len(self._programs)
 
 
-def _shown(root: _Root) -> str:
-    """The name of a feature as results show it: without spaces, as Vespa prints it."""
+def _shown_name(root: _Root) -> str:
+    """The kind of a root, or its feature's name as results show it: without spaces, as Vespa prints it."""
     return str(parse_expression(root.source.text)) if root.kind.endswith("-features") else root.kind
 
 

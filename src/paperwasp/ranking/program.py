@@ -53,7 +53,7 @@ class Feature(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What to compute from the values of `features`. Operands are these, then the constants, then the temporaries."""
+    """A compiled expression over the values of `features`. Operands are these, the constants, then the temporaries."""
 
     features: tuple[Feature, ...]
     constants: Floats
@@ -100,10 +100,10 @@ class ProgramBuilder:
         self._numbers: dict[tuple[Any, ...], int] = {}
 
     def constant(self, value: float) -> int:
-        return self._numbered(("constant", struct.pack("d", value)), Step(constant=value))
+        return self._number_of(("constant", struct.pack("d", value)), Step(constant=value))
 
     def feature(self, feature: Feature) -> int:
-        return self._numbered(("feature", feature.name), Step(feature=feature))
+        return self._number_of(("feature", feature.name), Step(feature=feature))
 
     def apply(self, operation: str, *operands: int) -> int:
         """The number of `operation` on these values; done at once if they are constants, or the condition is one."""
@@ -112,8 +112,8 @@ class ProgramBuilder:
             return operands[1] if constants[0] != 0.0 else operands[2]
         known = [constant for constant in constants if constant is not None]
         if len(known) == len(operands):
-            return self.constant(_folded(operation, known))
-        return self._numbered((operation, *operands), Step(operation=operation, operands=operands))
+            return self.constant(_fold(operation, known))
+        return self._number_of((operation, *operands), Step(operation=operation, operands=operands))
 
     def operation_on(self, value: int, names: Sequence[str]) -> str | None:
         """The operation, where `value` is one on just the features of these names, in their order."""
@@ -121,7 +121,7 @@ class ProgramBuilder:
         found = [None if feature is None else feature.name for feature in operands]
         return self._values[value].operation if found == list(names) else None
 
-    def _numbered(self, key: tuple[Any, ...], value: Step) -> int:
+    def _number_of(self, key: tuple[Any, ...], value: Step) -> int:
         number = self._numbers.setdefault(key, len(self._values))
         if number == len(self._values):
             self._values.append(value)
@@ -129,11 +129,11 @@ class ProgramBuilder:
 
     def steps(self, result: int) -> list[tuple[int, Step]]:
         """The values that `result` is made of with their numbers, operands before what they are used in."""
-        return [(number, self._values[number]) for number in self._needed(result)]
+        return [(number, self._values[number]) for number in self._find_needed(result)]
 
     def program(self, result: int) -> Program:
         """The program that computes value `result`."""
-        needed = self._needed(result)
+        needed = self._find_needed(result)
         features = [n for n in needed if self._values[n].feature is not None]
         constants = [n for n in needed if self._values[n].constant is not None]
         places = {number: place for place, number in enumerate([*features, *constants])}
@@ -147,7 +147,7 @@ class ProgramBuilder:
             result=places[result],
         )
 
-    def _needed(self, result: int) -> list[int]:
+    def _find_needed(self, result: int) -> list[int]:
         """The values that `result` is made of, operands before what they are used in."""
         seen, pending = {result}, [result]
         while pending:
@@ -177,8 +177,8 @@ class ProgramBuilder:
         return code, count
 
 
-def applied(operation: str, operands: Sequence[Floats]) -> Floats:
-    """One operation alone, as the kernel computes it within a program. Operands have the same length, or 1."""
+def apply_operation(operation: str, operands: Sequence[Floats]) -> Floats:
+    """Computes one operation as the kernel does within a program, in float64. Operands have the same length, or 1."""
     arity = OPERATIONS[operation][0]
     code = np.array([OPCODES[operation], arity, *range(arity), *[0] * (OPERATION_WIDTH - 2 - arity)], np.int32)
     out = np.empty(max(map(len, operands)), np.float64)
@@ -189,6 +189,6 @@ def applied(operation: str, operands: Sequence[Floats]) -> Floats:
 _NO_CONSTANTS: Final[Floats] = np.zeros(0)
 
 
-def _folded(operation: str, operands: Sequence[float]) -> float:
-    """What the kernel itself computes, so that folding never changes a score."""
-    return float(applied(operation, [np.array([operand], np.float64) for operand in operands])[0])
+def _fold(operation: str, operands: Sequence[float]) -> float:
+    """Computes an operation on constants by the kernel itself, so that folding never changes a score."""
+    return float(apply_operation(operation, [np.array([operand], np.float64) for operand in operands])[0])

@@ -40,7 +40,7 @@ class Source:
     start: Position | None = None
     around: str = ""
     is_exact: bool = True
-    """Whether the text is in the file as it is here; if not, all of it is told to be at `start`."""
+    """Whether the text is in the file as it is here; if not, problems anywhere in it are reported at `start`."""
 
     def parse(self) -> Node:
         """The tree; raises LanguageError with the place in the file."""
@@ -68,8 +68,8 @@ class Source:
         )
 
     def _error_at(self, message: str, position: Position | None) -> LanguageError:
-        told = f"{self.what}: {message}" if self.start else message
-        return LanguageError(told, self._in_file(position or Position("", 1, 1)))
+        full_message = f"{self.what}: {message}" if self.start else message
+        return LanguageError(full_message, self._in_file(position or Position("", 1, 1)))
 
     def _in_file(self, position: Position) -> Position:
         if self.start is None:
@@ -87,7 +87,7 @@ class Scope:
     source: Source
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
-    """The functions being worked, outermost first."""
+    """The functions being compiled, outermost first."""
     is_closed: bool = False
     """Whether only bound names are seen, as in the lambdas of tensor functions."""
 
@@ -103,7 +103,7 @@ class Scope:
         self.fail(node, f"the expression, with the functions that it calls in their places, is {most}")
 
     def binding(self, node: Node) -> Binding | None:
-        """What `node` stands for, if it is a bound name."""
+        """The binding of `node`, if it is a bound name; else None."""
         if isinstance(node, Reference) and not node.arguments and not node.output:
             return self.bindings.get(node.name)
         return None
@@ -121,7 +121,7 @@ class Binding:
     type: TensorType | None = None
     is_typed: bool = False
     value: Any = None
-    """What it was compiled to: a `tensor_plan.Value`."""
+    """The value that it was compiled to: a `tensor_plan.Value`."""
     text: str | None = None
 
 
@@ -129,8 +129,8 @@ def function_source(name: str, function: FunctionSource, around: str) -> Source:
     return Source(function.expression, f"function {name!r}", function.expression_position, around)
 
 
-def resolved(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
-    """The argument that a bound name stands for at last, with its scope; None for a name that has a type only."""
+def resolve(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
+    """Follows bound names to the argument that they stand for, with its scope; None for a name that has only a type."""
     while binding := scope.binding(node):
         if binding.node is None or binding.scope is None:
             return None
@@ -139,7 +139,7 @@ def resolved(node: Node, scope: Scope) -> tuple[Node, Scope] | None:
 
 
 def argument_text(node: Node, scope: Scope) -> str | None:
-    """What an argument of a feature says: bound names are replaced, quotes are taken off. None: it is not known.
+    """The text of an argument of a feature: bound names are replaced, quotes are taken off. None: it is not known.
 
     Raises LanguageError for a text that grew too long, as it may by functions that double it.
     """

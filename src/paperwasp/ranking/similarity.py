@@ -47,7 +47,7 @@ class DotProduct:
 
 
 def dot_product(node: TensorNode, names: tuple[str, ...]) -> DotProduct | None:
-    """Of a node whose sum over dimensions is asked for: all that it has."""
+    """The kernel form of the sum of `node` over dimensions; None unless it is a dot product over all its dimensions."""
     if node.key[:2] != ("join", "multiply") or len(names) != len(node.type.dimensions):
         return None
     for query, documents in (node.operands, node.operands[::-1]):
@@ -57,12 +57,12 @@ def dot_product(node: TensorNode, names: tuple[str, ...]) -> DotProduct | None:
 
 
 def max_similarity(node: TensorNode, names: tuple[str, ...]) -> Similarity | None:
-    """Of a node whose sum over dimensions is asked for."""
+    """The kernel form of the sum of `node` over dimensions; None unless it is a sum of greatest similarities."""
     return _nearest_of(node.operands[0], node.key[2], names[0]) if _is_greatest(node) and len(names) == 1 else None
 
 
 def greatest_similarity(node: TensorNode, names: tuple[str, ...]) -> Similarity | None:
-    """Of a node whose greatest cell over dimensions is asked for: the query is one vector."""
+    """The kernel form of the greatest cell of `node`; None unless its cells are similarities to one query vector."""
     return _nearest_of(node, names, "")
 
 
@@ -71,7 +71,7 @@ def _is_greatest(node: TensorNode) -> bool:
 
 
 def _nearest_of(node: TensorNode, best: tuple[str, ...], summed: str) -> Similarity | None:
-    """Of a node that has a number for each vector of the query and of the document."""
+    """The kernel form for a node with a number for each vector of the query and of the document; None: it has none."""
     if len(best) != 1 or {d.name for d in node.type.dimensions} != {best[0], summed} - {""}:
         return None
     inverse = _inverse(node)

@@ -1,7 +1,7 @@
 """From the trees of tensor functions, literals, generators and slices to nodes of tensors.
 
 Works for the compiler of expressions (`ranking.compiler`), which it asks for the values within. Types have been
-inferred before, so what does not fit here was told there.
+inferred before, so what does not fit here was reported there.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, bound_b
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.scope import Binding, Scope
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
-from paperwasp.ranking.tensor_node import Block, Hangs, TensorNode
-from paperwasp.ranking.tensor_plan import OfBatches, TensorGraph, Value, hangs_on
+from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
+from paperwasp.ranking.tensor_plan import OfBatches, TensorGraph, Value, dependence_of
 from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Place, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Node, Number
 from paperwasp.tensor import algebra
@@ -31,7 +31,7 @@ _Cells = Any
 
 
 class Compiler(Protocol):
-    """What compiles the expressions within."""
+    """The compiler of the expressions within tensor functions."""
 
     graph: TensorGraph
 
@@ -100,8 +100,8 @@ class TensorCompiler:
         """A number where the tensor is one."""
         return self._graph.scalar(node) if node.type.is_number else node
 
-    def combined(self, operation: str, *operands: TensorNode) -> TensorNode:
-        """An operation on numbers, cell by cell. `operation`: a name of `core.rank_program.OPERATIONS`."""
+    def combine(self, operation: str, *operands: TensorNode) -> TensorNode:
+        """A node that computes an operation cell by cell. `operation`: a name of `core.rank_program.OPERATIONS`."""
         function = algebra.CELL_FUNCTIONS[operation]
         if len(operands) == 1:
             type_ = rules.mapped(operands[0].type)
@@ -112,7 +112,11 @@ class TensorCompiler:
     def feature(self, feature: Feature, type_: TensorType) -> TensorNode:
         """A rank feature of tensor type."""
         node = self._graph.node(
-            ("feature", feature.name), type_, (), lambda block: feature.compute(block), hangs=hangs_on(feature)
+            ("feature", feature.name),
+            type_,
+            (),
+            lambda block: feature.compute(block),
+            dependence=dependence_of(feature),
         )
         node.kept = getattr(feature, "kept", None)
         return node
@@ -129,16 +133,16 @@ class TensorCompiler:
         if function is not None:
             return self.as_value(self._with_lambda(node.function, function, tensors, scope))
         if node.function == "reduce":
-            return self.as_value(self._reduced(tensors[0], given.words[0], given.words[1:]))
+            return self.as_value(self._reduce(tensors[0], given.words[0], given.words[1:]))
         if node.function not in _SIMPLE:
-            return self.as_value(self._reduced(tensors[0], node.function, given.words))
+            return self.as_value(self._reduce(tensors[0], node.function, given.words))
         operands = Operands(tuple(t.type for t in tensors), given.words, given.names, lambda *types: NUMBER)
         type_ = FUNCTIONS[node.function].type(operands)
         key = (node.function, given.words, given.names)
         return self.as_value(self._graph.apply(key, type_, tensors, _SIMPLE[node.function](given)))
 
-    def _reduced(self, tensor: TensorNode, aggregator: str, dimensions: tuple[str, ...]) -> TensorNode:
-        return self._graph.reduced(tensor, aggregator, dimensions, rules.reduced(tensor.type, dimensions))
+    def _reduce(self, tensor: TensorNode, aggregator: str, dimensions: tuple[str, ...]) -> TensorNode:
+        return self._graph.reduce(tensor, aggregator, dimensions, rules.reduced(tensor.type, dimensions))
 
     # Functions without names
 
@@ -146,18 +150,18 @@ class TensorCompiler:
         if function in _BY_SUBSPACES:
             return self._by_subspaces(function, body, tensors[0], scope)
         types = [NUMBER] * len(body.parameters)
-        value = self._bound(body, types, scope)
+        value = self._compile_body(body, types, scope)
         assert isinstance(value, int)
         operation = self._graph.builder.operation_on(value, [f"@{self._level + 1}.{n}" for n in range(len(types))])
         if operation is not None and function != "merge":
-            return self.combined(operation, *tensors)
+            return self.combine(operation, *tensors)
         cells = algebra.CELL_FUNCTIONS[operation] if operation is not None else self._cell_function(value)
         rule, work = _BY_CELLS[function]
         type_ = rule(*(t.type for t in tensors))
         return self._graph.apply((function, value), type_, tensors, lambda *batches: work(*batches, cells))
 
-    def _bound(self, function: Lambda, types: Sequence[TensorType], scope: Scope) -> Value:
-        """The value of the body, its parameters being what an inner block says."""
+    def _compile_body(self, function: Lambda, types: Sequence[TensorType], scope: Scope) -> Value:
+        """Compiles the body of a function, whose parameters have the values of an inner block."""
         self._level += 1
         bindings = {
             name: Binding(value=self._parameter(number, type_))
@@ -193,7 +197,7 @@ class TensorCompiler:
         return function
 
     def _by_subspaces(self, function: str, body: Lambda, tensor: TensorNode, scope: Scope) -> TensorNode:
-        inner = self.as_node(self._bound(body, [rules.dense_part(tensor.type)], scope))
+        inner = self.as_node(self._compile_body(body, [rules.dense_part(tensor.type)], scope))
         level = self._level + 1
         is_map = function == "map_subspaces"
         type_ = rules.with_subspaces(tensor.type, inner.type) if is_map else rules.filtered(tensor.type)
@@ -207,7 +211,7 @@ class TensorCompiler:
 
             return apply(batch(tensor, block), of_subspaces)
 
-        return self._graph.node((function, inner), type_, (tensor,), work, hangs=inner.hangs)
+        return self._graph.node((function, inner), type_, (tensor,), work, dependence=inner.dependence)
 
     # Tensors from nothing
 
@@ -221,7 +225,7 @@ class TensorCompiler:
                     type_,
                     (),
                     lambda block: algebra.random_cells(type_, generator),
-                    hangs=Hangs.QUERY,
+                    dependence=Dependence.QUERY,
                 )
             )
         make = algebra.range_cells if node.function == "range" else algebra.diagonal
@@ -236,7 +240,7 @@ class TensorCompiler:
         body = self._compiler.value(node.body, inner)
         self._level -= 1
         assert isinstance(body, int)
-        return self.as_value(self._graph.generated(node.type, body, self._level + 1))
+        return self.as_value(self._graph.generate(node.type, body, self._level + 1))
 
     def literal(self, node: TensorLiteral, scope: Scope) -> Value:
         graph = self._graph
@@ -257,11 +261,11 @@ class TensorCompiler:
             name = place.dimension or _only(tensor.type, place)
             is_mapped = dimensions[name].is_mapped
             if place.index is None:
-                places.append((name, _labelled(place.label or "", is_mapped)))
+                places.append((name, _place_of_label(place.label or "", is_mapped)))
                 keys.append((name, place.label))
                 continue
             operands.append(self.node(place.index, scope))
-            places.append((name, _computed(len(operands), is_mapped)))
+            places.append((name, _place_of_operand(len(operands), is_mapped)))
             keys.append((name, len(operands)))
         given = (tensor, *operands)
 
@@ -278,14 +282,14 @@ def _only(type_: TensorType, place: Place) -> str:
     return candidates[0].name
 
 
-def _labelled(label: str, is_mapped: bool) -> Callable[..., Any]:
+def _place_of_label(label: str, is_mapped: bool) -> Callable[..., Any]:
     if is_mapped:
         return lambda batches, labels: algebra.label_place(label, labels)
     index = int(label)
     return lambda batches, labels: algebra.index_place(index)
 
 
-def _computed(operand: int, is_mapped: bool) -> Callable[..., Any]:
+def _place_of_operand(operand: int, is_mapped: bool) -> Callable[..., Any]:
     if is_mapped:
         return lambda batches, labels: algebra.label_places(algebra.numbers(batches[operand]), labels)
     return lambda batches, labels: algebra.index_places(algebra.numbers(batches[operand]))

@@ -23,7 +23,7 @@ from paperwasp.ranking.tensor_tree import (
     Word,
     Words,
 )
-from paperwasp.ranking.tree import Call, Node, Reference, unquoted
+from paperwasp.ranking.tree import Call, Node, Reference, unquote
 from paperwasp.tensor.types import Dimension, TensorType
 
 _LAMBDA_PARAMETERS: Final = {"lambda": 1, "lambda2": 2}
@@ -47,7 +47,7 @@ class TensorParser:
     def parse(self, name: Token) -> Node:
         """The node that `name` begins."""
         if name.text == "tensor":
-            return self.typed(name)
+            return self.read_typed(name)
         if name.text in OF_TYPE:
             return OfType(name.text, self.type(name), start=name.start)
         if name.text in ("max", "min"):
@@ -149,7 +149,7 @@ class TensorParser:
             self.tokens.fail(f"{name.text} makes a tensor of indexed dimensions with sizes", name)
         return type_
 
-    def typed(self, name: Token) -> Node:
+    def read_typed(self, name: Token) -> Node:
         type_ = self.type(name)
         if self.tokens.accept(":"):
             return self.literal(type_, name)
@@ -169,7 +169,7 @@ class TensorParser:
             order = [*type_.mapped, *type_.indexed]
             cells = [
                 Cell(tuple(address[d.name] for d in type_.dimensions), value, start=value.start)
-                for address, value in self.nested(order)
+                for address, value in self.read_nested(order)
             ]
         addresses = {cell.address for cell in cells}
         if len(addresses) < len(cells):
@@ -197,8 +197,8 @@ class TensorParser:
             self.separate("}")
         return cells
 
-    def nested(self, order: list[Dimension]) -> list[tuple[dict[str, str], Node]]:
-        """Expressions in one level of brackets for each dimension: braces with labels, or brackets with all values."""
+    def read_nested(self, order: list[Dimension]) -> list[tuple[dict[str, str], Node]]:
+        """Reads expressions in one level of brackets a dimension: braces with labels, or brackets with all values."""
         if not order:
             return [({}, self.expression())]
         dimension, *inner = order
@@ -211,7 +211,7 @@ class TensorParser:
             if dimension.is_mapped:
                 label = self.label()
                 self.tokens.expect(":")
-            found += [({dimension.name: label, **address}, value) for address, value in self.nested(inner)]
+            found += [({dimension.name: label, **address}, value) for address, value in self.read_nested(inner)]
             self.separate(closing)
             places += 1
         if not dimension.is_mapped and places != dimension.size:
@@ -250,7 +250,7 @@ class TensorParser:
 
     def label(self) -> str:
         token = self.tokens.expect_kind("name", "number", "string")
-        return unquoted(token.text) if token.kind == "string" else token.text
+        return unquote(token.text) if token.kind == "string" else token.text
 
     def check_index(self, label: str, dimension: Dimension, at: Token) -> None:
         if not label.isdecimal() or len(label) > 10 or int(label) >= (dimension.size or 0):

@@ -30,10 +30,10 @@ CHOICES: Final[Mapping[Parameter, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What the type of a call hangs on."""
+    """The parts of a call that its type depends on."""
 
     types: tuple[TensorType, ...]
-    """Of the arguments that are expressions."""
+    """The types of the arguments that are expressions."""
     words: tuple[str, ...]
     names: tuple[tuple[str, ...], ...]
     of_lambda: Callable[..., TensorType]
@@ -50,7 +50,7 @@ class TensorFunction:
 
 
 def _cellwise(lambda_parameters: int, combine: Callable[..., TensorType]) -> Callable[[Operands], TensorType]:
-    """Of functions that take a lambda over the values of cells."""
+    """The type rule of functions that take a lambda over the values of cells."""
 
     def type_of(given: Operands) -> TensorType:
         value = given.of_lambda(*[NUMBER] * lambda_parameters)
@@ -70,7 +70,7 @@ def _reduce_all(given: Operands) -> TensorType:
 
 
 def _with_reduced(given: Operands) -> TensorType:
-    """Of functions that combine a tensor with what it reduces to."""
+    """The type of functions that combine a tensor with what it reduces to."""
     [type_] = given.types
     return rules.joined(type_, rules.reduced(type_, given.words))
 

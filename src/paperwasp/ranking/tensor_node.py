@@ -20,18 +20,18 @@ class Block(Protocol):
 
     @property
     def labels(self) -> Labels:
-        """Of all tensors of the query."""
+        """The labels of all tensors of the query."""
 
     @property
     def known(self) -> dict[object, Any]:
-        """What has been worked out: the name of a feature → its column; a node → its batch."""
+        """The values computed so far: the name of a feature → its column; a node → its batch."""
 
 
 Work = Callable[[Block], TensorBatch]
 
 
-class Hangs(IntEnum):
-    """What a value hangs on."""
+class Dependence(IntEnum):
+    """What the value of a node or feature may change with: a hit's depends on the query as well."""
 
     NOTHING = 0
     QUERY = 1
@@ -40,23 +40,23 @@ class Hangs(IntEnum):
 
 @dataclass(eq=False, slots=True, repr=False)
 class TensorNode:
-    """One tensor for each hit of a block: of a type, worked by `work`."""
+    """One tensor for each hit of a block, of one type, computed by `work`."""
 
     name: str
     """Canonical within its plan."""
     type: TensorType
-    """Where the sizes of dimensions are open, batches say them."""
+    """Where it leaves the sizes of dimensions open, the batches have them."""
     key: tuple[Any, ...]
     operands: tuple[TensorNode, ...]
     work: Work
-    hangs: Hangs
+    dependence: Dependence
     levels: frozenset[int]
-    """The levels of the functions whose names it hangs on."""
+    """The levels of the functions whose names it depends on."""
     folded: TensorBatch | None = None
     """Its tensor, where that is known before any query."""
     kept: Callable[[Any], KeptTensors] | None = None
-    """What tells of a block where the tensors stand, if they stand somewhere."""
+    """Gives the tensors of a block in place, without a copy; None: they are stored nowhere."""
 
     def __repr__(self) -> str:
-        """Without what it is made of: a graph may be too large to be told."""
+        """Without its operands: a graph may be too large to be shown."""
         return f"<{self.name}: {self.type}>"

@@ -1,8 +1,8 @@
-"""Nodes of tensors: what an expression computes with tensors, as a graph of functions of batches.
+"""Nodes of tensors: the computations of an expression on tensors, as a graph of functions of batches.
 
-A `TensorGraph` makes nodes: the same operation on the same operands is the same node, and small ones that hang on
-nothing but constants are worked at once. A number becomes a node by `number`; a node whose tensor is a number becomes a
-value of the scalar program by `scalar`, as a feature of it. Nodes are immutable, but for what is remembered of a
+A `TensorGraph` makes nodes: the same operation on the same operands is the same node, and small ones that depend on
+nothing but constants are computed at once. A number becomes a node by `number`; a node whose tensor is a number becomes
+a value of the scalar program by `scalar`, as a feature of it. Nodes are immutable, but for what is remembered of a
 constant; a plan may run in many threads.
 """
 
@@ -20,7 +20,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, column, levels_of, numbers
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
 from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
-from paperwasp.ranking.tensor_node import Block, Hangs, TensorNode, Work
+from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode, Work
 from paperwasp.tensor import algebra
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import Labels, TensorBatch
@@ -49,17 +49,17 @@ class TensorFeature:
         return algebra.numbers(batch(self.node, context))
 
 
-def hangs_on(feature: Feature) -> Hangs:
-    """What a feature of a scalar program hangs on."""
+def dependence_of(feature: Feature) -> Dependence:
+    """What the value of a feature of a scalar program depends on."""
     if isinstance(feature, TensorFeature):
-        return feature.node.hangs
+        return feature.node.dependence
     if isinstance(feature, BoundNumber):
-        return Hangs.NOTHING
-    return Hangs.QUERY if feature.query_name is not None else Hangs.HIT
+        return Dependence.NOTHING
+    return Dependence.QUERY if feature.query_name is not None else Dependence.HIT
 
 
 class _ConstantBlock:
-    """Where constants are worked: there is no hit."""
+    """The block in which constants are computed: it has no hit."""
 
     def __init__(self, labels: Labels) -> None:
         self.hits = 1
@@ -86,17 +86,17 @@ class TensorGraph:
         operands: Sequence[TensorNode],
         work: Work,
         *,
-        hangs: Hangs = Hangs.NOTHING,
+        dependence: Dependence = Dependence.NOTHING,
         levels: frozenset[int] = frozenset(),
         binds: int = 0,
     ) -> TensorNode:
-        """The node of an operation. `key` with the operands says all about it. `hangs`, `levels`: beyond the operands;
+        """The node of an operation, which `key` and the operands define. `dependence`, `levels`: beyond the operands';
         `binds`: the level of the names that it binds for the last operand."""
         whole = (*key, *operands)
         found = self._nodes.get(whole)
         if found is None:
             below = levels.union(*(operand.levels for operand in operands)) - {binds}
-            most = max((hangs, *(operand.hangs for operand in operands)))
+            most = max((dependence, *(operand.dependence for operand in operands)))
             found = TensorNode(f"{self._family}#{len(self._nodes)}", type_, whole, tuple(operands), work, most, below)
             self._fold(found)
             self._nodes[whole] = found
@@ -116,26 +116,26 @@ class TensorGraph:
 
     def _fold(self, node: TensorNode) -> None:
         """Works a constant now, if that is little."""
-        if node.hangs or node.levels or not _is_little(node):
+        if node.dependence or node.levels or not _is_little(node):
             return
         try:
             node.folded = batch(node, _ConstantBlock(self.labels))
         except PaperwaspError:
-            return  # whoever asks for it is told
+            return  # whoever needs its value gets the error
 
     # From numbers, and back
 
     def number(self, value: int) -> TensorNode:
         """A value of the scalar program as a tensor without dimensions."""
         program = self.builder.program(value)
-        most = max((hangs_on(feature) for feature in program.features), default=Hangs.NOTHING)
+        most = max((dependence_of(feature) for feature in program.features), default=Dependence.NOTHING)
         levels = frozenset[int]().union(*(levels_of(feature) for feature in program.features))
         node = self.node(
             ("number", value),
             NUMBER,
             (),
             lambda block: algebra.number(numbers(program, block)),
-            hangs=most,
+            dependence=most,
             levels=levels,
         )
         self._numbers[node] = value
@@ -151,9 +151,9 @@ class TensorGraph:
 
     # Operations that are more than one function of batches
 
-    def reduced(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
-        """`node` reduced. Sums of products, and the best of these for each label, have functions of their own."""
-        plain = self._reduced(node, aggregator, dimensions, type_)
+    def reduce(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
+        """A node that reduces `node`. Kernels compute sums of products, and the best of these for each label."""
+        plain = self._reduce(node, aggregator, dimensions, type_)
         names = dimensions or tuple(d.name for d in node.type.dimensions)
         by_kernel: Callable[[Block], TensorBatch | None] | None = None
         if type_.is_number and aggregator == "sum":
@@ -170,15 +170,15 @@ class TensorGraph:
 
         return self.node(("kernel",), type_, (plain,), work)
 
-    def _reduced(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
+    def _reduce(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
         key = ("reduce", aggregator, tuple(sorted(dimensions)))
         if aggregator == "sum" and node.key[:2] == ("join", "multiply"):
             one, other = node.operands
             return self.apply(key, type_, (one, other), lambda a, b: algebra.summed_products(a, b, dimensions))
         return self.apply(key, type_, (node,), lambda t: algebra.reduced(t, aggregator, dimensions))
 
-    def chosen(self, condition: int, if_true: TensorNode, if_false: TensorNode, type_: TensorType) -> TensorNode:
-        """For each hit the one or the other. What no hit needs is not worked."""
+    def choose(self, condition: int, if_true: TensorNode, if_false: TensorNode, type_: TensorType) -> TensorNode:
+        """A node that is for each hit the one or the other. A side that no hit needs is not computed."""
         sides = (if_false, if_true)
         truth = self.number(condition)
 
@@ -191,14 +191,14 @@ class TensorGraph:
 
         return self.node(("if",), type_, (truth, *sides), work)
 
-    def generated(self, type_: TensorType, body: int, level: int) -> TensorNode:
-        """A dense tensor whose cells are the value of `body`, in which the names of `level` are the dimensions."""
+    def generate(self, type_: TensorType, body: int, level: int) -> TensorNode:
+        """A node of a dense tensor whose cells are the value of `body`; the names of `level` are its dimensions."""
         program = self.builder.program(body)
         cell = self.number(body)
         cells = prod(type_.shape)
 
         def work(block: Block) -> TensorBatch:
-            hits = block.hits if cell.hangs is Hangs.HIT or cell.levels - {level} else 1
+            hits = block.hits if cell.dependence is Dependence.HIT or cell.levels - {level} else 1
             check_size(hits, type_)
             columns: dict[int, Floats | TensorBatch] = {
                 number: np.tile(places, hits) for number, places in enumerate(algebra.place_columns(type_).values())
@@ -235,4 +235,4 @@ def _is_little(node: TensorNode) -> bool:
 Value = int | TensorNode
 """A number of the scalar program, or a tensor."""
 RankValue = Program | TensorNode
-"""What can be run."""
+"""A compiled expression: a program for a number, a node for a tensor."""

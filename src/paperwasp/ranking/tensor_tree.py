@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paperwasp.ranking.tree import Node, enclosed
+from paperwasp.ranking.tree import Node, enclose
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import quoted
 
@@ -148,7 +148,7 @@ class Slice(Node):
         return (self.tensor, *self.places)
 
     def __str__(self) -> str:
-        tensor = enclosed(self.tensor, self.level)
+        tensor = enclose(self.tensor, self.level)
         [first, *others] = self.places
         if not others and not first.dimension and first.index is not None:
             return f"{tensor}[{first.index}]"

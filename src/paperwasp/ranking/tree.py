@@ -140,12 +140,12 @@ class Prefix(Node):
         return (self.operand,)
 
     def __str__(self) -> str:
-        return self.operator + enclosed(self.operand, _PREFIX_LEVEL)
+        return self.operator + enclose(self.operand, _PREFIX_LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
 class Operation(Node):
-    """Operands with operators of one level between them, worked from the left; `^` has exactly two operands."""
+    """Operands with operators of one level between them, computed from the left; `^` has exactly two operands."""
 
     operands: tuple[Node, ...]
     operators: tuple[str, ...]
@@ -161,9 +161,9 @@ class Operation(Node):
         first_level, other_level = (
             (self.level + 1, self.level) if self.level == LEVELS["^"] else (self.level, self.level + 1)
         )
-        parts = [enclosed(self.operands[0], first_level)]
+        parts = [enclose(self.operands[0], first_level)]
         for operator, operand in zip(self.operators, self.operands[1:], strict=True):
-            parts += [operator, enclosed(operand, other_level)]
+            parts += [operator, enclose(operand, other_level)]
         return " ".join(parts)
 
 
@@ -182,7 +182,7 @@ class Membership(Node):
         return (self.value, *self.choices)
 
     def __str__(self) -> str:
-        return f"{enclosed(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
+        return f"{enclose(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +229,11 @@ def operation(operands: Sequence[Node], operators: Sequence[str], start: int) ->
 _ESCAPES: Final = {"f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
-def unquoted(text: str) -> str:
-    """What a quoted text says."""
+def unquote(text: str) -> str:
+    """The text within quotes, its escapes replaced."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)
 
 
-def enclosed(node: Node, least_level: int) -> str:
+def enclose(node: Node, least_level: int) -> str:
     """The text of a node, in parentheses if it binds looser than `least_level`."""
     return str(node) if node.level >= least_level else f"({node})"

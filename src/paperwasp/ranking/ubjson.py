@@ -45,7 +45,7 @@ class _Reader:
         self._values = 0
 
     def value(self, marker: str, depth: int) -> Any:
-        """What follows a marker."""
+        """Reads the value that follows a marker. Errors: ValueError if it is unknown, or there is too much."""
         self._values += 1
         if self._values > limits.UBJSON_VALUES:
             raise ValueError(f"it has more than {limits.UBJSON_VALUES} values")
@@ -98,7 +98,7 @@ class _Reader:
             raise ValueError(f"byte {start}: a text is not UTF-8") from None
 
     def _head(self, end: str) -> tuple[str, int | None]:
-        """The type of all elements and their number, where they are said before them; consumes an empty container."""
+        """The type of all elements and their number, where they stand before them; consumes an empty container."""
         type_, count = "", None
         if self._next() == "$":
             self._take(1)

@@ -82,17 +82,17 @@ def _names(learner: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _base(learner: Mapping[str, Any]) -> float:
-    """What is added to the trees. As text: a number, in brackets since XGBoost 3.1."""
+    """The number that is added to the trees. As text: a number, in brackets since XGBoost 3.1. Errors: ValueError."""
     objective = learner.get("objective")
     is_logistic = isinstance(objective, dict) and str(objective.get("name")).endswith(":logistic")
-    said = _parameter(learner, "base_score", "0.5" if is_logistic else "0")
+    raw = _parameter(learner, "base_score", "0.5" if is_logistic else "0")
     try:
-        base = float(said.strip("[]"))
+        base = float(raw.strip("[]"))
     except ValueError:
-        raise ValueError(f"its base_score is no number, but {said[:40]!r}") from None
+        raise ValueError(f"its base_score is no number, but {raw[:40]!r}") from None
     if not math.isfinite(base) or (is_logistic and not 0 < base < 1):
         wanted = "between 0 and 1 for a logistic objective" if is_logistic else "finite"
-        raise ValueError(f"its base_score is {said[:40]}, and it must be {wanted}")
+        raise ValueError(f"its base_score is {raw[:40]}, and it must be {wanted}")
     return math.log(base) - math.log(1 - base) if is_logistic else base
 
 
@@ -112,21 +112,21 @@ def _add_tree(builder: ForestBuilder, tree: Any, names: Sequence[str]) -> None:
     children = np.concatenate((left[is_split], right[is_split]))
     if np.any((children <= 0) | (children >= len(left))) or len(np.unique(children)) < len(children):
         raise ValueError("its nodes are no tree: a child is out of bounds, or that of two")
-    asked = int(features[is_split].max(initial=-1)) + 1
-    if np.any(features[is_split] < 0) or asked > (len(names) or limits.FOREST_FEATURES):
-        raise ValueError(f"a split asks for feature {asked - 1}, and there are {len(names)} names")
+    needed = int(features[is_split].max(initial=-1)) + 1
+    if np.any(features[is_split] < 0) or needed > (len(names) or limits.FOREST_FEATURES):
+        raise ValueError(f"a split asks for feature {needed - 1}, and there are {len(names)} names")
     builder.tree(0, partial(_read, [column.tolist() for column in columns], names))
 
 
 def _column(tree: Mapping[str, Any], name: str) -> NDArray[Any]:
-    said = tree.get(name)
-    if isinstance(said, list) and all(type(each) in (int, float, bool) for each in said):
-        said = np.array(said) if said else np.zeros(0, np.int64)
+    raw = tree.get(name)
+    if isinstance(raw, list) and all(type(each) in (int, float, bool) for each in raw):
+        raw = np.array(raw) if raw else np.zeros(0, np.int64)
     kinds, dtype = ("iuf", np.float32) if name == "split_conditions" else ("iub", np.int64)
-    if not isinstance(said, np.ndarray) or said.dtype.kind not in kinds:
+    if not isinstance(raw, np.ndarray) or raw.dtype.kind not in kinds:
         raise ValueError(f"{name} is no array of {'numbers' if 'f' in kinds else 'integers'}")
     with np.errstate(over="ignore"):
-        return said.astype(dtype)
+        return raw.astype(dtype)
 
 
 def _read(columns: Sequence[Sequence[Any]], names: Sequence[str], node: int) -> Split | float:
