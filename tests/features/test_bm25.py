@@ -10,19 +10,20 @@ import pytest
 from numpy.typing import NDArray
 
 from paperwasp.features import evaluate
-from paperwasp.features.base import RankTerm
+from paperwasp.features.block import Block
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.schema.model import RankProfile
-from tests.features.fake_match_context import FakeMatchContext, compiled, schema_of
+from tests.features.fake_block import compiled, fake_block, schema_of
 
 DOCUMENTS = [{"title": "red red fish"}, {"title": "blue fish"}, {"title": "one fish two fish red"}, {"title": "bird"}]
 TERMS = [("red", RankTerm(("title",))), ("fish", RankTerm(("title",)))]
 
 
 def first_phase_scores(
-    expression: str, context: FakeMatchContext, rank_properties: Mapping[str, tuple[str, ...]] | None = None
+    expression: str, block: Block, rank_properties: Mapping[str, tuple[str, ...]] | None = None
 ) -> NDArray[np.float64]:
     profile = RankProfile("p", first_phase=expression, rank_properties=rank_properties or {})
-    return evaluate(compiled(schema_of(["title", "body"], profile=profile), profile).first_phase, context)
+    return evaluate(compiled(schema_of(["title", "body"], profile=profile), profile).first_phase, block)
 
 
 def test_bm25_by_hand() -> None:
@@ -39,23 +40,23 @@ def test_bm25_by_hand() -> None:
         part(idf_red, 1, 5) + part(idf_fish, 2, 5),
         0.0,
     ]
-    assert first_phase_scores("bm25(title)", FakeMatchContext(DOCUMENTS, TERMS)) == pytest.approx(expected, rel=1e-14)
+    assert first_phase_scores("bm25(title)", fake_block(DOCUMENTS, TERMS)) == pytest.approx(expected, rel=1e-14)
 
 
 def test_parameters_from_rank_properties() -> None:
     # k1 = 2, b = 0.5, average length 10. "fish" once in 2 tokens: 1 · 3 / (1 + 2 · (0.5 + 0.5 · 2/10)) = 3 / 2.2.
     properties = {"bm25(title).k1": ("2",), "bm25(title).b": ("0.5",), "bm25(title).averageFieldLength": ('"10"',)}
-    context = FakeMatchContext(DOCUMENTS, [TERMS[1]])
-    scores = first_phase_scores("bm25(title)", context, rank_properties=properties)
+    block = fake_block(DOCUMENTS, [TERMS[1]])
+    scores = first_phase_scores("bm25(title)", block, rank_properties=properties)
     assert scores[1] == pytest.approx(math.log(1 + 1.5 / 3.5) * 3 / 2.2, rel=1e-14)
 
 
 def test_a_significance_of_the_query_stands_for_the_idf() -> None:
     term = RankTerm(("title",), significance=0.25, explicit_significance=True)
-    scores = first_phase_scores("bm25(title)", FakeMatchContext(DOCUMENTS, [("bird", term)]))
+    scores = first_phase_scores("bm25(title)", fake_block(DOCUMENTS, [("bird", term)]))
     assert scores[3] == pytest.approx(0.25 * 2.2 / (1 + 1.2 * (0.25 + 0.75 / 2.75)), rel=1e-14)
 
 
 def test_terms_of_other_fields_do_not_count() -> None:
-    context = FakeMatchContext(DOCUMENTS, [("fish", RankTerm(("body",)))])
-    assert first_phase_scores("bm25(title)", context).tolist() == [0, 0, 0, 0]
+    block = fake_block(DOCUMENTS, [("fish", RankTerm(("body",)))])
+    assert first_phase_scores("bm25(title)", block).tolist() == [0, 0, 0, 0]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core.native_rank import UNDEFINED
-from paperwasp.features.base import RankTerm
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.features.term_distance import element_distances
-from tests.features.fake_match_context import FakeMatchContext
+from tests.features.fake_block import fake_block
 
 ELEMENTS = st.lists(st.lists(st.sampled_from("abx"), max_size=6), max_size=5)
 GAPS = st.sampled_from([math.inf, 0.0, 1.0, 7.0])
@@ -42,7 +42,7 @@ def plain(elements: list[list[str]], first: list[str], second: str, gap: float) 
 def test_each_place_counts_with_the_next_one(documents: list[list[list[str]]], gap: float, first: str) -> None:
     texts = [{"tags": [" ".join(words) for words in elements]} for elements in documents]
     term = RankTerm(("tags",), phrase_length=len(first.split()))
-    context = FakeMatchContext(texts, [(first, term), ("b", RankTerm(("tags",)))])
-    distances, places = element_distances(context, "tags", 0, 1, gap)
+    block = fake_block(texts, [(first, term), ("b", RankTerm(("tags",)))])
+    distances, places = element_distances(block, "tags", 0, 1, gap)
     expected = [plain(elements, first.split(), "b", gap) for elements in documents]
     assert list(zip(distances.tolist(), places.tolist(), strict=True)) == expected

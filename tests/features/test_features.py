@@ -12,9 +12,9 @@ import pytest
 
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG, STRING, array_of
 from paperwasp.features import evaluate
-from paperwasp.features.base import RankTerm
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.schema.model import RankProfile
-from tests.features.fake_match_context import FakeMatchContext, compiled, numbers, schema_of
+from tests.features.fake_block import compiled, fake_block, numbers, schema_of
 
 SCHEMA = schema_of(
     ["title", "body", "plain"],
@@ -37,8 +37,8 @@ def values(*names: str, second_phase: str | None = None) -> dict[str, list[float
     """name → values of features, for the two documents."""
     profile = RankProfile("p", first_phase="0", second_phase=second_phase, match_features=names)
     relevance = {"firstPhase": [10, 20], "secondPhase": [1, 2], "relevance": [3, 4]}
-    context = FakeMatchContext(DOCUMENTS, TERMS, {"boost": 3.0}, relevance=relevance)
-    found = numbers(compiled(SCHEMA, profile).match_features, context)
+    block = fake_block(DOCUMENTS, TERMS, {"boost": 3.0}, relevance=relevance)
+    found = numbers(compiled(SCHEMA, profile).match_features, block)
     return {name: column.tolist() for name, column in found.items()}
 
 
@@ -109,8 +109,8 @@ def test_freshness() -> None:
     day = 86_400
     documents = [{"time": 1000 * day}, {"time": 1002 * day}]
     profile = RankProfile("p", match_features=("age(time)", "freshness(time)", "freshness(time).logscale", "now"))
-    context = FakeMatchContext(documents, now_seconds=1001 * day + 0.75)
-    found = numbers(compiled(SCHEMA, profile).match_features, context)
+    block = fake_block(documents, now_seconds=1001 * day + 0.75)
+    found = numbers(compiled(SCHEMA, profile).match_features, block)
     assert found["now"].tolist() == [1001 * day, 1001 * day]
     assert found["age(time)"].tolist() == [day, 0]
     assert found["freshness(time)"].tolist() == [1 - 1 / 90, 1]
@@ -125,8 +125,8 @@ def test_freshness_is_set_by_rank_properties_and_is_half_where_it_says() -> None
     profile = RankProfile(
         "p", match_features=("freshness(time)", "freshness(time).logscale"), rank_properties=properties
     )
-    context = FakeMatchContext([{"time": 900}, {"time": 0}, {}], now_seconds=1000)
-    found = numbers(compiled(SCHEMA, profile).match_features, context)
+    block = fake_block([{"time": 900}, {"time": 0}, {}], now_seconds=1000)
+    found = numbers(compiled(SCHEMA, profile).match_features, block)
     assert found["freshness(time)"] == pytest.approx([0.9, 0, 0])
     assert found["freshness(time).logscale"] == pytest.approx([0.5, 0, 0])
 
@@ -134,23 +134,23 @@ def test_freshness_is_set_by_rank_properties_and_is_half_where_it_says() -> None
 def test_bm25_without_enable_bm25_counts_a_match_as_one_occurrence_in_a_field_of_average_length() -> None:
     profile = RankProfile("p", first_phase="bm25(plain)")
     programs = compiled(SCHEMA, profile)
-    context = FakeMatchContext([{"plain": "x x x"}, {"plain": "y"}], [("x", RankTerm(("plain",)))])
-    scores = evaluate(programs.first_phase, context)
+    block = fake_block([{"plain": "x x x"}, {"plain": "y"}], [("x", RankTerm(("plain",)))])
+    scores = evaluate(programs.first_phase, block)
     assert scores.tolist() == pytest.approx([math.log(1 + 1.5 / 1.5) * 2.2 / (1 + 1.2), 0])
     assert programs.bm25_sum is None, "an index that keeps no frequencies cannot be pruned by"
 
 
 def test_a_block_without_hits() -> None:
     profile = RankProfile("p", match_features=tuple(CASES))
-    context = FakeMatchContext([], TERMS, relevance={"firstPhase": [], "secondPhase": [], "relevance": []})
-    found = numbers(compiled(SCHEMA, profile).match_features, context)
+    block = fake_block([], TERMS, relevance={"firstPhase": [], "secondPhase": [], "relevance": []})
+    found = numbers(compiled(SCHEMA, profile).match_features, block)
     assert {len(column) for column in found.values()} == {0}
 
 
 def test_a_feature_of_several_programs_is_computed_once() -> None:
     profile = RankProfile("p", first_phase="matchCount(title) + 1", match_features=("matchCount(title)",))
     programs = compiled(SCHEMA, profile)
-    context = FakeMatchContext(DOCUMENTS, TERMS)
-    assert evaluate(programs.first_phase, context).tolist() == [4, 2]
-    context.matched = None  # type: ignore[assignment,method-assign]
-    assert numbers(programs.match_features, context)["matchCount(title)"].tolist() == [3, 1]
+    block = fake_block(DOCUMENTS, TERMS)
+    assert evaluate(programs.first_phase, block).tolist() == [4, 2]
+    block.matched = None  # type: ignore[assignment,method-assign]
+    assert numbers(programs.match_features, block)["matchCount(title)"].tolist() == [3, 1]

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.features import default_rank_features, evaluate_all
-from paperwasp.features.base import RankTerm
+from paperwasp.features.block import Block
 from paperwasp.features.element_completeness import OUTPUTS as COMPLETENESS
 from paperwasp.features.family import RankSetup
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.ranking import ProfileError
 from paperwasp.schema.model import RankProfile
 from paperwasp.tensor.batch import TensorBatch
-from tests.features.fake_match_context import FakeMatchContext, compiled, schema_of
+from tests.features.fake_block import compiled, fake_block, schema_of
 
 TERMS = [
     ("red", RankTerm(("title", "tags"), label="color", significance=2.0, explicit_significance=True)),
@@ -40,15 +41,15 @@ def values(*names: str, rank_properties: Mapping[str, str] | None = None) -> dic
     properties = {key: (value,) for key, value in (rank_properties or {}).items()}
     profile = RankProfile("p", match_features=names, rank_properties=properties)
     schema = schema_of(["title", "tags"], {"number": INT}, profile, index_types={"tags": array_of(STRING)})
-    context = FakeMatchContext(DOCUMENTS, TERMS)
-    found = evaluate_all(compiled(schema, profile).match_features, context)
-    return {name: _shown(found[shown], context) for name, shown in zip(names, found, strict=True)}
+    block = fake_block(DOCUMENTS, TERMS)
+    found = evaluate_all(compiled(schema, profile).match_features, block)
+    return {name: _shown(found[shown], block) for name, shown in zip(names, found, strict=True)}
 
 
-def _shown(found: NDArray[np.float64] | TensorBatch, context: FakeMatchContext) -> list[object]:
+def _shown(found: NDArray[np.float64] | TensorBatch, block: Block) -> list[object]:
     if not isinstance(found, TensorBatch):
         return list(found.tolist())
-    tensors = found.tensors(context.labels)
+    tensors = found.tensors(block.labels)
     return [{label: float(cell) for (label,), cell in zip(t.labels, t.cells, strict=True)} for t in tensors]
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.features import compile_profile, compile_profiles, evaluate
-from paperwasp.features.base import RankTerm
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.ranking import CompiledProfile, ProfileError, Program
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile
-from tests.features.fake_match_context import FakeMatchContext, schema_of
+from tests.features.fake_block import fake_block, schema_of
 
 SCHEMA = """schema music {
     document music {
@@ -85,8 +85,8 @@ def test_a_whole_profile() -> None:
     assert list(profile.summary_features) == ["attribute(year)"]
     assert list(profile.rank_features) == ["age"]
     assert profile.second_phase is not None
-    context = FakeMatchContext([{"year": 2000}, {}], inputs={"boost": 2.0}, relevance={"firstPhase": [3, 4]})
-    np.testing.assert_array_equal(evaluate(profile.second_phase, context), [3 * 2 + 26, 8])
+    block = fake_block([{"year": 2000}, {}], inputs={"boost": 2.0}, relevance={"firstPhase": [3, 4]})
+    np.testing.assert_array_equal(evaluate(profile.second_phase, block), [3 * 2 + 26, 8])
 
 
 def test_weights_that_the_query_sets() -> None:
@@ -181,9 +181,9 @@ def test_a_rank_property_that_cannot_be_is_told_once() -> None:
 def test_default_rank_features_have_values() -> None:
     profile = profiles_of("")["default"]
     terms = [("a", RankTerm(("title", "artist")))]
-    context = FakeMatchContext([{"title": "a b"}], terms, relevance={"firstPhase": [0.5]})
+    block = fake_block([{"title": "a b"}], terms, relevance={"firstPhase": [0.5]})
     for name, program in profile.rank_features.items():
-        assert isinstance(program, Program) and np.isfinite(evaluate(program, context)).all(), name
+        assert isinstance(program, Program) and np.isfinite(evaluate(program, block)).all(), name
 
 
 @pytest.mark.parametrize("value", ["inf", "nan", "1e30", "-1e400"])

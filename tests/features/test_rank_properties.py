@@ -24,9 +24,9 @@ from paperwasp.document.operations import Put
 from paperwasp.errors import PaperwaspError
 from paperwasp.features.catalog import Catalog, default_rank_features
 from paperwasp.features.family import RankSetup, families
+from paperwasp.features.setting import QuerySetting
 from paperwasp.schema.pending import pending
 from paperwasp.search import bind as bind_module
-from paperwasp.search.block import QuerySetting
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.yql.statement import parse_yql

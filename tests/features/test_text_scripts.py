@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from paperwasp.document.types import INT, STRING, array_of, weighted_set_of
-from paperwasp.features.base import RankTerm
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.schema.model import RankProfile
-from tests.features.fake_match_context import FakeMatchContext, compiled, numbers, schema_of
+from tests.features.fake_block import compiled, fake_block, numbers, schema_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 TYPES = {"single": STRING, "array": array_of(STRING), "weighted": weighted_set_of(STRING)}
@@ -109,8 +109,8 @@ def evaluate(case: Case, documents: list[dict[str, object]], names: list[str]) -
     profile = RankProfile("p", match_features=tuple(names), rank_properties=case.properties)
     schema = schema_of(["f", "g"], {"number": INT}, profile, index_types={"f": TYPES[case.kind]})
     properties = {key: values[-1] for key, values in case.properties.items()}
-    context = FakeMatchContext(documents, terms_of(case.query), properties=properties)
-    found = numbers(compiled(schema, profile).match_features, context)
+    block = fake_block(documents, terms_of(case.query), properties=properties)
+    found = numbers(compiled(schema, profile).match_features, block)
     return {name: np.broadcast_to(column, len(documents)).tolist() for name, column in found.items()}
 
 

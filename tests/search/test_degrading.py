@@ -25,10 +25,10 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout, TooLarge
+from paperwasp.features.block import Block
 from paperwasp.query import AndItem, Item, NearItem, NotItem, OrItem, RangeItem, RankItem, TrueItem, WordItem
 from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
-from paperwasp.search.block import BlockContext
 from paperwasp.search.diversity import Diversifier
 from paperwasp.search.query import (
     DiversityOverride,
@@ -265,13 +265,13 @@ def test_what_was_scored_of_a_block_before_the_time_was_over_is_kept(monkeypatch
     """The tensors of more than four hits are too large together, so parts are scored; the time is over in the third."""
     parts = []
 
-    def evaluate(program: Program, context: BlockContext) -> NDArray[np.float64]:
-        if context.hits > 4:
+    def evaluate(program: Program, block: Block) -> NDArray[np.float64]:
+        if block.hits > 4:
             raise TooLarge("too many")
-        parts.append(context.hits)
+        parts.append(block.hits)
         if len(parts) > 2:
             raise OutOfTime
-        return context.lids.astype(np.float64)
+        return block.lids.astype(np.float64)
 
     monkeypatch.setattr("paperwasp.search.scoring.evaluate", evaluate)
     with node_with([{"score": n} for n in range(16)]) as node:
@@ -287,9 +287,9 @@ def test_the_second_phase_ends_between_its_blocks(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("paperwasp.search.rank.BLOCK_LIDS", 10)
     ranked: list[int] = []
 
-    def scored(context: BlockContext, program: Program) -> NDArray[np.float64]:
-        ranked.append(context.hits)
-        return scores_of(context, program)
+    def scored(block: Block, program: Program) -> NDArray[np.float64]:
+        ranked.append(block.hits)
+        return scores_of(block, program)
 
     monkeypatch.setattr("paperwasp.search.rank.scores_of", scored)
     begun = set()

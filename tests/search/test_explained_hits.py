@@ -11,12 +11,12 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import TooLarge
+from paperwasp.features.block import Block
 from paperwasp.query import TrueItem
 from paperwasp.ranking.evaluation import batch
 from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.schema import parse_schemas
 from paperwasp.search import explaining
-from paperwasp.search.block import BlockContext
 from paperwasp.search.query import Hit
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
@@ -72,10 +72,10 @@ def test_without_time_there_are_hits_all_the_same(node: TestNode, monkeypatch: p
 def test_what_is_too_large_alone_is_told_to_be(node: TestNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sum of the product was worked without the product; blocks of many hits are parted."""
 
-    def limited(node: TensorNode, context: BlockContext) -> TensorBatch:
-        if context.hits > 2 or node.key[0] == "join":
+    def limited(node: TensorNode, block: Block) -> TensorBatch:
+        if block.hits > 2 or node.key[0] == "join":
             raise TooLarge("a tensor of 10 cells; at most 9")
-        return batch(node, context)
+        return batch(node, block)
 
     monkeypatch.setattr(explaining, "batch", limited)
     hits = explained(node, "tensors", 5)

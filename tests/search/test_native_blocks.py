@@ -12,8 +12,8 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
+from paperwasp.features import native_query
 from paperwasp.schema import parse_schemas
-from paperwasp.search.block import BlockContext
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.yql.statement import parse_yql
@@ -116,7 +116,7 @@ def test_hits_are_those_of_the_features(node: TestNode, profile: str) -> None:
         tree = parse_yql(f"select * from s where {where}").tree
         request = query_of(tree, ("s",), profile, hits=chance.choice((1, 7, 40, DOCUMENTS)))
         found = search(node.node.view(), request, ServedSchemas())
-        with patch.object(BlockContext, "word_lists", return_value=None):
+        with patch.object(native_query, "word_lists", return_value=None):
             whole = search(node.node.view(), request, ServedSchemas())
         assert found.total_count == whole.total_count, where
         assert [(hit.document_id, hit.relevance) for hit in found.hits] == [

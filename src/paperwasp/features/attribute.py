@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from paperwasp.attribute.cells import kept_tensors, tensors_in, text_numbers
 from paperwasp.document.types import (
     BOOL,
     STRING,
@@ -24,7 +25,7 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
 )
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
 from paperwasp.features.z_curve import z_curve_feature
 from paperwasp.ranking.text_hash import text_hash
@@ -63,7 +64,7 @@ def _pending(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     type_=_type,
     pending=_pending,
 )
-def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[[MatchContext], Any]:
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[[Block], Any]:
     name = arguments[0]
     described = setup.schema.field_named(name)
     assert described is not None
@@ -100,11 +101,11 @@ class TensorAttribute:
     name: str
     type: TensorType
 
-    def __call__(self, context: MatchContext) -> TensorBatch:
-        return context.tensor_attribute(self.name, self.type)
+    def __call__(self, block: Block) -> TensorBatch:
+        return tensors_in(block.column(self.name), block.lids, self.type, block.setting.label_table(self.name))
 
-    def kept(self, context: MatchContext) -> KeptTensors:
-        return context.kept_tensors(self.name, self.type)
+    def kept(self, block: Block) -> KeptTensors:
+        return kept_tensors(block.column(self.name), block.lids, self.type)
 
 
 def _of_weighted_set(name: str, key_type: DataType, keys: tuple[str, ...], output: str) -> Compute:
@@ -116,8 +117,8 @@ def _of_weighted_set(name: str, key_type: DataType, keys: tuple[str, ...], outpu
     key: str | int = _whole(keys[0]) if isinstance(key_type, NumericType) else keys[0]
     value = float(key) if isinstance(key, int) else text_hash(key)
 
-    def compute(context: MatchContext) -> Floats:
-        weights = context.attribute_weight(name, key)
+    def compute(block: Block) -> Floats:
+        weights = block.column(name).weights(block.lids, key)
         if output == "weight":
             return np.nan_to_num(weights)
         return np.where(np.isnan(weights), 0.0, 1.0 if output == "contains" else value)
@@ -132,29 +133,29 @@ def _whole(key: str) -> int:
 
 
 def _value(name: str, unset: float) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        values = context.attribute(name)
+    def compute(block: Block) -> Floats:
+        values = block.column(name).as_float64(block.lids)
         return values if math.isnan(unset) else np.where(np.isnan(values), unset, values)
 
     return compute
 
 
 def _hash(name: str, element: int) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return context.attribute_hash(name, element)
+    def compute(block: Block) -> Floats:
+        return text_numbers(block.column(name), block.lids, element, block.setting.hash_table)
 
     return compute
 
 
 def _element(name: str, element: int) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return context.attribute_element(name, element)
+    def compute(block: Block) -> Floats:
+        return block.column(name).element(block.lids, element)
 
     return compute
 
 
 def _count(name: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return context.attribute_count(name)
+    def compute(block: Block) -> Floats:
+        return block.column(name).counts(block.lids)
 
     return compute

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from paperwasp.attribute.elements import weights_of
 from paperwasp.document.types import (
     PREDICATE,
     ArrayType,
@@ -20,8 +21,9 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
 )
-from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.schema.data_types import is_position
 
 NAME: Final = "attributeMatch"
@@ -69,13 +71,13 @@ class _Parameters:
 class _Metrics:
     """What one block of hits comes to."""
 
-    context: MatchContext
+    block: Block
     given: _Parameters
 
     @cached_property
     def _all(self) -> list[tuple[int, RankTerm]]:
         """All terms that search a field."""
-        return [(number, term) for number, term in enumerate(self.context.terms) if any(term.fields)]
+        return [(number, term) for number, term in enumerate(self.block.terms) if any(term.fields)]
 
     @cached_property
     def _of_attributes(self) -> list[RankTerm]:
@@ -87,13 +89,13 @@ class _Metrics:
         found = []
         for number, term in self._all:
             if self.given.field in term.fields:
-                matched = self.context.matched(number, self.given.field).astype(np.float64)
-                weights = self.context.match_weights(number, self.given.field) if self.given.is_weighted else matched
+                matched = self.block.matched(number, self.given.field).astype(np.float64)
+                weights = self.block.match_weights(number, self.given.field) if self.given.is_weighted else matched
                 found.append((term, matched, weights.astype(np.float64)))
         return found
 
     def _sum(self, values: Iterable[Floats]) -> Floats:
-        return sum(values, np.zeros(len(self.context.lids)))
+        return sum(values, np.zeros(len(self.block.lids)))
 
     @cached_property
     def matches(self) -> Floats:
@@ -124,10 +126,10 @@ class _Metrics:
     @property
     def field_completeness(self) -> Floats:
         if self.given.is_weighted:
-            whole = self.context.attribute_weights(self.given.field)
+            whole = weights_of(self.block.column(self.given.field), self.block.lids)
             share = np.where(whole > 0, self.total_weight / np.where(whole > 0, whole, 1.0), 1.0)
             return np.where(self.total_weight > 0, np.minimum(share, 1.0), 0.0)
-        counts = self.context.attribute_count(self.given.field) if self.given.is_array else one(1.0)
+        counts = self.block.column(self.given.field).counts(self.block.lids) if self.given.is_array else one(1.0)
         return np.where(counts > 0, np.minimum(self.matches / np.maximum(counts, 1.0), 1.0), 0.0)
 
     @property
@@ -180,8 +182,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         frozenset(setup.attribute_fields),
     )
 
-    def compute(context: MatchContext) -> Floats:
-        metrics = context.once((NAME, field), lambda: _Metrics(context, given))
+    def compute(block: Block) -> Floats:
+        metrics = block.once((NAME, field), lambda: _Metrics(block, given))
         values: Floats = getattr(metrics, _OUTPUTS[output])
         return values
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from paperwasp.core import _core
-from paperwasp.features.base import MatchContext, RankTerm, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.parts import Part, PartsOf, explains
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.ranking.program import Bm25Field
 
 DEFAULT_K1 = 1.2
@@ -81,15 +82,15 @@ def idf_of(given: tuple[int, int] | None, significance: float | None, counted: t
     return inverse_document_frequency(documents, frequency)
 
 
-def term_idf(term: RankTerm, number: int, context: MatchContext) -> float:
+def term_idf(term: RankTerm, number: int, block: Block) -> float:
     """The idf of a term of the query."""
     significance = term.significance if term.explicit_significance else None
-    return idf_of(term.document_frequency, significance, context.document_frequency(number))
+    return idf_of(term.document_frequency, significance, block.setting.terms.operators[number].document_frequency)
 
 
-def _terms(context: MatchContext, field: str, label: str | None) -> Iterator[tuple[int, RankTerm]]:
+def _terms(block: Block, field: str, label: str | None) -> Iterator[tuple[int, RankTerm]]:
     """The terms that search the field; those with the label, if there is one."""
-    return ((number, term) for number, term in terms_of(context, field) if label in (None, term.label))
+    return ((number, term) for number, term in terms_of(block, field) if label in (None, term.label))
 
 
 @register("bm25", "index", "name", optional=1, outputs=("score",), listed=_listed)
@@ -97,10 +98,10 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     """The arguments are those of `bm25(field:title, label:x)`."""
     scores = bm25_scores(setup, arguments[0])
     label = arguments[1] if len(arguments) == 2 else None
-    return lambda context: scores(context, label)
+    return lambda block: scores(block, label)
 
 
-Scores = Callable[[MatchContext, str | None], Floats]
+Scores = Callable[[Block, str | None], Floats]
 """Of the terms with a label, or of all: one for each hit."""
 
 
@@ -110,36 +111,36 @@ def bm25_scores(setup: RankSetup, field: str) -> Scores:
 
 
 def _full(field: str, parameters: Bm25Parameters) -> Scores:
-    def compute(context: MatchContext, label: str | None) -> Floats:
-        scores = np.zeros(len(context.lids))
-        average_length = _average_length(context, field, parameters)
-        lengths = context.field_length(field)
-        for number, term in _terms(context, field, label):
-            weight = term_idf(term, number, context)
-            if context.only_filters(number, field):
-                scores += context.matched(number, field) * parameters.degraded(weight)
+    def compute(block: Block, label: str | None) -> Floats:
+        scores = np.zeros(len(block.lids))
+        average_length = _average_length(block, field, parameters)
+        lengths = block.field_length(field)
+        for number, term in _terms(block, field, label):
+            weight = term_idf(term, number, block)
+            if block.only_filters(number, field):
+                scores += block.matched(number, field) * parameters.degraded(weight)
                 continue
-            occurrences = context.occurrences(number, field)
+            occurrences = block.occurrences(number, field)
             _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, scores)
         return scores
 
     return compute
 
 
-def _average_length(context: MatchContext, field: str, parameters: Bm25Parameters) -> float:
+def _average_length(block: Block, field: str, parameters: Bm25Parameters) -> float:
     if parameters.average_field_length is not None:
         return parameters.average_field_length
-    return context.field_statistics(field).average_length or 1.0
+    return block.setting.field_statistics(field).average_length or 1.0
 
 
 def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
     """Of a field without enable-bm25: a match counts as one occurrence in a field of average length, as in Vespa."""
 
-    def compute(context: MatchContext, label: str | None) -> Floats:
-        scores = np.zeros(len(context.lids))
-        for number, term in _terms(context, field, label):
-            added = parameters.degraded(term_idf(term, number, context))
-            scores += context.matched(number, field) * added
+    def compute(block: Block, label: str | None) -> Floats:
+        scores = np.zeros(len(block.lids))
+        for number, term in _terms(block, field, label):
+            added = parameters.degraded(term_idf(term, number, block))
+            scores += block.matched(number, field) * added
         return scores
 
     return compute
@@ -153,22 +154,22 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
     label = labels[0] if labels else None
     is_full = setup.has_bm25(field)
 
-    def parts(context: MatchContext) -> list[Part]:
+    def parts(block: Block) -> list[Part]:
         return [
-            (_full_part if is_full and not context.only_filters(number, field) else _degraded_part)(
-                context, field, number, term, parameters
+            (_full_part if is_full and not block.only_filters(number, field) else _degraded_part)(
+                block, field, number, term, parameters
             )
-            for number, term in _terms(context, field, label)
+            for number, term in _terms(block, field, label)
         ]
 
     return parts
 
 
-def _full_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
-    average_length = _average_length(context, field, parameters)
-    lengths, occurrences = context.field_length(field), context.occurrences(number, field)
-    weight = term_idf(term, number, context)
-    added = np.zeros(len(context.lids))
+def _full_part(block: Block, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
+    average_length = _average_length(block, field, parameters)
+    lengths, occurrences = block.field_length(field), block.occurrences(number, field)
+    weight = term_idf(term, number, block)
+    added = np.zeros(len(block.lids))
     _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, added)
     made_of = {
         "idf": one(weight),
@@ -180,8 +181,8 @@ def _full_part(context: MatchContext, field: str, number: int, term: RankTerm, p
     return Part(f"term({number})", added, parts, number)
 
 
-def _degraded_part(context: MatchContext, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
-    matched = context.matched(number, field).astype(np.float64)
-    weight = term_idf(term, number, context)
+def _degraded_part(block: Block, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
+    matched = block.matched(number, field).astype(np.float64)
+    weight = term_idf(term, number, block)
     parts = (Part("idf", one(weight)), Part("matches", matched))
     return Part(f"term({number})", matched * parameters.degraded(weight), parts, number)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.bm25 import bm25_field_of
 from paperwasp.features.family import RankSetup, check_arguments, families
 from paperwasp.features.foreach import features_of_each
@@ -30,14 +30,14 @@ class BoundFeature:
     """A rank feature of one profile, checked and ready. `name` is canonical."""
 
     name: str
-    compute: Callable[[MatchContext], Any]
+    compute: Callable[[Block], Any]
     bm25_field: Bm25Field | None = None
     query_name: str | None = None
     bind_parts: Callable[[], PartsOf | None] = lambda: None
     """What it is made of, for those who ask why."""
 
     @property
-    def kept(self) -> Callable[[MatchContext], KeptTensors] | None:
+    def kept(self) -> Callable[[Block], KeptTensors] | None:
         """What tells where its tensors stand: of tensor attributes."""
         return getattr(self.compute, "kept", None)
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.features import distance
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 from paperwasp.features.logscale import Fall
 from paperwasp.features.nearest_vectors import check_of, is_of_positions, kind_and_name, vectors_of
@@ -33,9 +33,9 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return _of_positions(setup, arguments, output)
     kind, name = kind_and_name(arguments)
 
-    def compute(context: MatchContext) -> Floats:
-        found = vectors_of(context, kind, name)
-        greatest = np.full(len(context.lids), found[-1].least if found else 0.0)
+    def compute(block: Block) -> Floats:
+        found = vectors_of(block, kind, name)
+        greatest = np.full(len(block.lids), found[-1].least if found else 0.0)
         for vectors in found:
             greatest = np.maximum(greatest, vectors.closeness)
         return greatest
@@ -50,7 +50,7 @@ def _of_positions(setup: RankSetup, arguments: tuple[str, ...], output: str) -> 
     distances = distance.bind(setup, arguments, "out")
     falling = fall.logarithmic if output == "logscale" else fall.linear
 
-    def compute(context: MatchContext) -> Floats:
-        return falling(distances(context))
+    def compute(block: Block) -> Floats:
+        return falling(distances(block))
 
     return compute

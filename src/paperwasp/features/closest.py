@@ -9,8 +9,9 @@ import numpy as np
 
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import RankSetup, TensorCompute, register
+from paperwasp.features.nearest_vectors import near_vectors, vector_labels
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES
@@ -43,17 +44,17 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
     field, label = arguments[0], arguments[1] if len(arguments) == 2 else None
     type_ = _type(setup, arguments, output)
 
-    def compute(context: MatchContext) -> TensorBatch:
-        hits = len(context.lids)
+    def compute(block: Block) -> TensorBatch:
+        hits = len(block.lids)
         nearest, subspaces = np.full(hits, np.inf), np.zeros(hits, np.uint32)
-        for number, term in terms_of(context, field):
-            vectors = context.near_vectors(number, field) if label in (None, term.label) else None
+        for number, term in terms_of(block, field):
+            vectors = near_vectors(block, number, field) if label in (None, term.label) else None
             if vectors is not None:
                 nearer = vectors.distances < nearest
                 nearest[nearer], subspaces[nearer] = vectors.distances[nearer], vectors.subspaces[nearer]
         found = np.flatnonzero(nearest < np.inf)
         starts = np.concatenate([[0], np.cumsum(nearest < np.inf)]).astype(np.int64)
-        labels = context.vector_labels(field, found, subspaces[found]).reshape(len(found), len(type_.mapped))
+        labels = vector_labels(block, field, found, subspaces[found]).reshape(len(found), len(type_.mapped))
         return TensorBatch(type_, starts, labels, np.ones(len(found), DTYPES[type_.cell_type]))
 
     return compute

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.attribute.distances import EARTH_RADIUS_KM
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 from paperwasp.features.nearest_places import NearestPlaces, nearest_places
 from paperwasp.features.nearest_vectors import check_of, is_of_positions, kind_and_name, vectors_of
@@ -38,9 +38,9 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return _of_positions(arguments[-1], output)
     kind, name = kind_and_name(arguments)
 
-    def compute(context: MatchContext) -> Floats:
-        least = np.full(len(context.lids), FARTHEST)
-        for vectors in vectors_of(context, kind, name):
+    def compute(block: Block) -> Floats:
+        least = np.full(len(block.lids), FARTHEST)
+        for vectors in vectors_of(block, kind, name):
             least = np.minimum(least, vectors.distances)
         return least
 
@@ -48,8 +48,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
 
 def _of_positions(field: str, output: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return _shown(nearest_places(context, field), output)
+    def compute(block: Block) -> Floats:
+        return _shown(nearest_places(block, field), output)
 
     return compute
 

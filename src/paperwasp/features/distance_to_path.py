@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.attribute.elements import positions_in
 from paperwasp.errors import InvalidQuery
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.distance import FARTHEST, NOWHERE
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
@@ -48,11 +49,11 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
     name = f"distanceToPath({field}).path"
 
-    def compute(context: MatchContext) -> Floats:
-        path = _path(name, context.properties.get(name, ""))
+    def compute(block: Block) -> Floats:
+        path = _path(name, block.setting.properties.get(name, ""))
         if len(path) < 2:
             return one(_WITHOUT_PATH[output])
-        counts, positions = context.attribute_positions(field)
+        counts, positions = positions_in(block.column(field), block.lids)
         nearest = _nearest(path, positions.astype(np.float64))
         owners = np.repeat(np.arange(len(counts)), counts)
         order = np.lexsort((np.arange(len(owners)), nearest.segment, nearest.square, owners))

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, TensorCompute, one, register
+from paperwasp.operators.base import NOT_COUNTED
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import Dimension, TensorType
 
@@ -21,12 +22,12 @@ TYPE: Final = TensorType.of([Dimension("term")], "double")
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCompute:
     """A cell for each term that searches the field, labelled with its number; the same for all hits."""
 
-    def compute(context: MatchContext) -> TensorBatch:
+    def compute(block: Block) -> TensorBatch:
         found = {
-            str(number): float((term.document_frequency or context.document_frequency(number))[0])
-            for number, term in terms_of(context, arguments[0])
+            str(number): float((term.document_frequency or block.setting.terms.operators[number].document_frequency)[0])
+            for number, term in terms_of(block, arguments[0])
         }
-        labels = context.labels.numbers(found).reshape(-1, 1)
+        labels = block.labels.numbers(found).reshape(-1, 1)
         return TensorBatch(
             TYPE, np.array([0, len(found)], np.int64), labels, np.array(list(found.values())), is_single=True
         )
@@ -38,7 +39,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
 def bind_documents(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     """The documents of the type in the node; 1 in streaming search, which has no statistics."""
 
-    def compute(context: MatchContext) -> Floats:
-        return one(context.indexed_documents)
+    def compute(block: Block) -> Floats:
+        space = block.setting.space
+        return one(NOT_COUNTED[1] if space.streamed else space.documents)
 
     return compute

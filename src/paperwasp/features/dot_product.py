@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from paperwasp.attribute.elements import numbers_within, sums_of
+from paperwasp.attribute.elements import numbers_in, numbers_within, sums_by_key, sums_of
 from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, NumericType, WeightedSetType
 from paperwasp.errors import InvalidQuery
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
 from paperwasp.features.query_vector import SparseVector, array_vector, weight_vector
 from paperwasp.tensor.value import Tensor
@@ -40,31 +40,31 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
 
 def _of_weighted_set(field: str, vector: str, is_numeric: bool) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        weights = _weights(context, vector)
+    def compute(block: Block) -> Floats:
+        weights = _weights(block, vector)
         keys = (int(key) if _is_long(key) else None for key in weights) if is_numeric else iter(weights)
         known = {key: weight for key, weight in zip(keys, weights.values(), strict=True) if key is not None}
-        return context.attribute_products(field, known) if known else one(0.0)
+        return sums_by_key(block.column(field), block.lids, known) if known else one(0.0)
 
     return compute
 
 
-def _weights(context: MatchContext, vector: str) -> Mapping[str, float]:
+def _weights(block: Block, vector: str) -> Mapping[str, float]:
     name = f"dotProduct.{vector}"
-    if text := context.properties.get(name, "").strip("\"'"):
+    if text := block.setting.properties.get(name, "").strip("\"'"):
         return weight_vector(name, text)
-    tensor = _tensor(context, vector, mapped=True)
+    tensor = _tensor(block, vector, mapped=True)
     if tensor is None:
         return {}
     return {label: float(cell) for (label,), cell in zip(tensor.labels, tensor.cells.tolist(), strict=True)}
 
 
 def _of_array(field: str, vector: str, whole: bool) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        found = _array(context, vector, whole)
+    def compute(block: Block) -> Floats:
+        found = _array(block, vector, whole)
         if found is None or not len(found.indexes):
             return one(0.0)
-        counts, values = context.attribute_numbers(field)
+        counts, values = numbers_in(block.column(field), block.lids)
         within = numbers_within(counts)
         # What stands beyond the vector does not count, not even where it is no number.
         factors = found.at(within)
@@ -74,20 +74,20 @@ def _of_array(field: str, vector: str, whole: bool) -> Compute:
     return compute
 
 
-def _array(context: MatchContext, vector: str, whole: bool) -> SparseVector | None:
+def _array(block: Block, vector: str, whole: bool) -> SparseVector | None:
     name = f"dotProduct.{vector}"
-    if text := context.properties.get(name, "").strip("\"'"):
+    if text := block.setting.properties.get(name, "").strip("\"'"):
         return array_vector(name, text, whole)
-    tensor = _tensor(context, vector, mapped=False)
+    tensor = _tensor(block, vector, mapped=False)
     if tensor is None:
         return None
     cells = tensor.cells.reshape(-1).astype(np.float64)
     return SparseVector(np.arange(len(cells)), cells)
 
 
-def _tensor(context: MatchContext, vector: str, mapped: bool) -> Tensor | None:
+def _tensor(block: Block, vector: str, mapped: bool) -> Tensor | None:
     """The input of that name. Errors: InvalidQuery for one of another shape."""
-    tensor = context.query_tensor(vector)
+    tensor = block.setting.tensors.get(vector)
     if tensor is None:
         return None
     shape = (len(tensor.type.mapped), len(tensor.type.indexed))

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.element_rows import element_rows
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
@@ -28,8 +28,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
     importance = setup.number(0.5, f"{NAME}({field}).fieldCompletenessImportance")
 
-    def compute(context: MatchContext) -> Floats:
-        rows = element_rows(context, field)
+    def compute(block: Block) -> Floats:
+        rows = element_rows(block, field)
         of_query = rows.column("terms_weight") / rows.total_weight
         of_field = np.minimum(rows.column("terms"), rows.column("length")) / rows.column("length")
         completeness = of_field * importance + of_query * (1 - importance)

@@ -12,8 +12,32 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.element_match import COLUMNS
-from paperwasp.features.base import MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementPlaces:
+    """Where a term stands in the elements of an indexed field: hit i has what is from offsets[i] to offsets[i + 1],
+    in the order of the field. A single value is one element, of weight 1."""
+
+    offsets: NDArray[np.uint32]
+    elements: NDArray[np.uint32]
+    """Numbers, from 0."""
+    positions: NDArray[np.uint32]
+    """In the element."""
+    lengths: NDArray[np.uint32]
+    """Of the element, in tokens."""
+    weights: NDArray[np.int32]
+    """Of the element."""
+
+
+def element_places(block: Block, term: int, field: str) -> ElementPlaces:
+    """The positions of term number `term` by the elements of the indexed `field`."""
+    offsets, positions = block.positions(term, field)
+    places = block.setting.space.index.locate(block.setting.number_of(field), block.lids, offsets, positions)
+    lengths = places.ends - places.starts
+    return ElementPlaces(offsets, places.elements, positions - places.starts, lengths, places.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +83,16 @@ class ElementRows:
         return found
 
 
-def element_rows(context: MatchContext, field: str, *, flow: bool = False) -> ElementRows:
+def element_rows(block: Block, field: str, *, flow: bool = False) -> ElementRows:
     """Worked out once for a block. Terms of weight 0 do not count."""
-    return context.once(("elements", field, flow), lambda: _element_rows(context, field, flow))
+    return block.once(("elements", field, flow), lambda: _element_rows(block, field, flow))
 
 
-def _element_rows(context: MatchContext, field: str, flow: bool) -> ElementRows:
-    numbers = [number for number, term in terms_of(context, field) if term.weight != 0]
-    weights = np.array([context.terms[number].weight for number in numbers], np.float64)
-    places = [context.element_places(number, field) for number in numbers]
+def _element_rows(block: Block, field: str, flow: bool) -> ElementRows:
+    numbers = [number for number, term in terms_of(block, field) if term.weight != 0]
+    weights = np.array([block.terms[number].weight for number in numbers], np.float64)
+    places = [element_places(block, number, field) for number in numbers]
     lists = [(each.offsets, each.elements, each.positions, each.lengths, each.weights) for each in places]
-    offsets, elements, values = _core.element_match(lists, weights, len(context.lids), flow)
+    offsets, elements, values = _core.element_match(lists, weights, len(block.lids), flow)
     total = float(weights.sum())
     return ElementRows(offsets, elements, values.reshape(-1, len(COLUMNS)), len(numbers), total)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from paperwasp.errors import LanguageError, TooLarge
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.element_rows import ElementRows, element_rows
 from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, register
 from paperwasp.parsing.nearest import did_you_mean
@@ -45,8 +45,8 @@ class _Symbol:
     bm25_field: None = None
     query_name: None = None
 
-    def compute(self, context: Any) -> Floats:
-        return _SYMBOLS[self.name](context)
+    def compute(self, block: Any) -> Floats:
+        return _SYMBOLS[self.name](block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _listed(setup: RankSetup) -> Iterable[str]:
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     aggregated = output_of(outputs_of(setup, arguments[0])[output])
 
-    def compute(context: MatchContext) -> Floats:
-        return aggregated.values(element_rows(context, arguments[0]))
+    def compute(block: Block) -> Floats:
+        return aggregated.values(element_rows(block, arguments[0]))
 
     return compute

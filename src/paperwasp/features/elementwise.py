@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import ElementPlaces, MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.bm25 import DEFAULT_B, DEFAULT_K1, Bm25Parameters, term_idf
+from paperwasp.features.element_rows import ElementPlaces, element_places
 from paperwasp.features.family import Floats, RankSetup, TensorCompute, check_field, register
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.tensor.algebra import converted
@@ -59,16 +60,16 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
     parameters = parameters_of(setup, arguments)
     type_ = _type(setup, arguments, output)
 
-    def compute(context: MatchContext) -> TensorBatch:
+    def compute(block: Block) -> TensorBatch:
         average = parameters.average_field_length
         if average is None:
-            average = context.field_statistics(field).average_element_length or 1.0
+            average = block.setting.field_statistics(field).average_element_length or 1.0
         keys, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for number, term in terms_of(context, field):
-            found, occurrences, lengths = _by_element(context.element_places(number, field))
+        for number, term in terms_of(block, field):
+            found, occurrences, lengths = _by_element(element_places(block, number, field))
             keys.append(found)
-            scores.append(parameters.scores(occurrences, lengths, average, term_idf(term, number, context)))
-        return _summed(np.concatenate(keys), np.concatenate(scores), len(context.lids), type_)
+            scores.append(parameters.scores(occurrences, lengths, average, term_idf(term, number, block)))
+        return _summed(np.concatenate(keys), np.concatenate(scores), len(block.lids), type_)
 
     return compute
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.attribute.elements import numbers_within, sums_of
+from paperwasp.attribute.elements import numbers_in, numbers_within, sums_of
 from paperwasp.document.types import ArrayType, NumericType
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.dot_product import INTEGERS
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
 from paperwasp.features.query_vector import array_vector
@@ -29,12 +29,12 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     whole = described.type.element in INTEGERS
     name = f"{NAME}.{vector}"
 
-    def compute(context: MatchContext) -> Floats:
-        text = context.properties.get(name, "").strip("\"'")
+    def compute(block: Block) -> Floats:
+        text = block.setting.properties.get(name, "").strip("\"'")
         if not text:
             return one(0.0)
         found = array_vector(name, text, whole)
-        counts, values = context.attribute_numbers(field)
+        counts, values = numbers_in(block.column(field), block.lids)
         within = numbers_within(counts)
         apart = np.where(within < found.length, values - found.at(within), 0.0)
         return np.sqrt(sums_of(counts, apart * apart))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from paperwasp.document.types import ArrayType, MapType, NumericType, TensorFieldType, WeightedSetType
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema.data_types import is_position
@@ -26,9 +26,9 @@ from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 
 Floats = NDArray[np.float64]
-Compute = Callable[[MatchContext], Floats]
-"""One float64 for each hit of the context, or a single one for all of them."""
-TensorCompute = Callable[[MatchContext], TensorBatch]
+Compute = Callable[[Block], Floats]
+"""One float64 for each hit of the block, or a single one for all of them."""
+TensorCompute = Callable[[Block], TensorBatch]
 """The same of a feature of tensor type: a tensor of just that type for each hit, or a single one."""
 
 Parameter = Literal[
@@ -125,7 +125,7 @@ class RankSetup:
         return (*self.attribute_fields, *(part.name for part in parts if is_attribute_now(part)))
 
 
-Bind = Callable[[RankSetup, tuple[str, ...], str], Callable[[MatchContext], Any]]
+Bind = Callable[[RankSetup, tuple[str, ...], str], Callable[[Block], Any]]
 """From the setup, the arguments and the name of an output to what computes it: a Compute, or a TensorCompute."""
 
 Check = Callable[[RankSetup, tuple[str, ...], str], str]
@@ -329,4 +329,4 @@ def one(value: float) -> Floats:
 def constant(value: float) -> Compute:
     """Computes the same value for every hit of every query."""
     column = one(value)
-    return lambda context: column
+    return lambda block: column

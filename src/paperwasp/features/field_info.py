@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext, are_terms_of
+from paperwasp.features.block import Block, are_terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
 from paperwasp.features.field_term_match import NO_POSITION, end_positions
 
@@ -51,24 +51,24 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return constant(float(setup.is_filter(field)))
     unknown = 0.0 if output in ("search", "hit", "cnt") else NO_POSITION
 
-    def compute(context: MatchContext) -> Floats:
-        if not kind or not are_terms_of(context, field, 0):
+    def compute(block: Block) -> Floats:
+        if not kind or not are_terms_of(block, field, 0):
             return one(unknown)
         if output == "search":
             return one(1.0)
-        hit = context.matched(0, field)
+        hit = block.matched(0, field)
         if output == "hit" or (output == "cnt" and not is_index):
             return hit.astype(np.float64)
-        return _of_index(context, field, output) if is_index else np.where(hit & (output != "len"), 0.0, unknown)
+        return _of_index(block, field, output) if is_index else np.where(hit & (output != "len"), 0.0, unknown)
 
     return compute
 
 
-def _of_index(context: MatchContext, field: str, output: str) -> Floats:
-    offsets, positions = context.positions(0, field)
+def _of_index(block: Block, field: str, output: str) -> Floats:
+    offsets, positions = block.positions(0, field)
     if output in ("first", "last"):
         return end_positions(offsets, positions, last=output == "last")
     counts = np.diff(offsets.astype(np.int64))
     if output == "cnt":
         return counts.astype(np.float64)
-    return np.where(counts > 0, context.field_length(field), NO_POSITION)
+    return np.where(counts > 0, block.field_length(field), NO_POSITION)

@@ -17,8 +17,9 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
 from paperwasp.errors import InvalidQuery, LanguageError
-from paperwasp.features.base import MatchContext, RankTerm, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.features.query_terms import RankTerm
 
 NAME: Final = "fieldMatch"
 _FILTER_METRICS: Final = ("completeness", "queryCompleteness", "weight", "matches", "degradedMatches")
@@ -89,17 +90,17 @@ class Words:
     total_significance: float = 0.0
 
     @classmethod
-    def of(cls, context: MatchContext, name: str) -> Words:
+    def of(cls, block: Block, name: str) -> Words:
         words = cls()
-        for number, term in enumerate(context.terms):
+        for number, term in enumerate(block.terms):
             if name in term.fields:
                 words.numbers.append(number)
                 words.add(term)
             else:
                 words.total_weight += term.weight
                 words.total_significance += term.significance
-        words.total_weight = _total(context, name, "totalTermWeight", words.total_weight)
-        words.total_significance = _total(context, name, "totalTermSignificance", round(words.total_significance, 6))
+        words.total_weight = _total(block, name, "totalTermWeight", words.total_weight)
+        words.total_significance = _total(block, name, "totalTermSignificance", round(words.total_significance, 6))
         return words
 
     def add(self, term: RankTerm) -> None:
@@ -117,28 +118,28 @@ class Words:
         self.total_significance += significance * length
 
 
-def _total(context: MatchContext, name: str, key: str, found: float) -> float:
+def _total(block: Block, name: str, key: str, found: float) -> float:
     """Raises InvalidQuery for a rank property that is no number."""
-    text = context.properties.get(f"{NAME}({name}).{key}")
+    text = block.setting.properties.get(f"{NAME}({name}).{key}")
     try:
         return found if text is None else float(text)
     except ValueError:
         raise InvalidQuery(f"Rank property '{NAME}({name}).{key}' is no number: '{text}'") from None
 
 
-def field_metrics(context: MatchContext, name: str, settings: Settings) -> Floats:
+def field_metrics(block: Block, name: str, settings: Settings) -> Floats:
     """(hits, METRICS)."""
-    words = Words.of(context, name)
-    found = [context.positions(number, name) for number in words.numbers]
+    words = Words.of(block, name)
+    found = [block.positions(number, name) for number in words.numbers]
     matched = np.zeros(0, np.uint8)
     if any(len(positions) == 0 for _, positions in found):
-        matched = np.concatenate([context.matched(number, name) for number in words.numbers]).astype(np.uint8)
-    results = np.zeros(len(context.lids) * len(METRICS))
+        matched = np.concatenate([block.matched(number, name) for number in words.numbers]).astype(np.uint8)
+    results = np.zeros(len(block.lids) * len(METRICS))
     _core.field_match(
         [offsets for offsets, _ in found],
         [positions for _, positions in found],
         matched,
-        context.field_length(name),
+        block.field_length(name),
         np.array(words.terms, np.uint32),
         np.array(words.shifts, np.uint32),
         np.array(words.weights, np.float64),
@@ -168,10 +169,10 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     settings = settings_of(setup, name)
     column = 0 if output == "match" else METRICS.index(output)
 
-    def compute(context: MatchContext) -> Floats:
-        if not any(terms_of(context, name)):
+    def compute(block: Block) -> Floats:
+        if not any(terms_of(block, name)):
             return one(0.0)
-        metrics = context.once((NAME, name), lambda: field_metrics(context, name, settings))
+        metrics = block.once((NAME, name), lambda: field_metrics(block, name, settings))
         return metrics[:, column]
 
     return compute

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.features.base import MatchContext, are_terms_of
+from paperwasp.features.block import Block, are_terms_of
+from paperwasp.features.element_rows import element_places
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 NO_POSITION: Final = 1_000_000.0
@@ -40,23 +41,23 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field, number = arguments[0], int(arguments[1])
     absent = NO_POSITION if output.endswith("Position") else 0.0
 
-    def compute(context: MatchContext) -> Floats:
-        if not are_terms_of(context, field, number):
+    def compute(block: Block) -> Floats:
+        if not are_terms_of(block, field, number):
             return one(absent)
         if output == "occurrences":
-            return context.occurrences(number, field).astype(np.float64)
+            return block.occurrences(number, field).astype(np.float64)
         if output == "weight":
-            return _weights(context, field, number)
+            return _weights(block, field, number)
         if output == "exactness":
-            return (np.diff(context.positions(number, field)[0].astype(np.int64)) > 0).astype(np.float64)
-        return end_positions(*context.positions(number, field), last=output == "lastPosition")
+            return (np.diff(block.positions(number, field)[0].astype(np.int64)) > 0).astype(np.float64)
+        return end_positions(*block.positions(number, field), last=output == "lastPosition")
 
     return compute
 
 
-def _weights(context: MatchContext, field: str, number: int) -> Floats:
+def _weights(block: Block, field: str, number: int) -> Floats:
     """The sum of the weights of the elements that the term stands in, for each place where it stands."""
-    places = context.element_places(number, field)
+    places = element_places(block, number, field)
     before = np.concatenate([[0], np.cumsum(places.weights, dtype=np.int64)])
     sums: Floats = (before[places.offsets[1:]] - before[places.offsets[:-1]]).astype(np.float64)
     return sums

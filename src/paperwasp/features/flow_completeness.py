@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.element_rows import element_rows
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, register
 
@@ -22,8 +22,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         return constant(setup.weight(field))
     importance = setup.number(0.5, f"{NAME}({field}).fieldCompletenessImportance")
 
-    def compute(context: MatchContext) -> Floats:
-        rows = element_rows(context, field, flow=True)
+    def compute(block: Block) -> Floats:
+        rows = element_rows(block, field, flow=True)
         flow = rows.column("flow")
         of_query = flow / max(1, rows.terms)
         of_field = flow / rows.column("length")

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.bm25 import bm25_scores
 from paperwasp.features.family import Floats, RankSetup, TensorCompute, register
 from paperwasp.tensor.algebra import converted
@@ -21,16 +21,16 @@ from paperwasp.tensor.types import Dimension, TensorType
 TYPE: Final = TensorType.of([Dimension("label")], "float")
 
 
-def _labels(context: MatchContext) -> list[str]:
-    return sorted({term.label for term in context.terms if term.label is not None})
+def _labels(block: Block) -> list[str]:
+    return sorted({term.label for term in block.terms if term.label is not None})
 
 
-def _batch(context: MatchContext, labels: list[str], columns: list[Floats]) -> TensorBatch:
+def _batch(block: Block, labels: list[str], columns: list[Floats]) -> TensorBatch:
     """Of each label the values that are not 0."""
-    values = np.array(columns, np.float64).reshape(len(labels), len(context.lids)).T
+    values = np.array(columns, np.float64).reshape(len(labels), len(block.lids)).T
     hits, numbers = np.nonzero(values)
-    starts = np.searchsorted(hits, np.arange(len(context.lids) + 1)).astype(np.int64)
-    known = context.labels.numbers(labels)
+    starts = np.searchsorted(hits, np.arange(len(block.lids) + 1)).astype(np.int64)
+    known = block.labels.numbers(labels)
     return TensorBatch(TYPE, starts, known[numbers].reshape(-1, 1), converted(values[hits, numbers], "float"))
 
 
@@ -38,28 +38,28 @@ def _batch(context: MatchContext, labels: list[str], columns: list[Floats]) -> T
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCompute:
     scores = bm25_scores(setup, arguments[0])
 
-    def compute(context: MatchContext) -> TensorBatch:
-        labels = _labels(context)
-        return _batch(context, labels, [scores(context, label) for label in labels])
+    def compute(block: Block) -> TensorBatch:
+        labels = _labels(block)
+        return _batch(block, labels, [scores(block, label) for label in labels])
 
     return compute
 
 
 @register("matches_for_labels", "field", optional=1, type_=lambda setup, arguments, output: TYPE)
 def bind_matches(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCompute:
-    def compute(context: MatchContext) -> TensorBatch:
-        labels = _labels(context)
-        return _batch(context, labels, [_matched(context, label, arguments) for label in labels])
+    def compute(block: Block) -> TensorBatch:
+        labels = _labels(block)
+        return _batch(block, labels, [_matched(block, label, arguments) for label in labels])
 
     return compute
 
 
-def _matched(context: MatchContext, label: str, only: tuple[str, ...]) -> Floats:
+def _matched(block: Block, label: str, only: tuple[str, ...]) -> Floats:
     """1 where a term with the label matches in one of these fields, or in any if there are none."""
-    found = np.zeros(len(context.lids))
-    for number, term in enumerate(context.terms):
+    found = np.zeros(len(block.lids))
+    for number, term in enumerate(block.terms):
         if term.label == label:
             for field in term.fields:
                 if not only or field in only:
-                    found = np.maximum(found, context.matched(number, field))
+                    found = np.maximum(found, block.matched(number, field))
     return found

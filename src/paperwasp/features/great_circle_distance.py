@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.distance import FARTHEST
 from paperwasp.features.family import Compute, Floats, RankSetup, check_field, register
 from paperwasp.features.nearest_places import nearest_places
@@ -24,8 +24,8 @@ def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
 
 @register(NAME, "name", "name", optional=1, outputs=("km", "latitude", "longitude"), pending=_check)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        places = nearest_places(context, arguments[-1])
+    def compute(block: Block) -> Floats:
+        places = nearest_places(block, arguments[-1])
         if output == "km":
             return np.minimum(places.kilometres, FARTHEST)
         return places.latitudes if output == "latitude" else places.longitudes

@@ -15,7 +15,7 @@ import numpy as np
 from paperwasp.document.types import RAW, ArrayType, WeightedSetType
 from paperwasp.errors import LanguageError
 from paperwasp.features.attribute_match import is_matched
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, check_field, constant, families, register
 from paperwasp.parsing.nearest import did_you_mean
 
@@ -54,10 +54,10 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
         family = families()[feature]
         scores.append((float(setup.weight(field)), family.bind(setup, (field,), family.outputs[0])))
 
-    def compute(context: MatchContext) -> Floats:
-        total, weights = np.zeros(len(context.lids)), np.zeros(len(context.lids))
+    def compute(block: Block) -> Floats:
+        total, weights = np.zeros(len(block.lids)), np.zeros(len(block.lids))
         for weight, score in scores:
-            found = score(context)
+            found = score(block)
             weights += np.where(found > 0, weight, 0.0)
             total += np.where(found > 0, found * weight, 0.0)
         if output == "totalWeight":

@@ -9,16 +9,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 
-def _count_of(context: MatchContext, field: str, only: int | None = None) -> Floats:
+def _count_of(block: Block, field: str, only: int | None = None) -> Floats:
     """How many of the terms (or whether term `only`) matched in `field`."""
-    count = np.zeros(len(context.lids))
-    for number, _ in terms_of(context, field):
+    count = np.zeros(len(block.lids))
+    for number, _ in terms_of(block, field):
         if only in (None, number):
-            count += context.matched(number, field)
+            count += block.matched(number, field)
     return count
 
 
@@ -31,15 +31,15 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
     only = int(arguments[1]) if len(arguments) == 2 else None
 
-    def compute(context: MatchContext) -> Floats:
-        return (_count_of(context, field, only) > 0).astype(np.float64)
+    def compute(block: Block) -> Floats:
+        return (_count_of(block, field, only) > 0).astype(np.float64)
 
     return compute
 
 
 @register("matchCount", "field")
 def bind_count(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return _count_of(context, arguments[0])
+    def compute(block: Block) -> Floats:
+        return _count_of(block, arguments[0])
 
     return compute

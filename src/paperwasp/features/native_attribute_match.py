@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paperwasp.document.types import ArrayType, WeightedSetType
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
@@ -30,13 +30,13 @@ class FieldParameters:
     is_single: bool
     """Whether all matches weigh 1."""
 
-    def worth(self, context: MatchContext, term: int, field: str) -> Floats:
+    def worth(self, block: Block, term: int, field: str) -> Floats:
         """What the matches of a term are worth; 0 where it does not match."""
         assert self.boosts is not None
-        matched = context.matched(term, field).astype(np.float64)
+        matched = block.matched(term, field).astype(np.float64)
         if self.is_single:
             return matched * float(self.boosts[np.array([1])][0])
-        weights = context.match_weights(term, field)
+        weights = block.match_weights(term, field)
         boosts = self.boosts[np.abs(weights)]
         return matched * np.where(weights < 0, -boosts, boosts)
 
@@ -55,17 +55,17 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     fields = [field for field in setup.attribute_fields if not arguments or field in arguments]
     parameters = {field: field_parameters(setup, field) for field in fields if setup.weight(field) != 0}
 
-    def compute(context: MatchContext) -> Floats:
-        scores = np.zeros(len(context.lids))
+    def compute(block: Block) -> Floats:
+        scores = np.zeros(len(block.lids))
         divisor = 0
-        for number, term in enumerate(context.terms):
+        for number, term in enumerate(block.terms):
             for field in term.fields:
                 if field in parameters and term.weight != 0:
                     settings = parameters[field]
                     weight = settings.weight * term.weight
                     divisor += weight
                     if settings.boosts is not None:
-                        scores += settings.worth(context, number, field) * (weight / settings.highest)
+                        scores += settings.worth(block, number, field) * (weight / settings.highest)
         return scores / divisor if divisor > 0 else scores
 
     return compute

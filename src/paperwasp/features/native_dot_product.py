@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 
 @register("nativeDotProduct", "field", optional=1)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        sums = np.zeros(len(context.lids))
-        for number, term in enumerate(context.terms):
+    def compute(block: Block) -> Floats:
+        sums = np.zeros(len(block.lids))
+        for number, term in enumerate(block.terms):
             for field in term.fields:
                 if not arguments or field == arguments[0]:
-                    sums += context.match_weights(number, field) * term.weight
+                    sums += block.match_weights(number, field) * term.weight
         return sums
 
     return compute

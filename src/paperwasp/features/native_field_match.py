@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from paperwasp import limits
-from paperwasp.features.base import MatchContext, RankTerm
+from paperwasp.features.block import Block
 from paperwasp.features.boost_table import BoostTable, field_table, importance_of, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.field_term_match import end_positions
 from paperwasp.features.parts import Part, PartsOf, explains
+from paperwasp.features.query_terms import RankTerm
 
 NAME = "nativeFieldMatch"
 
@@ -35,23 +36,23 @@ class FieldParameters:
     fixed_length: int | None
     least_length: int
 
-    def boosts(self, context: MatchContext, term: int, field: str) -> Floats:
+    def boosts(self, block: Block, term: int, field: str) -> Floats:
         """What the occurrences of a term in the field are worth, hit by hit; 0 without any, or if it only filters."""
-        if context.only_filters(term, field):
-            return np.zeros(len(context.lids))
-        occurrences = context.occurrences(term, field).astype(np.int64)
-        first = end_positions(*context.positions(term, field)).astype(np.int64)
-        lengths = np.maximum(self.lengths(context, field), self.least_length)
+        if block.only_filters(term, field):
+            return np.zeros(len(block.lids))
+        occurrences = block.occurrences(term, field).astype(np.int64)
+        first = end_positions(*block.positions(term, field)).astype(np.int64)
+        lengths = np.maximum(self.lengths(block, field), self.least_length)
         early = self.first_table[first * self.first_table.last // np.maximum(lengths - 1, 1)]
         often = self.count_table[occurrences * self.count_table.last // np.maximum(lengths, 1)]
         worth = early * self.first_importance + often * (1.0 - self.first_importance)
         boosts: Floats = np.where(occurrences > 0, worth * self.weight / self.highest, 0.0)
         return boosts
 
-    def lengths(self, context: MatchContext, field: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def lengths(self, block: Block, field: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         if self.fixed_length is not None:
-            return np.full(len(context.lids), self.fixed_length, np.int64)
-        return context.field_length(field).astype(np.int64)
+            return np.full(len(block.lids), self.fixed_length, np.int64)
+        return block.field_length(field).astype(np.int64)
 
 
 def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
@@ -83,25 +84,25 @@ def searched_index_fields(setup: RankSetup, arguments: tuple[str, ...]) -> list[
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
 
-    def compute(context: MatchContext) -> Floats:
-        scores = np.zeros(len(context.lids))
+    def compute(block: Block) -> Floats:
+        scores = np.zeros(len(block.lids))
         divisor = 0.0
-        for number, term in enumerate(context.terms):
+        for number, term in enumerate(block.terms):
             fields = [field for field in term.fields if field in parameters]
             if fields and term.weight != 0:
                 divisor += term.significance * term.weight * sum(parameters[field].weight for field in fields)
-                scores += _term_scores(context, number, term, fields, parameters)
+                scores += _term_scores(block, number, term, fields, parameters)
         return scores / divisor if divisor > 0 else scores
 
     return compute
 
 
 def _term_scores(
-    context: MatchContext, number: int, term: RankTerm, fields: list[str], parameters: Mapping[str, FieldParameters]
+    block: Block, number: int, term: RankTerm, fields: list[str], parameters: Mapping[str, FieldParameters]
 ) -> Floats:
-    scores = np.zeros(len(context.lids))
+    scores = np.zeros(len(block.lids))
     for field in fields:
-        scores += parameters[field].boosts(context, number, field)
+        scores += parameters[field].boosts(block, number, field)
     weighted: Floats = scores * (term.significance * term.weight)
     return weighted
 
@@ -111,10 +112,10 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
     """What each term is worth in each field, of what, and the weight that this has."""
     parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
 
-    def parts(context: MatchContext) -> list[Part]:
+    def parts(block: Block) -> list[Part]:
         return [
-            _part(context, number, term, field, parameters[field])
-            for number, term in enumerate(context.terms)
+            _part(block, number, term, field, parameters[field])
+            for number, term in enumerate(block.terms)
             for field in term.fields
             if field in parameters and term.weight != 0
         ]
@@ -122,14 +123,14 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
     return parts
 
 
-def _part(context: MatchContext, number: int, term: RankTerm, field: str, parameters: FieldParameters) -> Part:
-    occurrences = context.occurrences(number, field).astype(np.float64)
+def _part(block: Block, number: int, term: RankTerm, field: str, parameters: FieldParameters) -> Part:
+    occurrences = block.occurrences(number, field).astype(np.float64)
     made_of = {
         "weight of the term": one(term.weight),
         "significance of the term": one(term.significance),
         "weight of the field": one(parameters.weight),
         "occurrences": occurrences,
-        "field length": parameters.lengths(context, field).astype(np.float64),
+        "field length": parameters.lengths(block, field).astype(np.float64),
     }
     below = tuple(Part(text, value) for text, value in made_of.items())
-    return Part(f"term({number}) in {field}", parameters.boosts(context, number, field), below, number)
+    return Part(f"term({number}) in {field}", parameters.boosts(block, number, field), below, number)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext, RankTerm, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.boost_table import BoostTable, field_table, importance_of, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, register
 from paperwasp.features.native_field_match import searched_index_fields
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.features.term_distance import Distances, element_distances, term_distances
 
 NAME = "nativeProximity"
@@ -38,19 +39,19 @@ class FieldParameters:
     gap: float | None
     """Between elements, for this feature alone; None: as the rank profile or the query says for all."""
 
-    def boosts(self, context: MatchContext, field: str, first: int, second: int) -> Floats:
+    def boosts(self, block: Block, field: str, first: int, second: int) -> Floats:
         """What the nearness of two terms is worth, hit by hit."""
-        forward, _ = self._distances(context, field, first, second)
-        reverse, _ = self._distances(context, field, second, first)
+        forward, _ = self._distances(block, field, first, second)
+        reverse, _ = self._distances(block, field, second, first)
         forward_boost = self.forward_table[_before(forward)] * self.forward_importance
         reverse_boost = self.reverse_table[_before(reverse)] * (1.0 - self.forward_importance)
         return forward_boost + reverse_boost
 
-    def _distances(self, context: MatchContext, field: str, first: int, second: int) -> Distances:
+    def _distances(self, block: Block, field: str, first: int, second: int) -> Distances:
         if not self.has_elements:
-            return term_distances(context, field, first, second)
-        gap = context.element_gap(field) if self.gap is None else self.gap
-        return element_distances(context, field, first, second, gap)
+            return term_distances(block, field, first, second)
+        gap = block.setting.space.element_gaps.get(field, math.inf) if self.gap is None else self.gap
+        return element_distances(block, field, first, second, gap)
 
 
 def _before(distances: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -114,24 +115,24 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     parameters = {field: field_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
     window = sliding_window(setup)
 
-    def compute(context: MatchContext) -> Floats:
-        scores = np.zeros(len(context.lids))
+    def compute(block: Block) -> Floats:
+        scores = np.zeros(len(block.lids))
         total_weight = 0
         for field, settings in parameters.items():
-            terms = list(terms_of(context, field))
+            terms = list(terms_of(block, field))
             pairs = list(pairs_within(terms, window))
             if pairs:
                 total_weight += settings.weight
-                scores += _field_scores(context, field, settings, pairs)
+                scores += _field_scores(block, field, settings, pairs)
         return scores / total_weight if total_weight > 0 else scores
 
     return compute
 
 
-def _field_scores(context: MatchContext, field: str, settings: FieldParameters, pairs: list[Pair]) -> Floats:
-    scores = np.zeros(len(context.lids))
+def _field_scores(block: Block, field: str, settings: FieldParameters, pairs: list[Pair]) -> Floats:
+    scores = np.zeros(len(block.lids))
     for pair in pairs:
-        scores += settings.boosts(context, field, pair.first, pair.second) * pair.weight / settings.highest
+        scores += settings.boosts(block, field, pair.first, pair.second) * pair.weight / settings.highest
     scores *= settings.weight
     divisor = sum(pair.weight for pair in pairs)
     return scores / divisor if divisor > 0 else scores

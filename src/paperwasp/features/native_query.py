@@ -9,18 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.features import native_field_match, native_proximity
-from paperwasp.features.base import MatchContext, RankTerm, WordLists, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Floats, RankSetup
+from paperwasp.features.query_terms import RankTerm
+from paperwasp.operators.term import IndexMatch
 
 NOTHING: Final = np.zeros(0)
-Part = Callable[[MatchContext], Floats]
+Part = Callable[[Block], Floats]
+
+
+class WordLists(NamedTuple):
+    """The postings of an indexed field, and which of them are what terms match there."""
+
+    reader: _core.Reader
+    number: int
+    """Of the field in the index."""
+    words: Mapping[int, int]
+    """Number of a term → its word; `NO_TERM` where ranking is not to see where it stands. Of other terms only the
+    positions are known."""
+
+
+def word_lists(block: Block, field: str) -> WordLists | None:
+    """What terms match in the indexed `field`; None where one matches in another way than by standing somewhere, or in
+    several ways."""
+    words = {}
+    for number, term in enumerate(block.setting.terms.operators):
+        matches = [match for match in term.matches if match.field == field]
+        if len(matches) > 1 or not all(match.only_filters or match.is_positional for match in matches):
+            return None
+        for match in matches:
+            if match.only_filters:
+                words[number] = _core.NO_TERM
+            elif type(match) is IndexMatch:
+                words[number] = match.term
+    return WordLists(block.setting.space.index.reader, block.setting.number_of(field), words)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,13 +76,13 @@ class NativeSetup:
             object(),
         )
 
-    def scores(self, context: MatchContext, proximity: Part, attributes: Part | None = None) -> Floats | None:
+    def scores(self, block: Block, proximity: Part, attributes: Part | None = None) -> Floats | None:
         """The weighted mean of the parts; None where there is no kernel for the query.
 
         `proximity`: computes that part where fields have elements. `attributes`: None: the part does not count.
         """
-        query = context.once_for_query(self.key, lambda: _NativeQuery.of(self, context))
-        return None if query is None else query.scores(context, proximity, attributes)
+        query = block.setting.once(self.key, lambda: _NativeQuery.of(self, block))
+        return None if query is None else query.scores(block, proximity, attributes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,20 +103,20 @@ class _NativeQuery:
     """Whether terms are near each other in fields with elements, which the kernel does not know."""
 
     @classmethod
-    def of(cls, setup: NativeSetup, context: MatchContext) -> _NativeQuery | None:
-        words = {field: context.word_lists(field) for field in setup.match}
+    def of(cls, setup: NativeSetup, block: Block) -> _NativeQuery | None:
+        words = {field: word_lists(block, field) for field in setup.match}
         known = {field: lists for field, lists in words.items() if lists is not None}
         if len(known) < len(words) or not known:
             return None
-        terms = list(enumerate(context.terms))
+        terms = list(enumerate(block.terms))
         listed = [(number, field) for number, term in terms for field in term.fields if field in known]
         if len(set(listed)) < len(listed):
             return None
-        lists = _lists(listed, known, context)
+        lists = _lists(listed, known, block)
         places = {each: place for place, each in enumerate(listed)}
         pairs, pair_weights, pair_fields = [], [], {}
         for field in known:
-            found = list(native_proximity.pairs_within(list(terms_of(context, field)), setup.window))
+            found = list(native_proximity.pairs_within(list(terms_of(block, field)), setup.window))
             pairs += [(places[pair.first, field], places[pair.second, field]) for pair in found]
             pair_weights += [pair.weight for pair in found]
             if found:
@@ -99,12 +128,12 @@ class _NativeQuery:
             [table for field in known for table in _tables(setup, field)],
             np.array(lists, np.uint32).reshape(-1),
             tuple((place, *each) for place, each in enumerate(listed) if each[0] not in known[each[1]].words),
-            np.array([term.significance * term.weight for term in context.terms], np.float64),
+            np.array([term.significance * term.weight for term in block.terms], np.float64),
             np.array(pairs, np.uint32).reshape(-1),
             np.array(pair_weights, np.float64),
             np.array(
                 [
-                    sum(_divisor(setup, term) for term in context.terms),
+                    sum(_divisor(setup, term) for term in block.terms),
                     sum(setup.near[field].weight for field in pair_fields),
                     *setup.weights,
                     sum(setup.weights),
@@ -114,22 +143,22 @@ class _NativeQuery:
             any(setup.near[field].has_elements for field in pair_fields),
         )
 
-    def scores(self, context: MatchContext, proximity: Part, attributes: Part | None) -> Floats:
-        results = np.empty(len(context.lids))
+    def scores(self, block: Block, proximity: Part, attributes: Part | None) -> Floats:
+        results = np.empty(len(block.lids))
         _core.native_scores(
             self.reader,
-            context.lids,
+            block.lids,
             self.numbers,
             self.tables,
             self.lists,
-            {place: context.positions(term, field) for place, term, field in self.given},
+            {place: block.positions(term, field) for place, term, field in self.given},
             self.term_weights,
             self.pairs,
             self.pair_weights,
             self.weights,
-            proximity(context) if self.has_elements else NOTHING,
-            NOTHING if attributes is None else attributes(context),
-            context.score_floor,
+            proximity(block) if self.has_elements else NOTHING,
+            NOTHING if attributes is None else attributes(block),
+            block.score_floor,
             results,
         )
         return results
@@ -143,12 +172,12 @@ def _divisor(setup: NativeSetup, term: RankTerm) -> float:
 
 
 def _lists(
-    listed: list[tuple[int, str]], known: Mapping[str, WordLists], context: MatchContext
+    listed: list[tuple[int, str]], known: Mapping[str, WordLists], block: Block
 ) -> list[tuple[int, int, int, int]]:
     """Field, word, term and length of each, as the kernel takes them."""
     numbers = {field: number for number, field in enumerate(known)}
     return [
-        (numbers[field], known[field].words.get(term, _core.NO_TERM), term, max(1, context.terms[term].phrase_length))
+        (numbers[field], known[field].words.get(term, _core.NO_TERM), term, max(1, block.terms[term].phrase_length))
         for term, field in listed
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from paperwasp.features import native_attribute_match, native_field_match, native_proximity
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.boost_table import uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
 from paperwasp.features.native_query import NativeSetup
@@ -45,14 +45,14 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     native = NativeSetup.of(setup, arguments, weights)
     _, proximity, attributes = parts
 
-    def compute(context: MatchContext) -> Floats:
-        known = native.scores(context, proximity, attributes if weights[2] != 0 else None)
+    def compute(block: Block) -> Floats:
+        known = native.scores(block, proximity, attributes if weights[2] != 0 else None)
         if known is not None:
             return known
         scores = one(0.0)
         for weight, part in zip(weights, parts, strict=True):
             if weight != 0:
-                scores = scores + part(context) * weight
+                scores = scores + part(block) * weight
         return scores / divisor
 
     return compute
@@ -70,9 +70,9 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
             within = parts_of(name, setup, arguments, "score")
             bound.append((f"{name}{given}", bind_part(setup, arguments, "score"), weight / divisor, within))
 
-    def parts(context: MatchContext) -> list[Part]:
+    def parts(block: Block) -> list[Part]:
         return [
-            Part(text, compute(context), (Part("share", one(share)), *(within(context) if within else ())))
+            Part(text, compute(block), (Part("share", one(share)), *(within(block) if within else ())))
             for text, compute, share, within in bound
         ]
 

@@ -6,6 +6,7 @@ Vespa: https://docs.vespa.ai/en/querying/geo-search.html
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.areas import MILLIONTHS, great_circle_km
-from paperwasp.features.base import MatchContext
+from paperwasp.attribute.elements import positions_in
+from paperwasp.features.block import Block
 from paperwasp.features.family import Floats
+from paperwasp.operators.geo import PositionMatch
 
 NO_LATITUDE: Final = 90.0
 NO_LONGITUDE: Final = -180.0
@@ -30,19 +33,29 @@ class NearestPlaces:
     longitudes: Floats
 
 
-def nearest_places(context: MatchContext, field: str) -> NearestPlaces:
+def nearest_places(block: Block, field: str) -> NearestPlaces:
     """Those of a block, found once for all features of the field."""
-    return context.once(("nearest places", field), lambda: _nearest_places(context, field))
+    return block.once(("nearest places", field), lambda: _nearest_places(block, field))
 
 
-def _nearest_places(context: MatchContext, field: str) -> NearestPlaces:
+def places_of_query(block: Block, field: str) -> Sequence[tuple[int, int]]:
+    """The centres, x and y in millionths of degrees, of circles that the query searches in a field of positions.
+
+    Where it searches none there, those of all that it searches.
+    """
+    matches = (match for term in block.setting.terms.leaves() for match in term.matches)
+    located = [match for match in matches if isinstance(match, PositionMatch) and match.area.has_center]
+    return [match.area.center for match in located if match.field == field] or [match.area.center for match in located]
+
+
+def _nearest_places(block: Block, field: str) -> NearestPlaces:
     """Along the earth. Of equally near ones that which is near to the first place of the query, then the first."""
-    hits = len(context.lids)
-    counts, positions = context.attribute_positions(field)
+    hits = len(block.lids)
+    counts, positions = positions_in(block.column(field), block.lids)
     kilometres, numbers = np.full(hits, np.inf), np.full(hits, -1, np.int64)
     starts = np.cumsum(counts) - counts
     has = counts > 0
-    for place in context.places_of_query(field):
+    for place in places_of_query(block, field):
         if not has.any():
             break
         apart = great_circle_km(positions, place)

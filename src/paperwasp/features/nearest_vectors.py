@@ -7,12 +7,17 @@ then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
+from paperwasp.attribute.elements import subspace_labels
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext, NearVectors, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Check, RankSetup, check_field
+from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.parsing.nearest import did_you_mean
 
 _KINDS = ("field", "label")
@@ -56,27 +61,57 @@ def is_of_positions(setup: RankSetup, arguments: tuple[str, ...]) -> bool:
     return True
 
 
-def vectors_of(context: MatchContext, kind: str, name: str) -> Sequence[NearVectors]:
+@dataclass(frozen=True, slots=True, eq=False)
+class NearVectors:
+    """Of each hit the vector that is nearest to the one of a term, whether the term matches or not."""
+
+    distances: NDArray[np.float64]
+    """Infinite where a hit has no vector."""
+    closeness: NDArray[np.float64]
+    """The raw scores; `least` where a hit has no vector."""
+    subspaces: NDArray[np.uint32]
+    """Which of a hit's vectors it is."""
+    least: float
+
+
+def near_vectors(block: Block, term: int, field: str) -> NearVectors | None:
+    """The vectors that are near to that of term number `term`; None: it is not nearestNeighbor in this field."""
+    for match in block.matches(term, field):
+        if isinstance(match.unmasked, NearestNeighborMatch):
+            return NearVectors(*match.unmasked.nearest(block.lids), match.unmasked.least_score)
+    return None
+
+
+def vector_labels(
+    block: Block, field: str, hits: NDArray[np.int64], subspaces: NDArray[np.uint32]
+) -> NDArray[np.int64]:
+    """The labels of one vector of each of some hits, those of one hit after those of another, as numbers of the query's
+    labels. `hits`: places in the block."""
+    texts = subspace_labels(block.column(field), block.lids[hits], subspaces)
+    return block.labels.numbers(chain.from_iterable(texts))
+
+
+def vectors_of(block: Block, kind: str, name: str) -> Sequence[NearVectors]:
     """What `kind`, field or label, says of a block; found once for closeness and distance."""
-    return context.once(("nearest vectors", kind, name), lambda: tuple(_vectors_of(context, kind, name)))
+    return block.once(("nearest vectors", kind, name), lambda: tuple(_vectors_of(block, kind, name)))
 
 
-def _vectors_of(context: MatchContext, kind: str, name: str) -> Iterator[NearVectors]:
+def _vectors_of(block: Block, kind: str, name: str) -> Iterator[NearVectors]:
     """Of the terms that search the field, or of the one with the label in all its fields. Another operator with that
     label counts with its raw score, where it matches."""
     if kind == "field":
-        for number, _ in terms_of(context, name):
-            if (found := context.near_vectors(number, name)) is not None:
+        for number, _ in terms_of(block, name):
+            if (found := near_vectors(block, number, name)) is not None:
                 yield found
         return
-    labelled = next((number for number, term in enumerate(context.terms) if term.label == name), None)
+    labelled = next((number for number, term in enumerate(block.terms) if term.label == name), None)
     if labelled is not None:
-        for field in context.terms[labelled].fields:
-            yield context.near_vectors(labelled, field) or _of_raw_scores(context, labelled, field)
+        for field in block.terms[labelled].fields:
+            yield near_vectors(block, labelled, field) or _of_raw_scores(block, labelled, field)
 
 
-def _of_raw_scores(context: MatchContext, number: int, field: str) -> NearVectors:
-    matched, scores = context.matched(number, field), context.raw_scores(number, field)
+def _of_raw_scores(block: Block, number: int, field: str) -> NearVectors:
+    matched, scores = block.matched(number, field), block.raw_scores(number, field)
     with np.errstate(divide="ignore"):
         distances = np.where(matched, 1.0 / scores - 1.0, np.inf)
     return NearVectors(distances, np.where(matched, scores, 0.0), np.zeros(len(scores), np.uint32), 0.0)

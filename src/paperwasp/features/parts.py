@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Floats, RankSetup, families
 
 Arguments = tuple[str, ...]
@@ -18,7 +18,7 @@ Arguments = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One part. `value`: one float64 for each hit of the context, or a single one for all of them."""
+    """One part. `value`: one float64 for each hit of the block, or a single one for all of them."""
 
     text: str
     value: Floats
@@ -27,7 +27,7 @@ class Part:
     """The number of the term of the query that it is about."""
 
 
-PartsOf = Callable[[MatchContext], Sequence[Part]]
+PartsOf = Callable[[Block], Sequence[Part]]
 BindParts = Callable[[RankSetup, Arguments, str], PartsOf]
 """As `family.Bind`: from the setup, the arguments and the name of an output to what works its parts."""
 
@@ -77,4 +77,4 @@ def _of_others(setup: RankSetup, arguments: Arguments, others: Sequence[tuple[st
         family = families()[name]
         shown = f".{output}" if output != family.outputs[0] else ""
         bound.append((f"{name}({','.join(arguments)}){shown}", family.bind(setup, arguments, output)))
-    return lambda context: [Part(text, compute(context)) for text, compute in bound]
+    return lambda block: [Part(text, compute(block)) for text, compute in bound]

@@ -5,15 +5,24 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#rank-scores
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.errors import InternalError
+from paperwasp.features.block import Block
+from paperwasp.features.execution import evaluate
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
 
 
 def _of_phase(phase: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return context.relevance(phase)
+    def compute(block: Block) -> Floats:
+        if phase in block.scores:
+            return block.scores[phase]
+        if phase not in block.phases:
+            raise InternalError(f"{phase} is needed before it is computed")
+        program = block.phases[phase]
+        return block.once(program, lambda: evaluate(program, block))
 
     return compute
 
@@ -38,8 +47,9 @@ def bind_relevance(setup: RankSetup, arguments: tuple[str, ...], output: str) ->
 def bind_first_rank(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     """The place of a hit, from 1, among those that the second phase ranks; else, and before, the greatest number."""
 
-    def compute(context: MatchContext) -> Floats:
-        return np.minimum(context.first_phase_ranks(), float(np.finfo(np.float64).max))
+    def compute(block: Block) -> Floats:
+        ranks = one(np.inf) if block.first_phase is None else block.first_phase.ranks(block.lids)
+        return np.minimum(ranks, float(np.finfo(np.float64).max))
 
     return compute
 
@@ -48,7 +58,7 @@ def bind_first_rank(setup: RankSetup, arguments: tuple[str, ...], output: str) -
 def bind_first_max(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     """The highest score of the first phase; -inf while it goes on."""
 
-    def compute(context: MatchContext) -> Floats:
-        return one(context.first_phase_max)
+    def compute(block: Block) -> Floats:
+        return one(-math.inf if block.first_phase is None else block.first_phase.highest)
 
     return compute

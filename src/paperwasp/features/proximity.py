@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.features.base import MatchContext, are_terms_of
+from paperwasp.features.block import Block, are_terms_of
+from paperwasp.features.element_rows import element_places
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 _OUTPUTS: Final = ("out", "posA", "posB")
@@ -26,21 +27,21 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field, a, b = arguments[0], int(arguments[1]), int(arguments[2])
     column = _OUTPUTS.index(output)
 
-    def compute(context: MatchContext) -> Floats:
-        if not are_terms_of(context, field, a, b):
+    def compute(block: Block) -> Floats:
+        if not are_terms_of(block, field, a, b):
             return one(_NOTHING["proximity"][column])
-        pairs = context.once(("proximity", field, a, b), lambda: _pairs(context, field, a, b))
+        pairs = block.once(("proximity", field, a, b), lambda: _pairs(block, field, a, b))
         values: Floats = pairs[column]
         return values
 
     return compute
 
 
-def _pairs(context: MatchContext, field: str, a: int, b: int) -> Floats:
+def _pairs(block: Block, field: str, a: int, b: int) -> Floats:
     """(_OUTPUTS, hits): of the first of the nearest pairs."""
-    found: Floats = np.repeat(np.array(_NOTHING["proximity"])[:, None], len(context.lids), axis=1)
-    first, second = context.element_places(a, field), context.element_places(b, field)
-    keys, others = hit_keys(*context.positions(a, field)), hit_keys(*context.positions(b, field))
+    found: Floats = np.repeat(np.array(_NOTHING["proximity"])[:, None], len(block.lids), axis=1)
+    first, second = element_places(block, a, field), element_places(block, b, field)
+    keys, others = hit_keys(*block.positions(a, field)), hit_keys(*block.positions(b, field))
     after = np.searchsorted(others, keys, side="right")
     hits = keys >> 32
     paired = np.flatnonzero(after < len(others))
@@ -67,12 +68,12 @@ def bind_reverse(setup: RankSetup, arguments: tuple[str, ...], output: str) -> C
     field, a, b = arguments[0], int(arguments[1]), int(arguments[2])
     column = _OUTPUTS.index(output)
 
-    def compute(context: MatchContext) -> Floats:
-        if not are_terms_of(context, field, a, b):
+    def compute(block: Block) -> Floats:
+        if not are_terms_of(block, field, a, b):
             return one(_NOTHING["reverseProximity"][column])
-        results = np.empty(3 * len(context.lids))
-        lists = (*context.positions(a, field), *context.positions(b, field))
-        _core.reverse_proximity(*lists, len(context.lids), -_MOST, _MOST, results)
+        results = np.empty(3 * len(block.lids))
+        lists = (*block.positions(a, field), *block.positions(b, field))
+        _core.reverse_proximity(*lists, len(block.lids), -_MOST, _MOST, results)
         return results[column::3]
 
     return compute

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.tensor.types import NUMBER, TensorType
 
@@ -21,21 +21,21 @@ def _declared(setup: RankSetup, name: str) -> TensorType:
 
 
 @register("query", "name", type_=lambda setup, arguments, output: _declared(setup, arguments[0]))
-def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[[MatchContext], Any]:
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[[Block], Any]:
     name = arguments[0]
     type_ = _declared(setup, name)
     if not type_.is_number:
-        return lambda context: context.tensor_input(name, type_)
+        return lambda block: block.setting.tensor_input(name, type_)
 
-    def compute(context: MatchContext) -> Floats:
-        return one(context.inputs.get(name, 0.0))
+    def compute(block: Block) -> Floats:
+        return one(block.setting.inputs.get(name, 0.0))
 
     return compute
 
 
 @register("queryTermCount", listed=lambda setup: ("queryTermCount",))
 def bind_term_count(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return one(len(context.terms))
+    def compute(block: Block) -> Floats:
+        return one(len(block.terms))
 
     return compute

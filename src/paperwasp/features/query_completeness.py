@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import ElementPlaces, MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
+from paperwasp.features.element_rows import ElementPlaces, element_places
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 _END = 2**32 - 1
@@ -31,11 +32,11 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
     begin, end = _window(arguments)
 
-    def compute(context: MatchContext) -> Floats:
-        terms = [number for number, _ in terms_of(context, field)]
-        hits = np.zeros(len(context.lids))
+    def compute(block: Block) -> Floats:
+        terms = [number for number, _ in terms_of(block, field)]
+        hits = np.zeros(len(block.lids))
         for number in terms:
-            hits += _stands(context.element_places(number, field), begin, end)
+            hits += _stands(element_places(block, number, field), begin, end)
         return hits if output == "hit" else len(terms) - hits
 
     return compute

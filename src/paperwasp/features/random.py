@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.catalog import feature_name
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
@@ -71,8 +71,8 @@ def normal(states: States) -> Floats:
     return values
 
 
-def _lids(context: MatchContext) -> NDArray[np.uint64]:
-    return context.lids_in_node().astype(np.uint64)
+def _lids(block: Block) -> NDArray[np.uint64]:
+    return block.lids_in_node().astype(np.uint64)
 
 
 def _given_seed(setup: RankSetup, name: str) -> int:
@@ -86,13 +86,13 @@ def _whole(text: str) -> int:
     return int(found[0]) % 2**64 if found else 0
 
 
-def _seed_now(context: MatchContext, given: int, name: str) -> int:
+def _seed_now(block: Block, given: int, name: str) -> int:
     """The seed, or one for this query that differs from name to name."""
-    return given or int(context.now_seconds * 1e6) % 2**64 ^ zlib.crc32(name.encode())
+    return given or int(block.setting.now_seconds * 1e6) % 2**64 ^ zlib.crc32(name.encode())
 
 
-def _query_seed(context: MatchContext, key: str) -> int:
-    return _whole(context.properties.get(key, str(DEFAULT_SEED)).strip("\"'"))
+def _query_seed(block: Block, key: str) -> int:
+    return _whole(block.setting.properties.get(key, str(DEFAULT_SEED)).strip("\"'"))
 
 
 @register("random", "name", optional=1, outputs=("out", "match"))
@@ -100,13 +100,13 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     name = feature_name("random", arguments)
     given = _given_seed(setup, name)
 
-    def drawn(context: MatchContext) -> Floats:
-        seed = np.array([_seed_now(context, given, name)], np.uint64)
-        return uniform(advanced(skipped(int(states_of(seed)[0]), _lids(context))))
+    def drawn(block: Block) -> Floats:
+        seed = np.array([_seed_now(block, given, name)], np.uint64)
+        return uniform(advanced(skipped(int(states_of(seed)[0]), _lids(block))))
 
-    def of_match(context: MatchContext) -> Floats:
-        seed = np.uint64(_query_seed(context, f"{name}.match.seed"))
-        return uniform(advanced(states_of(_lids(context) + seed)))
+    def of_match(block: Block) -> Floats:
+        seed = np.uint64(_query_seed(block, f"{name}.match.seed"))
+        return uniform(advanced(states_of(_lids(block) + seed)))
 
     return of_match if output == "match" else drawn
 
@@ -122,7 +122,7 @@ def bind_stable(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Co
         "randomNormalStable",
         setup,
         arguments,
-        lambda context, given, name: given or _query_seed(context, f"{name}.seed"),
+        lambda block, given, name: given or _query_seed(block, f"{name}.seed"),
     )
 
 
@@ -130,16 +130,16 @@ def _normal(
     feature: str,
     setup: RankSetup,
     arguments: tuple[str, ...],
-    seed_of: Callable[[MatchContext, int, str], int],
+    seed_of: Callable[[Block, int, str], int],
 ) -> Compute:
     """`seed_of`: from the seed of the profile and the name of the feature."""
     name = feature_name(feature, arguments)
     mean, deviation = _mean_and_deviation(feature, arguments)
     given = _given_seed(setup, name)
 
-    def compute(context: MatchContext) -> Floats:
-        seed = np.uint64(seed_of(context, given, name))
-        return mean + deviation * normal(states_of(_lids(context) + seed))
+    def compute(block: Block) -> Floats:
+        seed = np.uint64(seed_of(block, given, name))
+        return mean + deviation * normal(states_of(_lids(block) + seed))
 
     return compute
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 
@@ -16,10 +16,10 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     """The sum of all of them in a field."""
     field = arguments[0]
 
-    def compute(context: MatchContext) -> Floats:
-        scores = np.zeros(len(context.lids))
-        for number, _ in terms_of(context, field):
-            scores += context.raw_scores(number, field)
+    def compute(block: Block) -> Floats:
+        scores = np.zeros(len(block.lids))
+        for number, _ in terms_of(block, field):
+            scores += block.raw_scores(number, field)
         return scores
 
     return compute
@@ -30,12 +30,12 @@ def bind_item(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Comp
     """That of the first term with a label, in all its fields."""
     label = arguments[0]
 
-    def compute(context: MatchContext) -> Floats:
-        scores = np.zeros(len(context.lids))
-        number = next((number for number, term in enumerate(context.terms) if term.label == label), None)
+    def compute(block: Block) -> Floats:
+        scores = np.zeros(len(block.lids))
+        number = next((number for number, term in enumerate(block.terms) if term.label == label), None)
         if number is not None:
-            for field in context.terms[number].fields:
-                scores += context.raw_scores(number, field)
+            for field in block.terms[number].fields:
+                scores += block.raw_scores(number, field)
         return scores
 
     return compute

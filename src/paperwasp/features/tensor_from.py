@@ -16,10 +16,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.elements import numbers_within
+from paperwasp.attribute.cells import labelled
+from paperwasp.attribute.elements import numbers_in, numbers_within
 from paperwasp.document.types import ArrayType, MapType, NumericType, StructType, TensorFieldType, WeightedSetType
 from paperwasp.errors import LanguageError
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import RankSetup, TensorCompute, check_field, register
 from paperwasp.tensor.algebra import converted
 from paperwasp.tensor.batch import TensorBatch
@@ -70,10 +71,10 @@ def bind_labels(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Te
     kind, name = _source(arguments[0], "tensorFromLabels")
     type_ = TensorType.of([Dimension(arguments[1] if len(arguments) > 1 else name)])
 
-    def compute(context: MatchContext) -> TensorBatch:
+    def compute(block: Block) -> TensorBatch:
         if kind == "query":
-            return _of_query(context, type_, [(label, 1.0) for label in _listed(context.text_inputs.get(name, ""))])
-        counts, labels, weights = context.attribute_labels(name)
+            return _of_query(block, type_, [(label, 1.0) for label in _listed(block.setting.texts.get(name, ""))])
+        counts, labels, weights = labelled(block.column(name), block.lids, block.setting.label_table(name))
         return _distinct(type_, counts, labels.reshape(-1, 1), np.ones(len(weights)))
 
     return compute
@@ -91,10 +92,10 @@ def bind_weighted_set(setup: RankSetup, arguments: tuple[str, ...], output: str)
     kind, name = _source(arguments[0], "tensorFromWeightedSet")
     type_ = TensorType.of([Dimension(arguments[1] if len(arguments) > 1 else name)])
 
-    def compute(context: MatchContext) -> TensorBatch:
+    def compute(block: Block) -> TensorBatch:
         if kind == "query":
-            return _of_query(context, type_, _weighted(context.text_inputs.get(name, "")))
-        counts, labels, weights = context.attribute_labels(name)
+            return _of_query(block, type_, _weighted(block.setting.texts.get(name, "")))
+        counts, labels, weights = labelled(block.column(name), block.lids, block.setting.label_table(name))
         return _distinct(type_, counts, labels.reshape(-1, 1), weights)
 
     return compute
@@ -118,8 +119,8 @@ def bind_with_offset(setup: RankSetup, arguments: tuple[str, ...], output: str) 
     type_ = _two_mapped(setup, arguments, output)
     order = [0, 1] if arguments[1] < arguments[2] else [1, 0]
 
-    def compute(context: MatchContext) -> TensorBatch:
-        counts, labels, weights = context.attribute_labels(name)
+    def compute(block: Block) -> TensorBatch:
+        counts, labels, weights = labelled(block.column(name), block.lids, block.setting.label_table(name))
         places = np.stack([labels, numbers_within(counts)], axis=1)[:, order]
         return _distinct(type_, counts, places, np.ones(len(weights)))
 
@@ -155,9 +156,10 @@ def bind_structs(setup: RankSetup, arguments: tuple[str, ...], output: str) -> T
     element = kind.type.element if kind is not None and isinstance(kind.type, ArrayType) else None
     is_number = isinstance(element, NumericType)
 
-    def compute(context: MatchContext) -> TensorBatch:
-        keys = [context.attribute_labels(f"{name}.{dimension.name}") for dimension in type_.dimensions]
-        counts, cells = context.attribute_numbers(values)
+    def compute(block: Block) -> TensorBatch:
+        names = [f"{name}.{dimension.name}" for dimension in type_.dimensions]
+        keys = [labelled(block.column(each), block.lids, block.setting.label_table(each)) for each in names]
+        counts, cells = numbers_in(block.column(values), block.lids)
         least = np.minimum.reduce([counts, *(key[0] for key in keys)]) if is_number else np.zeros_like(counts)
         labels = np.stack([_first(key[1], key[0], least) for key in keys], axis=1)
         return _distinct(type_, least, labels, _first(cells, counts, least))
@@ -183,9 +185,9 @@ def _distinct(
     return TensorBatch(type_, starts, labels[kept], converted(cells[kept], type_.cell_type))
 
 
-def _of_query(context: MatchContext, type_: TensorType, cells: Sequence[tuple[str, float]]) -> TensorBatch:
+def _of_query(block: Block, type_: TensorType, cells: Sequence[tuple[str, float]]) -> TensorBatch:
     unique = dict(cells)
-    labels = context.labels.numbers(unique).reshape(-1, 1)
+    labels = block.labels.numbers(unique).reshape(-1, 1)
     starts = np.array([0, len(unique)], np.int64)
     return TensorBatch(type_, starts, labels, np.array(list(unique.values()), np.float64), is_single=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paperwasp import limits
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 DEFAULT_LISTED_TERMS = 5
@@ -24,10 +24,10 @@ def _listed(setup: RankSetup) -> Iterable[str]:
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     number = int(arguments[0])
 
-    def compute(context: MatchContext) -> Floats:
-        if number >= len(context.terms):
+    def compute(block: Block) -> Floats:
+        if number >= len(block.terms):
             return one(0.0)
-        term = context.terms[number]
+        term = block.terms[number]
         values = {"connectedness": term.connectivity, "significance": term.significance, "weight": term.weight}
         return one(values[output])
 

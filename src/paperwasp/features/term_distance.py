@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.native_rank import UNDEFINED
-from paperwasp.features.base import MatchContext, are_terms_of
+from paperwasp.features.block import Block, are_terms_of
+from paperwasp.features.element_rows import element_places
 from paperwasp.features.family import Compute, Floats, RankSetup, is_multiple, one, register
 from paperwasp.features.field_term_match import NO_POSITION
 from paperwasp.features.proximity import hit_keys
@@ -22,26 +23,26 @@ Distances = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 `UNDEFINED` where there is no such pair."""
 
 
-def term_distances(context: MatchContext, field: str, first: int, second: int) -> Distances:
+def term_distances(block: Block, field: str, first: int, second: int) -> Distances:
     """Of a field with a single value."""
-    distances = np.empty(len(context.lids), np.uint32)
-    places = np.empty(len(context.lids), np.uint32)
-    length = max(1, context.terms[first].phrase_length)
-    of_first, of_second = context.positions(first, field), context.positions(second, field)
+    distances = np.empty(len(block.lids), np.uint32)
+    places = np.empty(len(block.lids), np.uint32)
+    length = max(1, block.terms[first].phrase_length)
+    of_first, of_second = block.positions(first, field), block.positions(second, field)
     _core.term_distance(*of_first, length, *of_second, distances, places)
     return distances, places
 
 
-def element_distances(context: MatchContext, field: str, first: int, second: int, gap: float = math.inf) -> Distances:
+def element_distances(block: Block, field: str, first: int, second: int, gap: float = math.inf) -> Distances:
     """Of a field with several values. With a gap, an element begins so many positions behind the one before it;
     infinite: there are no distances between elements.
 
     Of each place of the first term, the next place of the second one counts.
     """
-    distances, places = (np.full(len(context.lids), UNDEFINED, np.uint32) for _ in range(2))
-    to_last_word = max(1, context.terms[first].phrase_length) - 1
-    of_first, of_second = context.element_places(first, field), context.element_places(second, field)
-    keys, others = hit_keys(*context.positions(first, field)), hit_keys(*context.positions(second, field))
+    distances, places = (np.full(len(block.lids), UNDEFINED, np.uint32) for _ in range(2))
+    to_last_word = max(1, block.terms[first].phrase_length) - 1
+    of_first, of_second = element_places(block, first, field), element_places(block, second, field)
+    keys, others = hit_keys(*block.positions(first, field)), hit_keys(*block.positions(second, field))
     after = np.searchsorted(others, keys + to_last_word, side="right")
     paired = np.flatnonzero(after < len(others))
     after = after[paired]
@@ -73,10 +74,10 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     first, second = (x, y) if output.startswith("forward") else (y, x)
     work = element_distances if is_multiple(setup.schema.fields[field]) else term_distances
 
-    def compute(context: MatchContext) -> Floats:
-        if not are_terms_of(context, field, first, second):
+    def compute(block: Block) -> Floats:
+        if not are_terms_of(block, field, first, second):
             return one(NO_POSITION)
-        distances, places = work(context, field, first, second)
+        distances, places = work(block, field, first, second)
         return (places if output.endswith("TermPosition") else distances).astype(np.float64)
 
     return compute

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.core import _core
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 from paperwasp.features.field_length import UNKNOWN_LENGTH
 from paperwasp.features.term_lists import TermLists
@@ -27,18 +27,18 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     )
     column = _OUTPUTS.index(output)
 
-    def compute(context: MatchContext) -> Floats:
-        return context.once((NAME, field), lambda: distances(context))[:, column]
+    def compute(block: Block) -> Floats:
+        return block.once((NAME, field), lambda: distances(block))[:, column]
 
-    def distances(context: MatchContext) -> Floats:
+    def distances(block: Block) -> Floats:
         """(hits, _OUTPUTS)"""
-        terms = TermLists.of(context, field)
-        results = np.zeros(len(context.lids) * len(_OUTPUTS))
+        terms = TermLists.of(block, field)
+        results = np.zeros(len(block.lids) * len(_OUTPUTS))
         # Of a field that nothing matches the length is not known; the kernel does not walk over a million words for it.
-        lengths = np.where(terms.matched, context.field_length(field), 0).astype(np.int32)
+        lengths = np.where(terms.matched, block.field_length(field), 0).astype(np.int32)
         _core.edit_distance(terms.offsets, terms.positions, lengths, deletion, insertion, replacement, results)
         found = results.reshape(-1, len(_OUTPUTS))
-        found[~terms.matched] = nothing_matched(len(context.terms))
+        found[~terms.matched] = nothing_matched(len(block.terms))
         return found
 
     def nothing_matched(terms: int) -> tuple[float, float, float, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext, terms_of
+from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 _OUTPUTS = ("score", "terms", "match", "termsmatched", "firstweight", "occurrences", "maxTermWeight")
@@ -17,29 +17,29 @@ _OUTPUTS = ("score", "terms", "match", "termsmatched", "firstweight", "occurrenc
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
 
-    def compute(context: MatchContext) -> Floats:
-        value = np.zeros(len(context.lids))
-        for number, _ in terms_of(context, field):
-            value = _with_term(context, number, field, output, value)
+    def compute(block: Block) -> Floats:
+        value = np.zeros(len(block.lids))
+        for number, _ in terms_of(block, field):
+            value = _with_term(block, number, field, output, value)
         return value
 
     return compute
 
 
-def _with_term(context: MatchContext, number: int, field: str, output: str, value: Floats) -> Floats:
+def _with_term(block: Block, number: int, field: str, output: str, value: Floats) -> Floats:
     """An output with one more of the terms that search the field."""
     if output == "terms":
         return value + 1.0
-    matched = context.matched(number, field).astype(np.float64)
+    matched = block.matched(number, field).astype(np.float64)
     match output:
         case "match":
             return np.maximum(value, matched)
         case "termsmatched":
             return value + matched
         case "firstweight":
-            return np.where(value == 0, context.match_weights(number, field), value)
+            return np.where(value == 0, block.match_weights(number, field), value)
         case "occurrences":
-            return value + context.occurrences(number, field)
+            return value + block.occurrences(number, field)
         case "maxTermWeight":
-            return np.maximum(value, matched * context.terms[number].weight)
-    return value + context.match_weights(number, field)
+            return np.maximum(value, matched * block.terms[number].weight)
+    return value + block.match_weights(number, field)

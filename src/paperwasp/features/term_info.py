@@ -5,7 +5,7 @@ Vespa: not in its reference; a feature of its content nodes.
 
 from __future__ import annotations
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 
@@ -13,7 +13,7 @@ from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     number = int(arguments[0])
 
-    def compute(context: MatchContext) -> Floats:
-        return one(number if number < len(context.terms) else -1)
+    def compute(block: Block) -> Floats:
+        return one(number if number < len(block.terms) else -1)
 
     return compute

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +20,13 @@ class TermLists:
     """Of each hit whether any term matches."""
 
     @classmethod
-    def of(cls, context: MatchContext, field: str) -> TermLists:
-        nowhere = np.zeros(len(context.lids) + 1, np.uint32), np.zeros(0, np.uint32)
-        matched = np.zeros(len(context.lids), np.bool_)
+    def of(cls, block: Block, field: str) -> TermLists:
+        nowhere = np.zeros(len(block.lids) + 1, np.uint32), np.zeros(0, np.uint32)
+        matched = np.zeros(len(block.lids), np.bool_)
         found = []
-        for number, term in enumerate(context.terms):
+        for number, term in enumerate(block.terms):
             searches = field in term.fields
-            found.append(context.positions(number, field) if searches else nowhere)
+            found.append(block.positions(number, field) if searches else nowhere)
             if searches:
-                matched |= context.matched(number, field)
+                matched |= block.matched(number, field)
         return cls([offsets for offsets, _ in found], [positions for _, positions in found], matched)

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.element_rows import ElementRows, element_rows
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
@@ -32,8 +32,8 @@ def _listed(setup: RankSetup) -> Iterable[str]:
 
 @register(NAME, "single-index", outputs=("score", *WEIGHTS), listed=_listed)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        rows = element_rows(context, arguments[0])
+    def compute(block: Block) -> Floats:
+        rows = element_rows(block, arguments[0])
         weights = WEIGHTS if output == "score" else {output: 1.0}
         parts = np.stack([_part(rows, name) * weight for name, weight in weights.items()])
         return rows.per_hit(parts.sum(axis=0))

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.document.types import BYTE, INT, ArrayType
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.logscale import Fall
 
@@ -23,8 +23,8 @@ _LEAST: Final = {BYTE: -(2.0**7), INT: -(2.0**31)}
 
 @register("now")
 def bind_now(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return one(math.floor(context.now_seconds))
+    def compute(block: Block) -> Floats:
+        return one(math.floor(block.setting.now_seconds))
 
     return compute
 
@@ -38,10 +38,10 @@ def bind_age(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compu
     is_array = isinstance(described.type, ArrayType)
     least = _LEAST.get(described.type, -(2.0**63))  # type: ignore[call-overload]
 
-    def compute(context: MatchContext) -> Floats:
-        times = context.attribute_element(name, 0) if is_array else context.attribute(name)
+    def compute(block: Block) -> Floats:
+        times = block.column(name).element(block.lids, 0) if is_array else block.column(name).as_float64(block.lids)
         times = np.where(np.isnan(times), least, np.trunc(times))
-        return np.maximum(math.floor(context.now_seconds) - times, 0.0)
+        return np.maximum(math.floor(block.setting.now_seconds) - times, 0.0)
 
     return compute
 
@@ -58,7 +58,7 @@ def bind_freshness(setup: RankSetup, arguments: tuple[str, ...], output: str) ->
     ages = bind_age(setup, arguments, "out")
     falling = fall.logarithmic if output == "logscale" else fall.linear
 
-    def compute(context: MatchContext) -> Floats:
-        return falling(ages(context))
+    def compute(block: Block) -> Floats:
+        return falling(ages(block))
 
     return compute

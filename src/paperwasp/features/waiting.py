@@ -16,7 +16,7 @@ import numpy as np
 from paperwasp.core.clock import check_time
 from paperwasp.document.types import ArrayType
 from paperwasp.errors import LanguageError, TooLarge
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, register
 
 _BETWEEN_CLOCKS_SECONDS: Final = 0.005
@@ -26,7 +26,7 @@ _BETWEEN_CLOCKS_SECONDS: Final = 0.005
 @register("debugWait", "name", "name")
 def bind_wait(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     seconds = _number(arguments[0])
-    return _compute(lambda context: seconds, arguments[1])
+    return _compute(lambda block: seconds, arguments[1])
 
 
 @register("debugAttributeWait", "numeric-attribute", "name")
@@ -37,8 +37,8 @@ def bind_attribute_wait(setup: RankSetup, arguments: tuple[str, ...], output: st
     assert described is not None
     is_array = isinstance(described.type, ArrayType)
 
-    def seconds(context: MatchContext) -> float:
-        values = context.attribute_element(name, 0) if is_array else context.attribute(name)
+    def seconds(block: Block) -> float:
+        values = block.column(name).element(block.lids, 0) if is_array else block.column(name).as_float64(block.lids)
         return float(np.nan_to_num(values)[0])
 
     return _compute(seconds, arguments[1])
@@ -54,13 +54,13 @@ def _number(argument: str) -> float:
     return found
 
 
-def _compute(seconds: Callable[[MatchContext], float], busy: str) -> Compute:
+def _compute(seconds: Callable[[Block], float], busy: str) -> Compute:
     is_busy = _number(busy) == 1
 
-    def compute(context: MatchContext) -> Floats:
-        if len(context.lids) > 1:  # hit by hit: those that are waited for in time are ranked
+    def compute(block: Block) -> Floats:
+        if len(block.lids) > 1:  # hit by hit: those that are waited for in time are ranked
             raise TooLarge("one hit is waited for at a time")
-        return np.array([_waited(seconds(context), is_busy)])
+        return np.array([_waited(seconds(block), is_busy)])
 
     return compute
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from paperwasp.attribute.elements import positions_in
 from paperwasp.attribute.position import z_curve
 from paperwasp.document.types import ArrayType
-from paperwasp.features.base import MatchContext
+from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, constant
 from paperwasp.schema.pending import Z_CURVE_SUFFIX
 
@@ -26,15 +27,15 @@ def z_curve_feature(setup: RankSetup, name: str, element: int | None, output: st
 
 
 def _count(field: str) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        return context.attribute_positions(field)[0].astype(np.float64)
+    def compute(block: Block) -> Floats:
+        return positions_in(block.column(field), block.lids)[0].astype(np.float64)
 
     return compute
 
 
 def _value(field: str, element: int, unset: float) -> Compute:
-    def compute(context: MatchContext) -> Floats:
-        counts, positions = context.attribute_positions(field)
+    def compute(block: Block) -> Floats:
+        counts, positions = positions_in(block.column(field), block.lids)
         starts = np.cumsum(counts) - counts
         there = counts > element
         values = np.full(len(counts), unset)

@@ -13,7 +13,7 @@ from paperwasp.tensor.types import TensorType
 
 
 class Block(Protocol):
-    """Hits that values are computed for. A `MatchContext` of `paperwasp.features` is one."""
+    """Hits that values are computed for. The `Block` of `paperwasp.features` is one."""
 
     @property
     def hits(self) -> int: ...

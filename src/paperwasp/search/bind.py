@@ -11,13 +11,14 @@ import numpy as np
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
+from paperwasp.features.query_terms import QueryTerms
+from paperwasp.features.setting import QuerySetting
 from paperwasp.operators import Operator, SearchSpace, plan
 from paperwasp.operators.base import KnownWords, no_clock
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.schema.model import RankProfile
-from paperwasp.search.block import QuerySetting, QueryTerms
 from paperwasp.search.diversity import Diversifier, diversifier_of
 from paperwasp.search.match_phase import Limiter, limiter_of
 from paperwasp.search.matching_settings import element_gaps, tuning

@@ -14,6 +14,7 @@ import numpy as np
 from paperwasp import limits
 from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import LanguageError, TooLarge
+from paperwasp.features.block import Block
 from paperwasp.features.parts import Part
 from paperwasp.query.items import Item, NotItem, TermItem
 from paperwasp.ranking.evaluation import batch, column
@@ -32,12 +33,11 @@ from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Feature, Floats
 from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.ranking.tensor_plan import Value
-from paperwasp.search.block import BlockContext
 from paperwasp.search.query import HitExplanation, Query
 from paperwasp.search.rank import RankedHits
 from paperwasp.search.scoring import halves
 
-_Phase = tuple[Explanation, BlockContext]
+_Phase = tuple[Explanation, Block]
 
 
 def explanations_of(query: Query, ranked: RankedHits, numbers: Sequence[int]) -> list[HitExplanation]:
@@ -79,10 +79,10 @@ class _Explaining:
 
     def _first_phase(self) -> list[Json]:
         profile = self._ranked.profile
-        context = BlockContext(self._ranked.setting, self._ranked.lids[self._places], phases=profile.phases)
+        block = Block(self._ranked.setting, self._ranked.lids[self._places], phases=profile.phases)
         only_second = profile.second_phase is None and "secondPhase" in profile.phases  # as streaming search ranks
         return self._phase(
-            "second-phase" if only_second else "first-phase", self._ranked.first_phase[self._places], context
+            "second-phase" if only_second else "first-phase", self._ranked.first_phase[self._places], block
         )
 
     def _second_phase(self) -> list[Json]:
@@ -92,23 +92,23 @@ class _Explaining:
         assert end is not None
         lids, scores, first = (values[self._places] for values in (ranked.lids, ranked.scores, ranked.first_phase))
         chosen = np.isfinite(end.ranks(lids))
-        context = BlockContext(ranked.setting, lids[chosen], {"firstPhase": first[chosen]}, first_phase=end)
-        told = iter(self._phase("second-phase", scores[chosen], context))
+        block = Block(ranked.setting, lids[chosen], {"firstPhase": first[chosen]}, first_phase=end)
+        told = iter(self._phase("second-phase", scores[chosen], block))
         note = "not among the hits that the second phase ranks: moved below them where it was above"
         return [
             next(told) if is_chosen else {"phase": "second-phase", "score": shown_number(score), "note": note}
             for is_chosen, score in zip(chosen.tolist(), scores.tolist(), strict=True)
         ]
 
-    def _phase(self, name: str, scores: Floats, context: BlockContext) -> list[Json]:
+    def _phase(self, name: str, scores: Floats, block: Block) -> list[Json]:
         """What a phase says of each hit: its score, and the tree of its expression."""
-        if not context.hits:
+        if not block.hits:
             return []
         try:
             explanation = self._ranked.profile.explanations[name]
         except LanguageError as error:
             return [_untold(name, score, error.message) for score in scores.tolist()]
-        trees = self._of_hits(explanation, context, lambda values, hit: rendered(explanation, values.of(hit)))
+        trees = self._of_hits(explanation, block, lambda values, hit: rendered(explanation, values.of(hit)))
         told = []
         for score, tree in zip(scores.tolist(), trees, strict=True):
             shown: Json = {"phase": name, "score": shown_number(score)}
@@ -125,24 +125,22 @@ class _Explaining:
             return [None] * len(places)
         rows = places[wanted]
         relevance = {"relevance": ranked.scores[rows]}
-        context = BlockContext(ranked.setting, ranked.lids[rows], relevance, ranked.profile.phases)
+        block = Block(ranked.setting, ranked.lids[rows], relevance, ranked.profile.phases)
         try:
             explanation = ranked.profile.explanations["global-phase"]
         except LanguageError:
             return [None] * len(places)
         found = iter(
-            self._of_hits(explanation, context, lambda values, hit: tuple(map(values.of(hit), explanation.nodes)))
+            self._of_hits(explanation, block, lambda values, hit: tuple(map(values.of(hit), explanation.nodes)))
         )
         return [next(found) if is_wanted else None for is_wanted in wanted.tolist()]
 
-    def _of_hits(
-        self, explanation: Explanation, context: BlockContext, told: Callable[[_Values, int], Any]
-    ) -> list[Any]:
+    def _of_hits(self, explanation: Explanation, block: Block, told: Callable[[_Values, int], Any]) -> list[Any]:
         try:
-            values = _Values(explanation, context, self._words)
-            return [told(values, hit) for hit in range(context.hits)]
+            values = _Values(explanation, block, self._words)
+            return [told(values, hit) for hit in range(block.hits)]
         except TooLarge as error:
-            return [each for part in halves(context, error) for each in self._of_hits(explanation, part, told)]
+            return [each for part in halves(block, error) for each in self._of_hits(explanation, part, told)]
 
 
 def _untold(phase: str, score: float, reason: str) -> Json:
@@ -153,8 +151,8 @@ class _Values:
     """The values of an expression's nodes for the hits of a block, each worked when it is first asked for: what is in
     a branch that no hit takes may not be worked at all."""
 
-    def __init__(self, explanation: Explanation, context: BlockContext, words: Sequence[str]) -> None:
-        self._context = context
+    def __init__(self, explanation: Explanation, block: Block, words: Sequence[str]) -> None:
+        self._block = block
         self._words = words
         self._columns = Columns(explanation.builder, self._of_feature)
         self._tensors: dict[TensorNode, list[str]] = {}
@@ -171,7 +169,7 @@ class _Values:
 
     def _of_feature(self, feature: Feature) -> Floats | None:
         """What the global phase makes of all hits together is not known yet."""
-        return None if isinstance(feature, Normalizer) else column(feature, self._context)
+        return None if isinstance(feature, Normalizer) else column(feature, self._block)
 
     def _value(self, value: Value, hit: int) -> float | str | None:
         if isinstance(value, int):
@@ -184,9 +182,9 @@ class _Values:
     def _literals(self, node: TensorNode) -> list[str]:
         """What ranking takes together, such as the sum of a product, may be too large alone."""
         try:
-            return [shown_tensor(tensor) for tensor in batch(node, self._context).tensors(self._context.labels)]
+            return [shown_tensor(tensor) for tensor in batch(node, self._block).tensors(self._block.labels)]
         except TooLarge as error:
-            if self._context.hits > 1:
+            if self._block.hits > 1:
                 raise
             return [f"too large to be shown: {error.message}"]
 
@@ -195,8 +193,8 @@ class _Values:
         if feature is None or bind is None:
             return []
         if feature.name not in self._parts:
-            parts_of = None if feature.name in self._context.setting.features else bind()
-            self._parts[feature.name] = [] if parts_of is None else list(parts_of(self._context))
+            parts_of = None if feature.name in self._block.setting.features else bind()
+            self._parts[feature.name] = [] if parts_of is None else list(parts_of(self._block))
         return self._parts[feature.name]
 
     def _part(self, part: Part, hit: int) -> PartValue:

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from paperwasp.env import Environment
+from paperwasp.features.block import Block
 from paperwasp.operators import Operator, SearchSpace, TermOperator
 from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.evaluation import batch, levels_of
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.ranking.tensor_plan import TensorFeature
-from paperwasp.search.block import BlockContext
 from paperwasp.search.query import Profiling
 from paperwasp.search.trace import MOST_OPERATORS, name_of
 from paperwasp.tensor.types import TensorType
@@ -186,21 +186,21 @@ class _TimedFeature:
         self._feature = feature
         self._profiler = profiler
 
-    def compute(self, context: BlockContext) -> Any:
+    def compute(self, block: Block) -> Any:
         node = self._feature.node if isinstance(self._feature, TensorFeature) else None
-        with self._profiler.task(self.name if node is None else _described(node), context.hits):
+        with self._profiler.task(self.name if node is None else _described(node), block.hits):
             if node is not None:
-                self._operands(node, context)
-            return self._feature.compute(context)
+                self._operands(node, block)
+            return self._feature.compute(block)
 
-    def _operands(self, node: TensorNode, context: BlockContext) -> None:
+    def _operands(self, node: TensorNode, block: Block) -> None:
         """Works what a tensor is made of before it, so that each is timed; of a choice, only what it hangs on."""
         operands: Sequence[TensorNode] = node.operands[:1] if node.key[0] == "if" else node.operands
         for operand in operands:
-            if operand.folded is None and not operand.levels and operand not in context.known:
-                with self._profiler.task(_described(operand), context.hits):
-                    self._operands(operand, context)
-                    batch(operand, context)
+            if operand.folded is None and not operand.levels and operand not in block.known:
+                with self._profiler.task(_described(operand), block.hits):
+                    self._operands(operand, block)
+                    batch(operand, block)
 
 
 def _described(node: TensorNode) -> str:

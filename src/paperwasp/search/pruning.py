@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.features.bm25 import idf_of
+from paperwasp.features.setting import QuerySetting
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import SearchSpace
@@ -34,7 +35,6 @@ from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import FoundMatch
 from paperwasp.operators.weak_and import WeakAndOperator
 from paperwasp.ranking import CompiledProfile
-from paperwasp.search.block import QuerySetting
 
 LEAST_WEIGHT: Final = 1e-20
 """The kernel bounds scores in single precision: weights of bm25 must be between this and its inverse."""

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
 from paperwasp.core.clock import OutOfTime
+from paperwasp.features.block import Block, FirstPhase
+from paperwasp.features.setting import QuerySetting
 from paperwasp.operators import Operator
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.search.best_hits import best_of, best_with
-from paperwasp.search.block import BlockContext, FirstPhase, QuerySetting
 from paperwasp.search.diversity import Diversifier
 from paperwasp.search.match_phase import Limiter
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SECOND_PHASE, Touched
@@ -87,8 +88,8 @@ class RankedHits:
         picked = np.asarray(places)[order]
         end = self.first_phase_end if while_matching else None
         relevance = {"relevance": self.scores[picked]}
-        context = BlockContext(self.setting, self.lids[picked], relevance, self.profile.phases, end)
-        found = features_of(context, programs)
+        block = Block(self.setting, self.lids[picked], relevance, self.profile.phases, end)
+        found = features_of(block, programs)
         return [found[place] for place in np.argsort(order).tolist()]
 
 
@@ -220,9 +221,7 @@ class Ranker:
 
     def _first_phase(self, lids: Lids) -> Scores:
         with self._task(FIRST_PHASE, EXPRESSION, len(lids)):
-            return _finite(
-                scores_of(BlockContext(self.setting, lids, phases=self.profile.phases), self.profile.first_phase)
-            )
+            return _finite(scores_of(Block(self.setting, lids, phases=self.profile.phases), self.profile.first_phase))
 
     def _task(self, phase: str, name: str, count: int = 1) -> AbstractContextManager[None]:
         """Within it something is done that a profile of the phase tells of."""
@@ -299,19 +298,19 @@ class Ranker:
         """Fewer where terms are so many that what is known of each in a block would fill the memory."""
         return max(BLOCK_LIDS * MANY_TERMS // max(MANY_TERMS, len(self.setting.terms.operators)), 1)
 
-    def _scored_in_time(self, block: Lids, is_first: bool, floor: float) -> Scores:
+    def _scored_in_time(self, lids: Lids, is_first: bool, floor: float) -> Scores:
         """The first phase's scores of as many as there was time for; those that are not above the floor need not be
         known. None of the first block is an error: OutOfTime."""
         if not is_first and self.out_of_time():
             return _NO_SCORES
         try:
-            with self._task(FIRST_PHASE, EXPRESSION, len(block)):
+            with self._task(FIRST_PHASE, EXPRESSION, len(lids)):
                 program = self.profile.first_phase
                 prunes = program.is_feature and self.profile.rank_score_drop_limit is None
-                context = BlockContext(self.setting, block, phases=self.profile.phases)
-                context.score_floor = floor if prunes else -np.inf
+                floor = floor if prunes else -np.inf
+                block = Block(self.setting, lids, phases=self.profile.phases, score_floor=floor)
                 begun_ns = time.thread_time_ns()
-                scores = scores_in_time(context, program)
+                scores = scores_in_time(block, program)
                 self.cost.ranked(len(scores), time.thread_time_ns() - begun_ns)
                 return _finite(scores)
         except OutOfTime:
@@ -346,10 +345,10 @@ class Ranker:
         lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
         highest = -np.inf if ranked.first_phase_end is None else ranked.first_phase_end.highest
         end = FirstPhase(highest, ranked.lids[:count])
-        context = BlockContext(self.setting, lids, _known_first(first), self.profile.phases, end)
+        block = Block(self.setting, lids, _known_first(first), self.profile.phases, end)
         begun_ns = time.thread_time_ns()
         with self._task(SECOND_PHASE, EXPRESSION, count):
-            scores = self._second_scores(context)
+            scores = self._second_scores(block)
         self.cost.reranked(count, time.thread_time_ns() - begun_ns)
         moving = Moving.below(first, scores)
         if self.diversifier is not None and count > 0:
@@ -369,14 +368,14 @@ class Ranker:
         )
         return hits, moving
 
-    def _second_scores(self, context: BlockContext) -> Scores:
+    def _second_scores(self, block: Block) -> Scores:
         """The second phase's scores of all hits. Raises OutOfTime where the time is over between two blocks of them."""
         assert self.profile.second_phase is not None
         found: list[Scores] = []
-        for places in _blocks(context.hits, self._block_lids):
+        for places in _blocks(block.hits, self._block_lids):
             if found and self.out_of_time():
                 raise OutOfTime
-            found.append(scores_of(context.part(places), self.profile.second_phase))
+            found.append(scores_of(block.part(places), self.profile.second_phase))
         return _finite(np.concatenate([_NO_SCORES, *found]))
 
     def _diverse(self, ranked: RankedHits) -> tuple[RankedHits, int]:

@@ -10,29 +10,29 @@ from numpy.typing import NDArray
 
 from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import InvalidQuery, TooLarge
+from paperwasp.features.block import Block
 from paperwasp.features.execution import evaluate, evaluate_all
 from paperwasp.ranking import Program, RankValue
-from paperwasp.search.block import BlockContext
 from paperwasp.tensor.algebra import spread
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.value import Tensor
 
 
-def scores_of(context: BlockContext, program: Program) -> NDArray[np.float64]:
+def scores_of(block: Block, program: Program) -> NDArray[np.float64]:
     """The value of each hit. Raises InvalidQuery where the tensors of a single one are too large."""
     try:
-        return evaluate(program, context)
+        return evaluate(program, block)
     except TooLarge as error:
-        return np.concatenate([scores_of(part, program) for part in halves(context, error)])
+        return np.concatenate([scores_of(part, program) for part in halves(block, error)])
 
 
-def scores_in_time(context: BlockContext, program: Program) -> NDArray[np.float64]:
+def scores_in_time(block: Block, program: Program) -> NDArray[np.float64]:
     """The value of each hit, or of the first ones where the time is over meanwhile. Raises as `scores_of`; OutOfTime
     where there is none."""
     try:
-        return evaluate(program, context)
+        return evaluate(program, block)
     except TooLarge as error:
-        first, rest = halves(context, error)
+        first, rest = halves(block, error)
     found = scores_in_time(first, program)
     if len(found) < first.hits:
         return found
@@ -42,16 +42,16 @@ def scores_in_time(context: BlockContext, program: Program) -> NDArray[np.float6
         return found
 
 
-def features_of(context: BlockContext, wanted: Mapping[str, RankValue]) -> list[dict[str, float | Tensor]]:
+def features_of(block: Block, wanted: Mapping[str, RankValue]) -> list[dict[str, float | Tensor]]:
     """For each hit: name → value. Raises InvalidQuery as `scores_of`."""
-    rows: list[dict[str, float | Tensor]] = [{} for _ in range(context.hits)]
+    rows: list[dict[str, float | Tensor]] = [{} for _ in range(block.hits)]
     try:
-        columns = evaluate_all(wanted, context)
+        columns = evaluate_all(wanted, block)
     except TooLarge as error:
-        return [row for part in halves(context, error) for row in features_of(part, wanted)]
+        return [row for part in halves(block, error) for row in features_of(part, wanted)]
     for name, column in columns.items():
         if isinstance(column, TensorBatch):
-            values: list[Any] = spread(column, context.hits).tensors(context.labels)
+            values: list[Any] = spread(column, block.hits).tensors(block.labels)
         else:
             values = column.tolist()
         for row, value in zip(rows, values, strict=True):
@@ -59,9 +59,9 @@ def features_of(context: BlockContext, wanted: Mapping[str, RankValue]) -> list[
     return rows
 
 
-def halves(context: BlockContext, error: TooLarge) -> tuple[BlockContext, BlockContext]:
+def halves(block: Block, error: TooLarge) -> tuple[Block, Block]:
     """Raises InvalidQuery where there is one hit only."""
-    if context.hits < 2:
+    if block.hits < 2:
         raise InvalidQuery(f"Ranking one document needs too much memory: {error.message}") from None
-    half = context.hits // 2
-    return context.part(slice(half)), context.part(slice(half, None))
+    half = block.hits // 2
+    return block.part(slice(half)), block.part(slice(half, None))

@@ -9,8 +9,10 @@ import numpy as np
 
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
+from paperwasp.features.block import Block
+from paperwasp.features.setting import QuerySetting
+from paperwasp.operators.field_match import Lids
 from paperwasp.ranking import CompiledProfile
-from paperwasp.search.block import BlockContext, Lids, QuerySetting
 from paperwasp.search.order import Scores, ScoresOf
 from paperwasp.search.scoring import scores_of
 
@@ -34,7 +36,7 @@ def sort_feature(setting: QuerySetting, profile: CompiledProfile, name: str) -> 
         for start in range(0, len(lids), _BLOCK_LIDS):
             check_time()
             block = order[start : start + _BLOCK_LIDS]
-            values[block] = scores_of(BlockContext(setting, lids[block]), program)
+            values[block] = scores_of(Block(setting, lids[block]), program)
         return np.where(np.isfinite(values), values, -np.inf)
 
     return values_of

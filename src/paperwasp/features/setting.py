@@ -1,0 +1,131 @@
+"""What rank features know of a query as a whole: its values, the statistics of fields, and where columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute import ColumnView
+from paperwasp.attribute.cells import CodeTable
+from paperwasp.attribute.tensor import unset_tensors
+from paperwasp.document.types import TensorFieldType
+from paperwasp.errors import InvalidQuery
+from paperwasp.features.query_terms import QueryTerms
+from paperwasp.operators.base import SearchSpace
+from paperwasp.ranking.text_hash import text_bits
+from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.tensor.type_rules import is_assignable
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor, empty_tensor
+
+STREAMED_LENGTH: Final = 100.0
+"""The average length of a field in streaming search, which counts none."""
+
+Worked = TypeVar("Worked")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldStatistics:
+    """Over all live documents: how many have the field, and the mean lengths of it and of its elements in tokens."""
+
+    documents: int
+    average_length: float
+    average_element_length: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySetting:
+    """What is the same for all hits of a query in one document type."""
+
+    space: SearchSpace
+    terms: QueryTerms
+    inputs: Mapping[str, float]
+    """query(name) → value, defaults of the profile applied. A text is its hash."""
+    properties: Mapping[str, str]
+    """Rank properties: the profile's, then the query's."""
+    now_seconds: float
+    labels: Labels = field(default_factory=Labels)
+    """The numbers of labels in the tensors of this query."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """query(name) → text, as the query gives it."""
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    """query(name) → tensor, defaults of the profile applied."""
+    features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Rank feature → one number, which the query says that it is."""
+    _statistics: dict[str, FieldStatistics] = field(default_factory=dict)
+    _tables: dict[object, CodeTable] = field(default_factory=dict)
+    _inputs: dict[str, TensorBatch] = field(default_factory=dict)
+    _unfilled: dict[str, ColumnView] = field(default_factory=dict)
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        """Return what `work` returned for the first feature that needed it: the same for all blocks of the query."""
+        if key not in self._known:
+            self._known[key] = work()
+        found: Worked = self._known[key]
+        return found
+
+    def label_table(self, name: str) -> CodeTable:
+        """The strings of an attribute as numbers of `labels`."""
+        if name not in self._tables:
+            self._tables[name] = CodeTable(self.labels.numbers)
+        return self._tables[name]
+
+    @cached_property
+    def hash_table(self) -> CodeTable:
+        """Strings as the bits of the numbers that they are in expressions."""
+        return CodeTable(text_bits)
+
+    def tensor_input(self, name: str, type_: TensorType) -> TensorBatch:
+        """query(name) of a tensor type, the same for all hits; without a value it is empty, or its cells are 0.
+
+        Raises InvalidQuery for a tensor of another type.
+        """
+        if name not in self._inputs:
+            given = self.tensors.get(name)
+            if given is None:
+                given = empty_tensor(type_)
+            elif not is_assignable(given.type, type_):
+                raise InvalidQuery(f"query({name}) is to be a {type_}, and is a {given.type}")
+            self._inputs[name] = TensorBatch.single(given, self.labels)
+        return self._inputs[name]
+
+    def field_statistics(self, name: str) -> FieldStatistics:
+        """The statistics of a field, looked up once.
+
+        Streaming search collects none: Vespa assumes a length of 100 there (streamingvisitors' queryenvironment.h).
+        """
+        if self.space.streamed:
+            return FieldStatistics(self.space.documents, STREAMED_LENGTH, STREAMED_LENGTH)
+        if name not in self._statistics:
+            space = self.space
+            averages = space.index.live_lengths(self.number_of(name), space.accept, space.dead)
+            self._statistics[name] = FieldStatistics(space.documents, *averages)
+        return self._statistics[name]
+
+    def number_of(self, name: str) -> int:
+        """The index's number of a field. Raises InvalidQuery if its text is not indexed."""
+        key = (self.space.schema.document.name, name)
+        if not self.space.index.has(key):
+            raise InvalidQuery(f"Field '{name}' of schema '{self.space.schema.name}' is ranked by, and not indexed yet")
+        return self.space.index.number_of(key)
+
+    def column(self, name: str) -> ColumnView:
+        """The column of an attribute; of a tensor that nothing fills yet, such as of an `embed`, one without values.
+
+        Raises InvalidQuery if there is none.
+        """
+        column = self.space.columns.get(name) or self._unfilled.get(name)
+        if column is not None:
+            return column
+        declared = self.space.schema.fields.get(name)
+        if declared is None or not isinstance(declared.type, TensorFieldType):
+            problem = f"Attribute '{name}' of schema '{self.space.schema.name}' is ranked by, and not filled yet"
+            raise InvalidQuery(f"{problem}: its indexing statement is not executed")
+        self._unfilled[name] = unset_tensors(declared.type.tensor, self.space.limit)
+        return self._unfilled[name]
