@@ -17,6 +17,7 @@ from bench import (
     http_load,
     http_query,
     ranking,
+    recall,
     soak,
     sorting,
     start,
@@ -29,6 +30,7 @@ BENCHMARKS = (
     "sorting",
     "filters",
     "ranking",
+    "recall",
     "feed",
     "update",
     "documents",
@@ -70,6 +72,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         sorting.run(report, sorting.Options(**count))
     elif name == "ranking":
         ranking.run(report, ranking.Options())
+    elif name == "recall":
+        recall.run(report, recall.Options(**count))
     elif name == "feed":
         feed.run(report, feed.Options(**count))
     elif name == "update":
