@@ -207,9 +207,9 @@ class Reader:
             return starred
         word = word.strip(_STARS)
         reading = self._indexes.reading(index)
-        if reading.is_whole and not _is_one_token(word):
+        if reading.is_whole and not is_one_token(word):
             return _tokens(index, word, reading.phrases)
-        if reading.phrases or _is_one_token(word):
+        if reading.phrases or is_one_token(word):
             return WordItem(index, word)
         return WordItem(index, word, annotations=_IN_PIECES)
 
@@ -245,7 +245,7 @@ def _host_name(index: str, word: str) -> Item:
     return UriItem(index, word.strip("^$" + _STARS), start_anchor=word[0] == "^", end_anchor=word[-1] not in _STARS)
 
 
-def _is_one_token(word: str) -> bool:
+def is_one_token(word: str) -> bool:
     """Whether no field makes several tokens of it, but for grams."""
     if word.isascii() and word.isalnum():
         return True

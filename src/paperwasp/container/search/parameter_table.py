@@ -229,6 +229,8 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("model.language", "language", "lang"), _to("text.language", values.language_tag), SHAPE),
     (("model.locale", "locale"), _to("text.locale", values.language_tag), SHAPE),
     (("model.encoding", "encoding"), _to("text.encoding", str.lower), SHAPE),
+    (("nostemming",), _to("text.is_unstemmed", values.boolean), SHAPE),
+    (("suggestonly",), _FLAG, SHAPE),
     (("model.sources", "sources", "search"), _to("sources", values.names), SHAPE),
     (("model.restrict", "restrict"), _to("restrict", values.names), SHAPE),
     (("gram.match",), _to("text.gram_match", _gram_match), SHAPE),

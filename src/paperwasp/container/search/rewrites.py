@@ -1,7 +1,7 @@
 """What the tree of a query goes through once the user's text is in it, each a function chosen when the query is
 prepared: a query without a location has none that looks for one.
 
-    added terms → literals → weakAnd.replace → recall → location → checks → significance
+    added terms → literals → weakAnd.replace → recall → location → words → checks → significance
 
 The order is that of Vespa's searchers. What goes wrong without regard to values is an error of its place in that order:
 a query with two mistakes has the error that it would have if each request were read from its text.
@@ -10,7 +10,7 @@ a query with two mistakes has the error that it would have if each request were 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -22,11 +22,13 @@ from paperwasp.container.search.location import Location, read_location, read_po
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.significance import significances, uses_model, with_model, with_significances
 from paperwasp.errors import IllegalQuery, PaperwaspError
-from paperwasp.query.items import AndItem, Item, OrItem, TrueItem, WeakAndItem
+from paperwasp.linguistics.languages import CJK, language_of
+from paperwasp.query.items import AndItem, Item, OrItem, PhraseItem, TermItem, TrueItem, WeakAndItem, WordItem
 from paperwasp.schema.model import Schema
 from paperwasp.yql import parse_recall
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import Indexes
+from paperwasp.yql.simple_terms import is_one_token
 
 
 class Context(NamedTuple):
@@ -88,6 +90,9 @@ def choose_rewrites(parameters: SearchParameters, targets: tuple[Target, ...], i
     if locating or text.weak_and_replaces_or or text.recall:
         schemas = tuple(schema for target in targets for schema in target.schemas)
         yield partial(_as_a_whole, parameters, schemas, indexes)
+    yield _in_any_order
+    if text.is_unstemmed:
+        yield lambda tree, context: _mapped(tree, _unstemmed)
 
 
 _LOCATING: Final = frozenset(("location", "ranking.location"))
@@ -122,6 +127,30 @@ def _mapped(item: Item, change: Callable[[Item], Item]) -> Item:
     """The tree with every item changed, children first."""
     children = item.children_of()
     return change(item.with_children(tuple(_mapped(child, change) for child in children)) if children else item)
+
+
+def _in_any_order(tree: Item, context: Context) -> Item:
+    """In a language that puts no spaces between words, the tokens of one text are an and, and no phrase.
+
+    Vespa: CJKSearcher.java
+    """
+    return _mapped(tree, _in_pieces) if context.language and language_of(context.language) in CJK else tree
+
+
+def _in_pieces(item: Item) -> Item:
+    if not isinstance(item, WordItem) or is_one_token(item.word):
+        return item
+    return replace(item, annotations=replace(item.annotations, and_segmenting=True))
+
+
+def _unstemmed(item: Item) -> Item:
+    """Vespa: StemmingSearcher.java, which the parameter `nostemming` turns off."""
+    if not isinstance(item, TermItem):
+        return item
+    if isinstance(item, PhraseItem):
+        words = (word if isinstance(word, str) else _mapped(word, _unstemmed) for word in item.words)
+        item = replace(item, words=tuple(words))
+    return replace(item, annotations=replace(item.annotations, stem=False))
 
 
 def choose_checks(parameters: SearchParameters, targets: tuple[Target, ...]) -> Iterator[Rewrite]:

@@ -37,6 +37,7 @@ class TextParameters:
     language: str = ""
     locale: str = ""
     encoding: str = ""
+    is_unstemmed: bool = False
     filter: str = ""
     recall: str | None = None
     weak_and_replaces_or: bool = False

@@ -3,7 +3,9 @@
 The content nodes give the fields of a hit as JSON; the schema says what is a map, a weighted set, a struct or a tensor.
 
 Vespa: XmlRenderer.java in com.yahoo.search.rendering and in com.yahoo.prelude.hitfield, PageTemplatesXmlRenderer.java
-Differs: without page templates, a page has no sections. Numbers have the fewest digits, where Vespa may have more.
+A hit has no `type` there: only those that tests make of FastHit.java have one.
+Differs: without page templates, a page has no sections. Numbers have the fewest digits, as Double.toString has since
+Java 19; before, it had more for some. Answers are UTF-8 whatever `model.encoding` says.
 """
 
 from __future__ import annotations
@@ -170,14 +172,14 @@ def _error(error: SearchError) -> str:
 
 def _hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> str:
     relevance = _scalar(float(hit.relevance))
-    attributes = _attributes({"type": "summary", "relevancy": relevance, "source": cluster})
+    attributes = _attributes({"relevancy": relevance, "source": cluster})
     fields = [("relevancy", relevance), *_fields(cluster, hit, result, type_of)]
     shown = [_leaf("field", _attributes({"name": name}), content, 2) for name, content in fields]
     return _element("hit", attributes, shown, 1)
 
 
 def _page_hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> str:
-    attributes = _attributes({"type": "summary", "relevance": float(hit.relevance), "source": cluster})
+    attributes = _attributes({"relevance": float(hit.relevance), "source": cluster})
     fields = [("id", f"index:{cluster}/0/{hit.gid.hex()}"), *_fields(cluster, hit, result, type_of)]
     return _element("hit", attributes, [_leaf(name, "", content, 3) for name, content in fields], 2)
 
