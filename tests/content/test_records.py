@@ -116,7 +116,9 @@ def test_an_update_is_logged_as_its_json() -> None:
     [
         Update(doc_id("a"), (FieldUpdate("title", Calculate("increment", 2)),)),
         Update(doc_id("a"), (FieldUpdate("nothing", Calculate("increment", 2)),)),
-        Update(doc_id("a"), (FieldUpdate("tags", Add(["x"])), FieldUpdate("tags", Add(["x"])))),
+        Update(
+            doc_id("a"), (FieldUpdate("sizes", Assign(7), (Index(1),)), FieldUpdate("sizes", Assign(8), (Index(1),)))
+        ),
         Remove(doc_id("a"), "music.year >"),
         Put(doc_id("a"), {}, "music.title == 'a\ud800'"),
         Put(doc_id("x" * 70_000), {}),

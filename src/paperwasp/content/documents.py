@@ -158,7 +158,7 @@ class DocumentCodec:
                 fields[name] = render(value)
 
 
-def _dumps(fields: Mapping[str, Json]) -> bytes:
+def _dumps(fields: Json) -> bytes:
     return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

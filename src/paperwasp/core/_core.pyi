@@ -172,6 +172,9 @@ def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) 
 # json_scan.cpp
 def scan_json(text: bytes, most_values: int, most_depth: int, piece_bytes: int) -> tuple[int, int, int, list[int]]: ...
 
+# repeated_names.cpp
+def repeats_names(text: bytes) -> bool: ...
+
 # members.cpp
 def pick_members(objects: list[bytes], names: list[bytes], required: int) -> list[bytes | None]: ...
 

@@ -4,20 +4,21 @@ A reader is compiled once per document type, and has the converter of each field
 that it is read again as the same: the log keeps updates in this form.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html#update
-Differs: one place may be named once in an update, in whatever spelling, and be given each operation once; null
-assigned at a path takes away what is there; a field path also adds to weighted sets; booleans are no numbers.
+Differs: a place within a field may be named once in an update, in whatever spelling, and be given each operation once;
+null assigned at a path takes away what is there; a field path also adds to weighted sets; booleans are no numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of, describe, number_of, within_depth
 from paperwasp.document.field_path import is_field_path, parse_field_path, type_after, types_along, write_field_path
 from paperwasp.document.output import render_of
+from paperwasp.document.repeated_operations import parts_of
 from paperwasp.document.types import (
     BOOL,
     INT,
@@ -44,9 +45,8 @@ from paperwasp.document.updates import (
     Step,
     Take,
 )
-from paperwasp.document.written_numbers import value_with_texts
+from paperwasp.document.written_numbers import SentFields, value_with_texts
 from paperwasp.errors import InvalidInput
-from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.json_output import tensor_json
 from paperwasp.tensor.modify_json import read_addresses, read_modify, write_addresses, write_modify
 
@@ -77,37 +77,46 @@ class UpdateReader:
             name: _Target(name, data_type, converter_of(data_type)) for name, data_type in document_type.fields.items()
         }
 
-    def read(self, fields: Mapping[str, object], document_id: str = "") -> tuple[FieldUpdate, ...]:
-        """The field updates of `fields`: those of whole fields, in their order, then those of places in fields.
+    def read(
+        self, fields: Mapping[str, object] | list[Mapping[str, object]], document_id: str = ""
+    ) -> tuple[FieldUpdate, ...]:
+        """The field updates of `fields`, or of several parts of one update: those of whole fields, in their order, then
+        those of places in fields.
 
         Errors: InvalidInput that names field, type and value.
         """
         updates: list[FieldUpdate] = []
         path_updates: list[FieldUpdate] = []
         places: set[tuple[str, tuple[Step, ...]]] = set()
-        if len(fields) > limits.UPDATE_PLACES:
-            _check_count(sum(name not in self._targets for name in fields))
-        for name, operations in fields.items():
-            try:
-                if not isinstance(operations, dict):
-                    raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
-                try:
-                    read = list(self._read_place(name, operations))
-                except TextOfNumber:
-                    read = list(self._read_place(name, value_with_texts(fields, name)))
+        for part in _parts(fields):
+            if len(part) > limits.UPDATE_PLACES:
+                _check_count(sum(name not in self._targets for name in part))
+            for name in part:
+                read = self._read_member(part, name, document_id)
                 if name in self._targets:
                     updates += read
                 else:
-                    path_updates += _unique(read, places)
-            except ValueError as error:
-                raise InvalidInput(f"Error in '{name}': {error}") from None
-            except _WrongValue as error:
-                where = f"In document '{document_id}': " if document_id else ""
-                raise InvalidInput(f"{where}{error}") from None
+                    path_updates += _unique(name, read, places)
         if path_updates:
             _check_count(len(path_updates))
             _check_walks(path_updates)
         return (*updates, *path_updates)
+
+    def _read_member(self, part: Mapping[str, object], name: str, document_id: str) -> list[FieldUpdate]:
+        """The updates of a member of `fields`. Errors: InvalidInput."""
+        operations = part[name]
+        try:
+            if not isinstance(operations, dict):
+                raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
+            try:
+                return list(self._read_place(name, operations))
+            except TextOfNumber:
+                return list(self._read_place(name, value_with_texts(part, name)))
+        except ValueError as error:
+            raise InvalidInput(f"Error in '{name}': {error}") from None
+        except _WrongValue as error:
+            where = f"In document '{document_id}': " if document_id else ""
+            raise InvalidInput(f"{where}{error}") from None
 
     def _read_place(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
         target = self._targets.get(name)
@@ -135,6 +144,12 @@ class UpdateReader:
             yield FieldUpdate(path.field, action, path.steps)
 
 
+def _parts(fields: Mapping[str, object] | list[Mapping[str, object]]) -> Sequence[Mapping[str, object]]:
+    if isinstance(fields, list):
+        return fields
+    return parts_of(fields) if isinstance(fields, SentFields) else [fields]
+
+
 def _check_count(places: int) -> None:
     """Errors: InvalidInput for an update that would take too long to read, or to apply."""
     if places > limits.UPDATE_PLACES:
@@ -147,11 +162,11 @@ def _check_walks(updates: list[FieldUpdate]) -> None:
         raise InvalidInput(f"An update has at most {limits.UPDATE_WALKS} operations on each element of a field")
 
 
-def _unique(updates: list[FieldUpdate], places: set[tuple[str, tuple[Step, ...]]]) -> list[FieldUpdate]:
-    """The updates of one place. Errors: ValueError for a place, or an operation there, that is given twice."""
+def _unique(name: str, updates: list[FieldUpdate], places: set[tuple[str, tuple[Step, ...]]]) -> list[FieldUpdate]:
+    """The updates of one place. Errors: InvalidInput for a place, or an operation there, that is given twice."""
     kinds = {(type(update.action), getattr(update.action, "operation", "")) for update in updates}
     if any((update.field, update.path) in places for update in updates) or len(kinds) < len(updates):
-        raise ValueError("The same place and operation are given twice")
+        raise InvalidInput(f"Error in '{name}': The same place and operation are given twice")
     places |= {(update.field, update.path) for update in updates}
     return updates
 
@@ -197,7 +212,7 @@ def _cells_to_add(target: _Target, value: object) -> Any:
     type_ = target.data_type.tensor
     if not type_.mapped:
         raise ValueError("An add update can only be applied to tensors with at least one sparse dimension")
-    tensor = tensor_of(value, type_, is_lenient=True)
+    tensor = target.convert(value)
     if not tensor.labels:
         raise ValueError(f"Add update for field '{target.name}' does not contain tensor cells")
     return tensor
@@ -327,10 +342,14 @@ _OPERATIONS: Final[Mapping[str, Callable[[_Target, object], FieldUpdate]]] = {
 
 def write_updates(
     updates: Iterable[FieldUpdate], types: DocumentType | Mapping[str, DataType]
-) -> dict[str, dict[str, Any]]:
-    """The JSON object whose reading gives these updates, which have been read from one. It may hold NumPy scalars."""
+) -> dict[str, dict[str, Any]] | list[dict[str, dict[str, Any]]]:
+    """The JSON object whose reading gives these updates, which have been read from one. It may hold NumPy scalars.
+
+    An array of several objects where an operation of a field is given twice.
+    """
     fields = types.fields if isinstance(types, DocumentType) else types
     written: dict[str, dict[str, Any]] = {}
+    before: list[dict[str, dict[str, Any]]] = []
     for update in updates:
         data_type = fields[update.field]
         if not update.path:
@@ -341,8 +360,11 @@ def write_updates(
             name = write_field_path(update.field, update.path, data_type)
             *_, data_type = types_along(update.path, data_type)
             operation, value = _written(update.action, data_type)
+        if operation in written.get(name, ()):
+            before.append(written)
+            written = {}
         written.setdefault(name, {})[operation] = value
-    return written
+    return [*before, written] if before else written
 
 
 def _written(action: Action, data_type: DataType) -> tuple[str, Any]:

@@ -23,22 +23,22 @@ _QUOTE: Final = b'"'
 class SentFields(dict[str, Any]):
     """The fields of a body, which also keep the text that they were decoded from."""
 
-    __slots__ = ("_body", "_written")
+    __slots__ = ("_written", "body")
 
-    def __init__(self, fields: Mapping[str, Any], body: bytes) -> None:
+    def __init__(self, fields: Mapping[str, Any], body: bytes, written: Mapping[str, Any] | None = None) -> None:
         super().__init__(fields)
-        self._body = body
-        self._written: Mapping[str, Any] | None = None
+        self.body = body
+        self._written = written
 
     def with_texts(self, name: str) -> Any:
         """The value of a field with its numbers as texts. Errors: TooLarge."""
         if self._written is None:
-            self._written = load_json(quote_numbers(self._body))["fields"]
+            self._written = load_json(quote_numbers(self.body))["fields"]
         return self._written[name]
 
     def only(self, names: Iterable[str]) -> SentFields:
         """Some of the fields."""
-        return SentFields({name: self[name] for name in names}, self._body)
+        return SentFields({name: self[name] for name in names}, self.body, self._written)
 
 
 def value_with_texts(fields: Mapping[str, Any], name: str) -> Any:
