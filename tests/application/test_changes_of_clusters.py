@@ -103,10 +103,10 @@ def test_what_is_refused_is_what_nothing_allows() -> None:
     changes = find_changes(before, with_fields(field("a", INT), field("b", index=INDEX)))
     assert {refusal.validation_id for refusal in changes.refusals} == {"field-type-change", "indexing-change"}
     overrides = ValidationOverrides((Allow("indexing-change", TODAY),))
-    (left,) = changes.refused(overrides, TODAY)
+    (left,) = changes.find_refused(overrides, TODAY)
     assert left.validation_id == "field-type-change"
-    assert changes.refused(overrides, TODAY, ignore_validation_errors=True) == ()
-    assert len(changes.refused(ValidationOverrides(), TODAY)) == 2
+    assert changes.find_refused(overrides, TODAY, ignore_validation_errors=True) == ()
+    assert len(changes.find_refused(ValidationOverrides(), TODAY)) == 2
 
 
 def test_changes_are_told_as_vespa_tells_them() -> None:

@@ -30,7 +30,7 @@ _ZIP_ERRORS: Final = (
     RuntimeError,
     OverflowError,
 )
-"""What `zipfile` raises on damaged input, as found by mutating archives (RuntimeError includes NotImplementedError)."""
+"""The errors of `zipfile` for damaged input, found by mutating archives (RuntimeError includes NotImplementedError)."""
 _CENTRAL_ENTRY: Final = b"PK\x01\x02"
 _ENCRYPTED: Final = 0x1
 _UNIX: Final = 3
@@ -44,7 +44,7 @@ def read_zip(content: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read_zip(archive, len(content))
     except _ZIP_ERRORS as error:
-        raise UnreadablePackage(f"The zip archive is damaged: {_said(error)}") from error
+        raise UnreadablePackage(f"The zip archive is damaged: {_describe_error(error)}") from error
 
 
 def _read_zip(archive: zipfile.ZipFile, archive_bytes: int) -> dict[str, bytes]:
@@ -76,7 +76,7 @@ def read_tar_gz(content: bytes) -> dict[str, bytes]:
         with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
             return _read_tar(archive)
     except (tarfile.TarError, EOFError, OSError, ValueError, LookupError, OverflowError, struct.error) as error:
-        raise UnreadablePackage(f"The tar archive is damaged: {_said(error)}") from error
+        raise UnreadablePackage(f"The tar archive is damaged: {_describe_error(error)}") from error
 
 
 def _read_tar(archive: tarfile.TarFile) -> dict[str, bytes]:
@@ -107,7 +107,7 @@ def _gunzip(content: bytes) -> bytes:
         try:
             parts.append(member.decompress(content, allowed + 1))
         except zlib.error as error:
-            raise UnreadablePackage(f"The gzip archive is damaged: {_said(error)}") from error
+            raise UnreadablePackage(f"The gzip archive is damaged: {_describe_error(error)}") from error
         allowed -= len(parts[-1])
         if allowed < 0:
             raise _too_large()
@@ -172,5 +172,5 @@ def _too_many() -> UnreadablePackage:
     return UnreadablePackage(f"The application package has more than {limits.PACKAGE_FILES} files")
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return str(error) or type(error).__name__

@@ -71,7 +71,7 @@ def build_model(
     check_references(services, schemas, broken, files, findings)
     check_significance(services.containers, files, findings)
     if findings.error_count:
-        raise InvalidPackage(_told(findings), findings.errors)
+        raise InvalidPackage(_join_errors(findings), findings.errors)
     return ApplicationModel(
         containers=services.containers,
         content_clusters=tuple(_cluster(content, schemas) for content in services.content_clusters),
@@ -148,11 +148,11 @@ def _streamed_types(services: Services) -> Collection[str]:
 
 
 def _is_snowball_for_english(services: Services, findings: Findings) -> bool:
-    said = {container.snowball_english: container for container in services.containers}
-    if len(said) == 2:
+    by_setting = {container.snowball_english: container for container in services.containers}
+    if len(by_setting) == 2:
         message = "snowballStemmingForEnglish of one container holds for all: documents and queries are stemmed alike"
-        findings.warning(message, said[True].position)
-    return True in said
+        findings.warning(message, by_setting[True].position)
+    return True in by_setting
 
 
 def _is_only_for_others(finding: Finding, streamed_types: Collection[str], schemas: Mapping[str, Schema]) -> bool:
@@ -208,7 +208,7 @@ def _in_cluster(schema: Schema, document: ContentDocument) -> Schema:
     return schema if document.teasers == DEFAULT_TEASERS else replace(schema, teasers=document.teasers)
 
 
-def _told(findings: Findings) -> str:
+def _join_errors(findings: Findings) -> str:
     """All errors as the message of one, in as many lines as can be read."""
     problems = [str(error) for error in findings.errors]
     if len(problems) == 1:

@@ -43,7 +43,7 @@ def find_package(path: Path) -> Path:
 
 def read_directory(folder: Path) -> ApplicationPackage:
     """Every file below `folder` that is not ignored. Links are followed only to files."""
-    ignored = _ignored(folder)
+    ignored = _read_ignored(folder)
     files: dict[str, bytes] = {}
     total_bytes = 0
     for path in _walk(folder, folder, ignored):
@@ -68,6 +68,6 @@ def _walk(root: Path, folder: Path, ignored: Ignored) -> Iterator[Path]:
             yield path
 
 
-def _ignored(folder: Path) -> Ignored:
+def _read_ignored(folder: Path) -> Ignored:
     path = folder / IGNORE_FILE
     return parse_ignored(path.read_text(errors="replace") if path.is_file() else "")

@@ -1,4 +1,4 @@
-"""Everything that is to be told of a package, gathered: what is wrong, and what is right and worth telling."""
+"""Gathers all that is to be reported about a package: errors, and notes on what is right but worth knowing."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ class Findings:
     def __init__(self) -> None:
         self._errors: dict[Finding, None] = {}
         self._notes: dict[Finding, None] = {}
-        self._untold_errors = 0
-        self._untold_notes = 0
+        self._omitted_errors = 0
+        self._omitted_notes = 0
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """By file and place."""
+        """The errors that were kept, by file and place."""
         return tuple(sorted(self._errors, key=_place))
 
     @property
     def notes(self) -> tuple[Finding, ...]:
         """Warnings and what is for information by file and place; the last may say how many are left out."""
-        told = tuple(sorted(self._notes, key=_place))
-        if not self._untold_notes:
-            return told
-        return (*told, Finding(f"and {self._untold_notes} more", level="INFO"))
+        notes = tuple(sorted(self._notes, key=_place))
+        if not self._omitted_notes:
+            return notes
+        return (*notes, Finding(f"and {self._omitted_notes} more", level="INFO"))
 
     @property
     def error_count(self) -> int:
-        return len(self._errors) + self._untold_errors
+        return len(self._errors) + self._omitted_errors
 
     @property
     def has_room(self) -> bool:
-        """Whether another error would still be told in a message: only then is a hint worth its time."""
+        """Whether another error would still be shown in a message: only then is a hint worth its time."""
         return len(self._errors) < limits.PACKAGE_PROBLEMS
 
     def error(self, message: str, position: Position | None = None) -> None:
@@ -49,7 +49,7 @@ class Findings:
         self.add(Finding(message, position, "INFO"))
 
     def problem(self, error: LanguageError) -> None:
-        """What a parser raised."""
+        """Adds the error that a parser raised, with its position."""
         self.error(error.bare_message, error.position)
 
     def add(self, finding: Finding) -> None:
@@ -60,9 +60,9 @@ class Findings:
         if len(found) < limits.PACKAGE_FINDINGS:
             found[finding] = None
         elif is_error:
-            self._untold_errors += 1
+            self._omitted_errors += 1
         else:
-            self._untold_notes += 1
+            self._omitted_notes += 1
 
     def extend(self, findings: Iterable[Finding]) -> None:
         for finding in findings:

@@ -15,7 +15,7 @@ has no effect or is refused. What is below it is indented by four. The kinds of 
 * `pending` (attributes: `>`): Vespa acts on it and paperwasp does not yet.
 * `refused`: it cannot work here.
 
-What is in an element that is not used is checked, but not told of. `any` takes everything below. `tag@name` is
+What is in an element that is not used is checked, but not reported. `any` takes everything below. `tag@name` is
 the element that a line `name` without indentation describes, `+name` takes over its attributes and children, and a line
 `name/type` describes the element `name` whose attribute `type` says so.
 """
@@ -32,7 +32,7 @@ from paperwasp.application.values import Value, value_named
 
 
 class Use(Enum):
-    """What is made of an element or attribute."""
+    """How the service uses an element or attribute; see the table's language above."""
 
     USED = "used"
     NOTED = "noted"
@@ -42,7 +42,7 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What an attribute is."""
+    """The rule of an attribute: how it is used, and the values that it may have."""
 
     use: Use
     value: Value
@@ -51,7 +51,7 @@ class Attribute:
 
 @dataclass(slots=True)
 class Rule:
-    """What one element is, and what may be in it. Filled while the table is read, and never changed after that."""
+    """The rule of an element, and of all that may be in it. Filled while the table is read, never changed later."""
 
     use: Use = Use.USED
     attributes: dict[str, Attribute] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from paperwasp.application.xml import Element
 from paperwasp.errors import Finding, Position
 from paperwasp.parsing.nearest import did_you_mean
 
-_SAID: Final[Mapping[Use, tuple[Literal["ERROR", "WARNING", "INFO"], str]]] = {
+_REPORTS: Final[Mapping[Use, tuple[Literal["ERROR", "WARNING", "INFO"], str]]] = {
     Use.NOTED: ("INFO", "has no effect"),
     Use.PENDING: ("WARNING", "is not executed yet"),
     Use.REFUSED: ("ERROR", "cannot work here"),
@@ -28,8 +28,8 @@ class GrammarCheck:
     findings: Findings
 
     def check(self, element: Element, rule: Rule, *, quiet: bool = False) -> None:
-        """Checks all that is in the element. `quiet`: tells errors only, since more was said of what is around it."""
-        rule = self._typed(element, rule)
+        """Checks all that is in the element. `quiet`: reports errors only, as the element around it was reported."""
+        rule = self._rule_of_type(element, rule)
         self._check_attributes(element, rule, quiet=quiet)
         if rule.is_open:
             return
@@ -52,7 +52,7 @@ class GrammarCheck:
         if rule.use is not Use.REFUSED:
             self.check(child, rule, quiet=quiet or rule.use is not Use.USED)
 
-    def _typed(self, element: Element, rule: Rule) -> Rule:
+    def _rule_of_type(self, element: Element, rule: Rule) -> Rule:
         kind = element.attributes.get("type")
         if kind is None or not rule.types:
             return rule
@@ -86,8 +86,8 @@ class GrammarCheck:
 
     def _check_value(self, what: str, element: Element, text: str, value: Value) -> None:
         if not value.accepts(text):
-            told = text if len(text) <= 100 else text[:100] + "…"
-            message = f"value of {what} is invalid; must be {value.description}, not '{told}'"
+            shown = text if len(text) <= 100 else text[:100] + "…"
+            message = f"value of {what} is invalid; must be {value.description}, not '{shown}'"
             self.findings.error(message, element.position)
 
     def _check_missing(self, element: Element, rule: Rule) -> None:
@@ -100,5 +100,5 @@ class GrammarCheck:
         self.findings.error(f"{what} not allowed here, in '{element.tag}'{hint}", position)
 
     def _tell(self, what: str, use: Use, position: Position, why: str) -> None:
-        level, said = _SAID[use]
-        self.findings.add(Finding(f"{what} {said}" + (f": {why}" if why else ""), position, level))
+        level, report = _REPORTS[use]
+        self.findings.add(Finding(f"{what} {report}" + (f": {why}" if why else ""), position, level))

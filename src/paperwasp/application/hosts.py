@@ -43,8 +43,8 @@ class Hosts:
 
 
 def parse_hosts(content: bytes, findings: Findings) -> Hosts:
-    """The hosts of a package. What is wrong with the file is told, and then no alias is."""
-    told_before = findings.error_count
+    """The hosts of a package. What is wrong with the file is reported; then no alias is checked."""
+    errors_before = findings.error_count
     try:
         root = parse_xml(content, HOSTS_FILE)
     except LanguageError as error:
@@ -55,7 +55,7 @@ def parse_hosts(content: bytes, findings: Findings) -> Hosts:
         return Hosts()
     GrammarCheck(findings).check(root, RULES["hosts"])
     aliases = _aliases(root, findings)
-    return Hosts(aliases if findings.error_count == told_before else None)
+    return Hosts(aliases if findings.error_count == errors_before else None)
 
 
 def _aliases(root: Element, findings: Findings) -> Mapping[str, str]:

@@ -68,7 +68,7 @@ class ApplicationModel:
     schemas: Mapping[str, Schema]
     """Schema name → schema; also of schemas that are in no cluster."""
     findings: tuple[Finding, ...]
-    """What is right and worth telling: no errors."""
+    """Notes on what is right but worth knowing: no errors."""
     checksum: str
     query_profiles: QueryProfiles = field(default_factory=_no_query_profiles)
     rules: RuleBases = field(default_factory=_no_rules)

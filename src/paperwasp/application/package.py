@@ -50,7 +50,7 @@ class ApplicationPackage:
 
 
 def read_package(content: bytes) -> ApplicationPackage:
-    """The package in a zip or tar.gz archive, told apart by their first bytes; it may be in a folder of its own.
+    """The package in a zip or tar.gz archive, distinguished by the first bytes; it may be in a folder of its own.
 
     Errors: UnreadablePackage for anything else, for damage, and for an archive that is not safe to unpack.
     """

@@ -26,11 +26,11 @@ _DEPLOYMENT_FILE: Final = "deployment.xml"
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What may be in a folder, and what is to be told of each such file."""
+    """The suffixes of files that may be in a folder, and the finding that each of them gives, if any."""
 
     suffixes: tuple[str, ...]
     level: Literal["ERROR", "WARNING"] | None = None
-    told: str = ""
+    message: str = ""
 
 
 _SCHEMAS: Final = _Folder((".sd", ".expression", ".profile"))
@@ -71,10 +71,10 @@ def check_files(files: Mapping[str, bytes], findings: Findings) -> None:
         if folder is None or path.endswith(_UNHEEDED_SUFFIXES):
             continue
         if not path.endswith(folder.suffixes):
-            said = "File in application package with unknown extension"
-            findings.warning(f"{said}: {path}, please delete or move file to another directory.")
+            problem = "File in application package with unknown extension"
+            findings.warning(f"{problem}: {path}, please delete or move file to another directory.")
         elif folder.level is not None:
-            findings.add(Finding(f"{path}: {folder.told}", level=folder.level))
+            findings.add(Finding(f"{path}: {folder.message}", level=folder.level))
     if _DEPLOYMENT_FILE in files:
         _check_deployment(files[_DEPLOYMENT_FILE], findings)
 

@@ -1,4 +1,4 @@
-"""What the parts of a package say of each other: clusters of schemas, schemas of documents, both of files."""
+"""Checks the references between the parts of a package: clusters to schemas, schemas to documents, both to files."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def check_references(
 def _check_types(content: Content, by_type: Mapping[str, Schema], broken: Collection[str], findings: Findings) -> None:
     for document in content.documents:
         if document.type not in by_type and document.type not in broken:
-            said = f"no schema for document type '{document.type}' in content cluster '{content.id}'"
-            findings.error(said + did_you_mean(document.type, by_type), document.position)
+            problem = f"no schema for document type '{document.type}' in content cluster '{content.id}'"
+            findings.error(problem + did_you_mean(document.type, by_type), document.position)
 
 
 def _check_selections(content: Content, by_type: Mapping[str, Schema], findings: Findings) -> None:
@@ -58,7 +58,7 @@ def _check_selections(content: Content, by_type: Mapping[str, Schema], findings:
             continue
         imported = {field.name: field.type for field in schema.fields.values() if field.imported is not None}
         types, imports = {document.type: schema.document}, {document.type: imported}
-        with suppress(InvalidInput):  # told already
+        with suppress(InvalidInput):  # reported already
             selection = parse_selection(document.selection)
             try:
                 check_selection(selection, types, imports, Purpose.CLUSTER)
@@ -73,12 +73,12 @@ def _check_parents(content: Content, by_type: Mapping[str, Schema], findings: Fi
         for field in schema.fields.values():
             if not isinstance(field.type, ReferenceType):
                 continue
-            said = f"field '{field.name}' of '{schema.name}' refers to document type '{field.type.target}', which is"
+            problem = f"field '{field.name}' of '{schema.name}' refers to document type '{field.type.target}', which is"
             parent = documents.get(field.type.target)
             if parent is None:
-                findings.error(f"{said} not in content cluster '{content.id}'", field.position)
+                findings.error(f"{problem} not in content cluster '{content.id}'", field.position)
             elif not parent.is_global:
-                findings.error(f"{said} not global in content cluster '{content.id}'", field.position)
+                findings.error(f"{problem} not global in content cluster '{content.id}'", field.position)
 
 
 def _check_components(content: Content, services: Services, by_type: Mapping[str, Schema], findings: Findings) -> None:
@@ -91,10 +91,10 @@ def _check_components(content: Content, services: Services, by_type: Mapping[str
                 kind = _CALLS.get(call.keyword)
                 if kind is None or (call.arguments[0] in known if call.arguments else known):
                     continue
-                said = f"For schema '{schema.name}', field '{field.name}': For expression '{call}'"
+                problem = f"For schema '{schema.name}', field '{field.name}': For expression '{call}'"
                 which = f" '{call.arguments[0]}'" if call.arguments else ""
                 there = f"components are {', '.join(sorted(known))}" if known else "services.xml has no components"
-                findings.error(f"{said}: Can't find {kind}{which}: {there}", field.position)
+                findings.error(f"{problem}: Can't find {kind}{which}: {there}", field.position)
 
 
 def _check_used(clusters: Sequence[Content], schemas: Mapping[str, Schema], findings: Findings) -> None:
@@ -128,8 +128,8 @@ def _once(found: Iterable[_Named]) -> list[_Named]:
 def _check_no_uri(what: str, declared: Constant | OnnxModel, findings: Findings) -> None:
     """A service that fetched what a package names would go wherever a package sends it, and start only where it can."""
     if declared.uri:
-        told = "files are not fetched: put it into the application package, and name it by 'file'"
-        findings.error(f"{what}: uri '{declared.uri}': {told}", declared.position)
+        hint = "files are not fetched: put it into the application package, and name it by 'file'"
+        findings.error(f"{what}: uri '{declared.uri}': {hint}", declared.position)
 
 
 def _check_constant(constant: Constant, files: Mapping[str, bytes], findings: Findings) -> None:
@@ -145,7 +145,7 @@ def _check_constant(constant: Constant, files: Mapping[str, bytes], findings: Fi
 def _file(
     what: str, path: str, position: Position | None, files: Mapping[str, bytes], findings: Findings
 ) -> bytes | None:
-    """The content of a file that the package must have; None, and said, where it has not. No path is no file."""
+    """The content of a file that the package must have; None, with an error, where it has not; None for no path."""
     if not path:
         return None
     content = files.get(posixpath.normpath(path))

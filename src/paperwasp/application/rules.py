@@ -18,7 +18,7 @@ _FOLDER: Final = "rules"
 
 
 def read_rules(files: Mapping[str, bytes], findings: Findings) -> RuleBases:
-    """The rule bases; none where one of them is wrong. What is below a folder of `rules` is told, and not read."""
+    """The rule bases; none where one of them is wrong. What is below a folder of `rules` is reported, and not read."""
     texts: dict[str, str] = {}
     for path, content in ApplicationPackage(files).under(_FOLDER, ".sr"):
         if path.count("/") > 1:
@@ -35,6 +35,6 @@ def read_rules(files: Mapping[str, bytes], findings: Findings) -> RuleBases:
     bases, found = load_rules(texts)
     findings.extend(found)
     if bases.default is None and bases.by_name and not any(one.level == "ERROR" for one in found):
-        said = f"no rule base in '{_FOLDER}' is marked @default: only queries with rules.rulebase are evaluated by one"
-        findings.add(Finding(said, level="INFO"))
+        hint = f"no rule base in '{_FOLDER}' is marked @default: only queries with rules.rulebase are evaluated by one"
+        findings.add(Finding(hint, level="INFO"))
     return bases

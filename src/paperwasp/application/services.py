@@ -34,7 +34,7 @@ def parse_services(
 ) -> Services:
     """The services of a package with these files, for a deployment with these properties.
 
-    Nothing is raised: all that is wrong is told in the findings. Broken XML is one of them.
+    Nothing is raised: all that is wrong is reported in the findings. Broken XML is one of them.
     """
     try:
         root = parse_xml(files[SERVICES_FILE], SERVICES_FILE)
@@ -127,13 +127,13 @@ def _free(server: HttpServer, container: Container, taken: dict[int, Container],
     owner = taken.setdefault(server.port, container)
     if owner is container and not _earlier(server, container):
         return server
-    said = f"port {server.port} of server '{server.id}' in container '{container.id}' is taken by '{owner.id}'"
+    problem = f"port {server.port} of server '{server.id}' in container '{container.id}' is taken by '{owner.id}'"
     hosts = _hosts(owner) & _hosts(container)
     if hosts:
         hint = f'give it another: <server id="{server.id}" port="…"/>'
-        findings.error(f"{said} on host '{min(hosts)}'; {hint}", server.position)
+        findings.error(f"{problem} on host '{min(hosts)}'; {hint}", server.position)
         return server
-    findings.warning(f"{said}, since all hosts are one here; another port is chosen", server.position)
+    findings.warning(f"{problem}, since all hosts are one here; another port is chosen", server.position)
     return replace(server, port=None)
 
 

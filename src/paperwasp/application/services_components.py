@@ -1,4 +1,4 @@
-"""What containers are extended with: models of built-in types, and Java classes, which cannot run here.
+"""Reads the components of containers: models of built-in types, and Java classes, which cannot run here.
 
 Classes of Vespa's own are right and are not executed yet; all others would need the Java that they are written in.
 """
@@ -32,15 +32,15 @@ _VESPA_BUNDLES: Final = frozenset(
 
 
 def read_components(container: Element, findings: Findings) -> tuple[Component, ...]:
-    """Everything in a container that is a component, and what is to be told of each."""
+    """Reads everything in a container that is a component; reports those that are not executed or cannot work."""
     found: list[Component] = []
     for element in _extensions(container):
         component = _component(element)
         if element.tag in _PENDING_TAGS:
-            findings.warning(f"{_named(component)} is not executed yet", element.position)
+            findings.warning(f"{_describe(component)} is not executed yet", element.position)
         elif component.type:
-            said = f"{_named(component)} of type '{component.type}' is not executed yet"
-            findings.warning(said, element.position)
+            message = f"{_describe(component)} of type '{component.type}' is not executed yet"
+            findings.warning(message, element.position)
         else:
             _tell_java(component, findings)
         found.append(component)
@@ -85,11 +85,11 @@ def _tell_java(component: Component, findings: Findings) -> None:
     class_name = (component.class_name or component.id).partition(":")[0]
     bundle = component.bundle.partition(":")[0]
     if class_name.startswith(_VESPA_CLASSES) and bundle in _VESPA_BUNDLES:
-        findings.warning(f"{_named(component)}, which is Vespa's, is not executed yet", component.position)
+        findings.warning(f"{_describe(component)}, which is Vespa's, is not executed yet", component.position)
     else:
-        said = f"{_named(component)} cannot work here: there is no Java to run the class '{class_name}'"
-        findings.error(said + (f" of bundle '{bundle}'" if bundle else ""), component.position)
+        message = f"{_describe(component)} cannot work here: there is no Java to run the class '{class_name}'"
+        findings.error(message + (f" of bundle '{bundle}'" if bundle else ""), component.position)
 
 
-def _named(component: Component) -> str:
+def _describe(component: Component) -> str:
     return f"{component.kind} '{component.id}'"

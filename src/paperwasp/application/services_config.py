@@ -41,32 +41,32 @@ _SETTINGS: Final[Mapping[str, type]] = {
     each.name: type(getattr(DEFAULT_SETTINGS, each.name)) for each in fields(TeaserSettings)
 }
 
-_Said = Mapping[str, Any]
+_Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class JuniperConfig:
-    """What is said of dynamic summaries, from the root down to some element."""
+    """The settings of dynamic summaries, from the root down to some element."""
 
-    said: _Said = field(default_factory=dict)
-    overrides: Mapping[str, _Said] = field(default_factory=dict)
-    """Name of a summary field → what is said of it."""
+    settings: _Values = field(default_factory=dict)
+    overrides: Mapping[str, _Values] = field(default_factory=dict)
+    """Name of a summary field → its settings."""
 
     def below(self, element: Element, findings: Findings) -> JuniperConfig:
-        """With what the element has. What is wrong with it is told, and what has no effect."""
-        said, overrides = dict(self.said), dict(self.overrides)
+        """The settings with those of an element below. Reports what is wrong with them, and what has no effect."""
+        settings, overrides = dict(self.settings), dict(self.overrides)
         for config in element.all("config"):
             if config.attributes.get("name") == _JUNIPER:
-                said |= _settings(config, findings, _OVERRIDE)
+                settings |= _settings(config, findings, _OVERRIDE)
                 overrides |= _overrides(config, findings)
             elif element.tag != "services" or _name_of(config) != _OPEN_NLP:
                 _note_unused(config, element, findings)
-        return JuniperConfig(said, overrides)
+        return JuniperConfig(settings, overrides)
 
     def teasers(self) -> Teasers:
         """The settings of every summary field."""
-        by_name = {name: TeaserSettings(**said) for name, said in self.overrides.items()}
-        return Teasers(TeaserSettings(**self.said), MappingProxyType(by_name))
+        by_name = {name: TeaserSettings(**settings) for name, settings in self.overrides.items()}
+        return Teasers(TeaserSettings(**self.settings), MappingProxyType(by_name))
 
 
 def snowball_english(root: Element, container: Element, findings: Findings) -> bool:
@@ -115,8 +115,8 @@ def _invalid(element: Element, wanted: str) -> str:
     return f"value of '{element.tag}' is invalid; must be {wanted}, not '{element.text[:100]}'"
 
 
-def _overrides(config: Element, findings: Findings) -> dict[str, _Said]:
-    found: dict[str, _Said] = {}
+def _overrides(config: Element, findings: Findings) -> dict[str, _Values]:
+    found: dict[str, _Values] = {}
     for item in (child for override in config.all(_OVERRIDE) for child in override.children):
         name = item.first(_FIELD_NAME)
         if item.tag != _ITEM:

@@ -55,18 +55,18 @@ def _check_bindings(interface: Element | None, findings: Findings) -> None:
         path = address[address.find("/") :] if "/" in address else ""
         assert interface is not None
         if path not in _DEFAULT_BINDINGS[interface.tag]:
-            said = (
+            message = (
                 f"the binding '{binding.text}' of '{interface.tag}' is not executed yet: it is served at its own path"
             )
-            findings.warning(said, binding.position)
+            findings.warning(message, binding.position)
 
 
 def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
     http = element.first("http")
     found = list(http.all("server")) if http is not None else []
     for server in found[1:]:
-        said = "a second 'server' of a container is not executed yet: only the first one's port is opened"
-        findings.warning(said, server.position)
+        message = "a second 'server' of a container is not executed yet: only the first one's port is opened"
+        findings.warning(message, server.position)
     return tuple(
         HttpServer(_id(server), integer(server.attributes.get("port", "")) or None, server.position) for server in found
     )

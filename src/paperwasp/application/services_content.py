@@ -27,8 +27,8 @@ _GARBAGE_COLLECTION_S: Final = 3600
 
 
 def read_content(element: Element, hosts: Hosts, findings: Findings, configured: JuniperConfig) -> Content:
-    """The cluster; `configured` is said around it. What the grammar found wrong is left out; what it cannot know is
-    told."""
+    """Reads a cluster; `configured`: the settings around it. What the grammar found wrong is left out; what it cannot
+    know is reported."""
     configured = configured.below(element, findings)
     documents = element.first("documents") or Element("documents", {}, element.position)
     processing = documents.first("document-processing")
@@ -81,7 +81,7 @@ def _documents(documents: Element, findings: Findings, configured: JuniperConfig
 
 
 def _check_selection(element: Element, findings: Findings, document_type: str = "") -> None:
-    """What can be said of a selection before the schemas are known."""
+    """Reports what is wrong with a selection, as far as that is known before the schemas are."""
     try:
         check_cluster_selection(parse_selection(element.attributes.get("selection", "")), document_type)
     except InvalidInput as error:
@@ -118,10 +118,10 @@ def _tuning(element: Element) -> Iterator[tuple[str, str]]:
     rules = RULES["content"].children
     for child in element.children:
         if child.tag in _TUNING:
-            yield from _kept(child, rules[child.tag], child.tag)
+            yield from _find_settings(child, rules[child.tag], child.tag)
 
 
-def _kept(element: Element, rule: Rule, path: str) -> Iterator[tuple[str, str]]:
+def _find_settings(element: Element, rule: Rule, path: str) -> Iterator[tuple[str, str]]:
     """Path → text of everything that has an effect in Vespa and could have one here."""
     if rule.use not in _KEPT:
         return
@@ -132,7 +132,7 @@ def _kept(element: Element, rule: Rule, path: str) -> Iterator[tuple[str, str]]:
             yield f"{path}@{name}", text
     for child in element.children:
         if child.tag in rule.children:
-            yield from _kept(child, rule.children[child.tag], f"{path}/{child.tag}")
+            yield from _find_settings(child, rule.children[child.tag], f"{path}/{child.tag}")
 
 
 @dataclass(slots=True)
@@ -154,8 +154,8 @@ class _Nodes:
         elif top is not None:
             self._top_group(top)
         if len(self.found) > 1:
-            said = f"{len(self.found)} nodes are one node here: everything runs in this one process"
-            self.findings.info(said, content.position)
+            message = f"{len(self.found)} nodes are one node here: everything runs in this one process"
+            self.findings.info(message, content.position)
 
     def _nodes(self, parent: Element, group: str) -> None:
         for node in parent.all("node"):

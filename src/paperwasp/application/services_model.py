@@ -52,7 +52,7 @@ class Component:
     """The tag that it is written with."""
     id: str
     type: str = ""
-    """Of built-in components: `hugging-face-embedder`, …"""
+    """The type of built-in components: `hugging-face-embedder`, …"""
     class_name: str = ""
     bundle: str = ""
     settings: Mapping[str, str] = field(default_factory=_empty)

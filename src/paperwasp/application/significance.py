@@ -13,7 +13,7 @@ from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
 
 
 def significance_models(container: Container, files: Mapping[str, bytes]) -> SignificanceModels:
-    """What the files say, which were checked."""
+    """Reads the significance models of a container from its files, which were checked."""
     if not container.significance_models:
         return NO_MODELS
     return SignificanceModels.read(files[path] for path, _ in container.significance_models)

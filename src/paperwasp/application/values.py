@@ -1,4 +1,4 @@
-"""What the texts and attributes of services.xml may be: a name for each kind of value, and what fits it."""
+"""The kinds of texts and attributes of services.xml: a name for each, and the values that fit it."""
 
 from __future__ import annotations
 

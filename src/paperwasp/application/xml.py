@@ -57,7 +57,7 @@ def _parse(content: bytes, builder: _Builder) -> Element:
     try:
         defusedxml.sax.parseString(content, builder, forbid_dtd=True)
     except SAXException as error:
-        raise LanguageError(builder.told(error), builder.position(error)) from error
+        raise LanguageError(builder.describe(error), builder.position(error)) from error
     except DefusedXmlException as error:
         message = "Document type declarations and entities are not allowed"
         raise LanguageError(message, builder.position(error)) from error
@@ -70,7 +70,7 @@ def _parse(content: bytes, builder: _Builder) -> Element:
 
 _START: Final = (1, 0)
 _UNCLOSED: Final = ("mismatched tag", "no element found")
-"""What the parser says where an element was not closed, far from where it begins."""
+"""The parser's messages where an element was not closed, far from where it begins."""
 
 
 class _Builder(ContentHandler):
@@ -94,8 +94,8 @@ class _Builder(ContentHandler):
         line, column = (place.getLineNumber(), place.getColumnNumber()) if place else _START
         return Position(self.start.source, max((line or 1) - self._lines_before, 1), (column or 0) + 1)
 
-    def told(self, error: SAXException) -> str:
-        """What the parser says is wrong, and which element it still waits for to end."""
+    def describe(self, error: SAXException) -> str:
+        """The parser's message, with the element that is not closed where that is the problem."""
         message = error.getMessage()
         of_the_file = self._open[1 if self._lines_before else 0 :]
         if message not in _UNCLOSED or not of_the_file:

@@ -90,7 +90,7 @@ def _active(against: Path, check_schema: SchemaCheck) -> ApplicationModel:
 
 def _tell_changes(console: Console, against: Path, changes: Changes, model: ApplicationModel) -> int:
     """Prints what the change needs; how many refusals nothing allows."""
-    refused = changes.refused(model.overrides, _today())
+    refused = changes.find_refused(model.overrides, _today())
     for text in describe_actions(changes):
         console.print(Text(text), soft_wrap=True)
     for refusal in changes.refusals:

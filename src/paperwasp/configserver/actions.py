@@ -10,7 +10,7 @@ from paperwasp.application.changes.found import Action, Changes
 NO_ACTIONS: Final[Mapping[str, list[Any]]] = {"restart": [], "refeed": [], "reindex": []}
 
 
-def told_as_json(changes: Changes) -> dict[str, Any]:
+def actions_as_json(changes: Changes) -> dict[str, Any]:
     """The three lists of actions. Vespa: clients read them after `prepared` and `prepareandactivate`."""
     return {
         "restart": [_restart(action) for action in changes.of_kind("restart")],

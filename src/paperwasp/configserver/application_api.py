@@ -121,7 +121,7 @@ class ApplicationApi:
         return json_response(200, {"rate": 0.0})
 
     def _running(self, names: Mapping[str, str]) -> Activation:
-        """What runs, if it is the application of the path. Errors: NotFound."""
+        """The activation of the application in the path. Errors: NotFound where it does not run."""
         return self._server.running_of(application_in_path(names))
 
 

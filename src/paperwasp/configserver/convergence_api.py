@@ -38,7 +38,7 @@ class ConvergenceApi:
         """All services, and the least generation that one of them has."""
         application = application_in_path(names)
         self._server.check_active(application)
-        services = await self._converged(request, application, None)
+        services = await self._wait_for_convergence(request, application, None)
         shown = [_service(request, service) for service in services]
         answer = self._answer(request, application, services)
         return json_response(200, {"services": shown, "url": request.url, **answer})
@@ -46,7 +46,7 @@ class ConvergenceApi:
     async def converge_one(self, request: Request, names: Mapping[str, str]) -> Response:
         application, name = application_in_path(names), names["service"]
         self._server.check_active(application)
-        services = await self._converged(request, application, name)
+        services = await self._wait_for_convergence(request, application, name)
         answer = {"url": request.url, "host": name}
         if services:
             return json_response(200, {**answer, **self._answer(request, application, services)})
@@ -54,7 +54,7 @@ class ConvergenceApi:
         problem = f"Service at '{name}' is no longer part of application {application}"
         return json_response(410, {**answer, "wantedGeneration": wanted, "problem": problem})
 
-    async def _converged(
+    async def _wait_for_convergence(
         self, request: Request, application: ApplicationId, name: str | None
     ) -> Sequence[ServiceAddress]:
         """The services (of that name) once they have converged, or as they are when the time is over."""
@@ -97,7 +97,7 @@ def _service(request: Request, service: ServiceAddress) -> dict[str, Any]:
 
 
 def _is_named(request: Request, service: ServiceAddress, name: str) -> bool:
-    """Clients name this machine as they like: as we told them, as they reach it, or as local."""
+    """Clients name this machine as they like: as our answers do, as they reach it, or as local."""
     host, _, port = name.rpartition(":")
     reached = request.host.rpartition(":")[0] or request.host
     return port == str(service.port) and host in (service.host, reached, *LOCAL)

@@ -49,7 +49,7 @@ class Deadline:
             return self._expired
 
     def error(self) -> DeployTimeout:
-        """What is told when it is over."""
+        """The error for a request whose time is over."""
         return DeployTimeout(f"The request was not done within its timeout of {self.seconds:g} seconds")
 
 

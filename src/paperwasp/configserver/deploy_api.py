@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paperwasp.application.changes.descriptions import describe_actions
-from paperwasp.configserver.actions import NO_ACTIONS, told_as_json
+from paperwasp.configserver.actions import NO_ACTIONS, actions_as_json
 from paperwasp.configserver.addresses import (
     SESSION,
     TENANT,
@@ -87,7 +87,7 @@ class DeployApi:
         prepared = await self._workers.deploy(
             tenant, deadline, lambda: self._server.prepare(tenant, session_id, options, deadline)
         )
-        return self._prepared(request, prepared)
+        return self._answer_prepared(request, prepared)
 
     async def get_prepared(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id = names["tenant"], session_in_path(names)
@@ -96,9 +96,9 @@ class DeployApi:
         if session.state is not State.PREPARED:
             what = "active" if session.state is State.ACTIVE else "not prepared"
             raise InvalidInput(f"Session is {what}: {session.id}")
-        return self._prepared(request, Prepared(session))
+        return self._answer_prepared(request, Prepared(session))
 
-    def _prepared(self, request: Request, prepared: Prepared) -> Response:
+    def _answer_prepared(self, request: Request, prepared: Prepared) -> Response:
         session = prepared.session
         tenant = session.application.tenant
         return json_response(
@@ -109,7 +109,7 @@ class DeployApi:
                 "session-id": str(session.id),
                 "activate": f"{session_url(request, tenant, session.id)}/active",
                 "message": f"Session {session.id} for tenant '{tenant}' prepared.",
-                "configChangeActions": told_as_json(prepared.changes) if prepared.changes.actions else NO_ACTIONS,
+                "configChangeActions": actions_as_json(prepared.changes) if prepared.changes.actions else NO_ACTIONS,
             },
         )
 
@@ -121,7 +121,7 @@ class DeployApi:
         session, activation = await self._workers.deploy(
             tenant, deadline, lambda: self._server.activate(tenant, session_id, force, deadline)
         )
-        return json_response(200, _activated(request, session, activation))
+        return json_response(200, _activation_as_json(request, session, activation))
 
     async def prepare_and_activate(self, request: Request, names: Mapping[str, str]) -> Response:
         """Upload, prepare and activate. Still 200 where only the activation failed: the message says why."""
@@ -147,17 +147,17 @@ class DeployApi:
                 "activated": activated,
                 "tenant": tenant,
                 "url": application_url(request, session.application),
-                "configChangeActions": told_as_json(prepared.changes) if prepared.changes.actions else NO_ACTIONS,
+                "configChangeActions": actions_as_json(prepared.changes) if prepared.changes.actions else NO_ACTIONS,
             },
         )
 
     def _log(self, prepared: Prepared) -> list[dict[str, Any]]:
-        """All that is to be told of the package, and why anything is to be done after the change."""
+        """The findings about the package, and why anything is to be done after the change."""
         now_ms = self._environment.time_ns() // 1_000_000
-        told = [(finding.level, str(finding)) for finding in prepared.findings]
-        told += [("WARNING", message) for message in describe_actions(prepared.changes)]
+        lines = [(finding.level, str(finding)) for finding in prepared.findings]
+        lines += [("WARNING", message) for message in describe_actions(prepared.changes)]
         return [
-            {"time": now_ms, "level": level, "message": message, "applicationPackage": True} for level, message in told
+            {"time": now_ms, "level": level, "message": message, "applicationPackage": True} for level, message in lines
         ]
 
     def _deadline(self, parameters: Mapping[str, str], default_seconds: float) -> Deadline:
@@ -174,7 +174,7 @@ def _options(parameters: Mapping[str, str], application: ApplicationId | None) -
     )
 
 
-def _activated(request: Request, session: Session, activation: Activation) -> dict[str, Any]:
+def _activation_as_json(request: Request, session: Session, activation: Activation) -> dict[str, Any]:
     application = session.application
     return {
         "deploy": {"from": "unknown", "timestamp": session.activated_ms},

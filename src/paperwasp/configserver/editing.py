@@ -26,7 +26,7 @@ def put_file(path: str, content: bytes) -> Edit:
         if is_directory(package, directories, name):
             raise InvalidInput(f"'{name}' is a directory")
         _check_folders(package, name)
-        return _checked({**package.files, name: content}, directories)
+        return _make_package({**package.files, name: content}, directories)
 
     return edit
 
@@ -37,7 +37,7 @@ def put_directory(path: str) -> Edit:
     def edit(package: ApplicationPackage, directories: Directories) -> tuple[ApplicationPackage, Directories]:
         name = safe_path(path)
         _check_folders(package, name + "/")
-        return _checked(package.files, tuple(sorted({*directories, name})))
+        return _make_package(package.files, tuple(sorted({*directories, name})))
 
     return edit
 
@@ -49,7 +49,7 @@ def delete(path: str) -> Edit:
         name = path.removesuffix("/")
         if name in package.files and not path.endswith("/"):
             files = {other: content for other, content in package.files.items() if other != name}
-            return _checked(files, _with_parent(directories, name))
+            return _make_package(files, _with_parent(directories, name))
         if not is_directory(package, directories, name):
             raise NotFound(f"The session does not contain a file at '{path}'")
         below = (other for other in (*package.files, *directories) if other.startswith(name + "/"))
@@ -78,7 +78,7 @@ def _check_folders(package: ApplicationPackage, path: str) -> None:
             raise InvalidInput(f"'{folder}' is a file")
 
 
-def _checked(files: Mapping[str, bytes], directories: Directories) -> tuple[ApplicationPackage, Directories]:
+def _make_package(files: Mapping[str, bytes], directories: Directories) -> tuple[ApplicationPackage, Directories]:
     size_bytes = sum(map(len, files.values()))
     if len(files) + len(directories) > limits.PACKAGE_FILES or size_bytes > limits.PACKAGE_UNPACKED_BYTES:
         most = f"{limits.PACKAGE_FILES} files of {limits.PACKAGE_UNPACKED_BYTES} bytes together"

@@ -60,8 +60,8 @@ class ServiceLog(logging.Handler):
         package = [*record.name.split("."), ""][1]
         service = package if package in _SERVICES else "paperwasp"
         process = f"{record.process}/{(record.thread or 0) % 100_000}"
-        told = message[: limits.SERVICE_LOG_MESSAGE_LENGTH].translate(_ESCAPES)
-        fields = (f"{record.created:.6f}", self._host, process, service, record.name, level, told)
+        shown = message[: limits.SERVICE_LOG_MESSAGE_LENGTH].translate(_ESCAPES)
+        fields = (f"{record.created:.6f}", self._host, process, service, record.name, level, shown)
         return "\t".join(fields) + "\n"
 
     def _rotate(self) -> None:

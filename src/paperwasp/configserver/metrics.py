@@ -1,4 +1,4 @@
-"""What is counted of the requests to the config port, and how `/state/v1` shows it. Numbers count from the start.
+"""Counts the requests to the config port, and shows the numbers in `/state/v1`. They count from the start.
 
 Vespa: https://docs.vespa.ai/en/reference/operations/metrics/configserver.html
 """
@@ -47,7 +47,7 @@ class RequestMetrics:
     def health(self) -> list[Metric]:
         """The two metrics of `/state/v1/health`."""
         return [
-            {"name": "requestsPerSecond", "values": self._counted(self._answers.total())},
+            {"name": "requestsPerSecond", "values": self._with_rate(self._answers.total())},
             {"name": "latencySeconds", "values": self._latency(1000.0)},
         ]
 
@@ -55,8 +55,8 @@ class RequestMetrics:
         """Every metric, with its dimensions."""
         failed = sum(count for (_, status), count in self._answers.items() if status >= 400)
         own = [
-            {"name": "configserver.requests", "values": self._counted(self._answers.total()), "dimensions": {}},
-            {"name": "configserver.failedRequests", "values": self._counted(failed), "dimensions": {}},
+            {"name": "configserver.requests", "values": self._with_rate(self._answers.total()), "dimensions": {}},
+            {"name": "configserver.failedRequests", "values": self._with_rate(failed), "dimensions": {}},
             {"name": "configserver.latency", "values": self._latency(1.0), "dimensions": {}},
         ]
         return [*own, *self._statuses()]
@@ -64,9 +64,9 @@ class RequestMetrics:
     def _statuses(self) -> Iterator[Metric]:
         for (method, status), count in sorted(self._answers.items()):
             dimensions = {"httpMethod": method, "statusCode": str(status)}
-            yield {"name": f"http.status.{status // 100}xx", "values": self._counted(count), "dimensions": dimensions}
+            yield {"name": f"http.status.{status // 100}xx", "values": self._with_rate(count), "dimensions": dimensions}
 
-    def _counted(self, count: int) -> dict[str, float]:
+    def _with_rate(self, count: int) -> dict[str, float]:
         return {"count": count, "rate": count / self._seconds()}
 
     def _latency(self, per_unit: float) -> dict[str, float]:

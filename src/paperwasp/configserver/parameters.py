@@ -38,7 +38,7 @@ def archive_in(request: Request) -> bytes:
     _check_body(request)
     if request.content_type not in ARCHIVE_TYPES:
         raise InvalidInput(f"Content-Type '{request.content_type}' is not supported, supported are: {_SUPPORTED}")
-    return _limited(request.body)
+    return _check_size(request.body)
 
 
 def upload_in(request: Request) -> Upload:
@@ -55,7 +55,7 @@ def upload_in(request: Request) -> Upload:
     parts = parse_multipart(request.header("content-type"), request.body)
     if "applicationPackage" not in parts:
         raise InvalidInput("The form has no part 'applicationPackage'")
-    archive = _limited(parts["applicationPackage"].content)
+    archive = _check_size(parts["applicationPackage"].content)
     if not archive:
         raise InvalidInput("The part 'applicationPackage' contains no data")
     return Upload(archive, {**request.parameters(), **_parameters_in(parts.get("prepareParams"))})
@@ -68,7 +68,7 @@ def _check_body(request: Request) -> None:
         raise InvalidInput("Request contains no Content-Type header")
 
 
-def _limited(archive: bytes) -> bytes:
+def _check_size(archive: bytes) -> bytes:
     if len(archive) > limits.HTTP_PACKAGE_BODY_BYTES:
         raise TooLarge(f"An application package has at most {limits.HTTP_PACKAGE_BODY_BYTES} bytes")
     return archive
@@ -111,7 +111,7 @@ def seconds(parameters: Mapping[str, str], default: float, name: str = "timeout"
 
 
 def check_version(parameters: Mapping[str, str]) -> None:
-    """Whether the version of Vespa that is asked for can be had. Errors: UnknownVersion for another major one."""
+    """Checks the version of Vespa that a request demands. Errors: UnknownVersion for another major one."""
     version = wanted_version(parameters)
     if version is None:
         return

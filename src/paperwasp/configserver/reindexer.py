@@ -1,4 +1,4 @@
-"""The one thread that has content clusters index their documents anew, a chunk after the other.
+"""The one thread that has content clusters index their documents again, a chunk at a time.
 
 Every type whose run is due gets one chunk in turn. After a chunk the thread leaves the cluster alone for as long as
 the chunk took, divided by the speed: at speed 1 half of the time is reindexing, at speed 0.1 a tenth of it or so, at
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReindexedChunk(Protocol):
-    """What a content cluster answers to a chunk."""
+    """The answer of a content cluster to a chunk."""
 
     @property
     def token(self) -> bytes | None:
@@ -37,7 +37,7 @@ class ReindexedChunk(Protocol):
 
 
 ReindexChunk = Callable[[ApplicationId, str, str, bytes, int], ReindexedChunk]
-"""(application, content cluster, document type, token, documents) → the answer, when they are indexed anew. Blocks."""
+"""(application, content cluster, document type, token, documents) → the answer, when they are indexed. Blocks."""
 Models = Callable[[], Mapping[ApplicationId, ApplicationModel]]
 _Work = tuple[ApplicationId, Target]
 
@@ -128,7 +128,7 @@ class Reindexer:
         return self._due_ns[item]
 
     def _run(self, application: ApplicationId, target: Target) -> None:
-        run = self._begun(application, target)
+        run = self._begin(application, target)
         if run is None:
             return
         item = (application, target)
@@ -136,15 +136,15 @@ class Reindexer:
         try:
             answer = self._chunk(application, *target, run.token, limits.REINDEX_DOCUMENTS)
         except Exception as error:
-            self._failed(item, run, error)
+            self._handle_failure(item, run, error)
             return
         self._tries.pop(item, None)
         elapsed_seconds = (self._environment.monotonic_ns() - started_ns) / 1e9
-        kept = self._reached(item, run, answer)
+        kept = self._advance(item, run, answer)
         if kept is not None and kept.speed:
             self._put_off(item, elapsed_seconds / kept.speed)
 
-    def _begun(self, application: ApplicationId, target: Target) -> Run | None:
+    def _begin(self, application: ApplicationId, target: Target) -> Run | None:
         """The run, marked as running; None if it was halted meanwhile."""
         reindexing = self._repository.get(application)
         run = reindexing.runs.get(target)
@@ -160,7 +160,7 @@ class Reindexer:
         _log.info("Reindexing '%s' in '%s' of %s: %s", target[1], target[0], application, run.cause or "asked for")
         return kept
 
-    def _reached(self, item: _Work, run: Run, answer: ReindexedChunk) -> Run | None:
+    def _advance(self, item: _Work, run: Run, answer: ReindexedChunk) -> Run | None:
         if answer.token is not None:
             progress = min(max(answer.progress, 0.0), 1.0)
             return self._change(*item, replace(run, progress=progress, token=answer.token))
@@ -168,8 +168,8 @@ class Reindexer:
         done = replace(run, state="successful", progress=1.0, token=b"", ended_ms=self._now_ms())
         return self._change(*item, done)
 
-    def _failed(self, item: _Work, run: Run, error: Exception) -> None:
-        """What passes is tried again soon; what does not has failed, and is tried again much later."""
+    def _handle_failure(self, item: _Work, run: Run, error: Exception) -> None:
+        """Tries again soon after an error that passes; after others, or too many, the run failed: tries much later."""
         tries = self._tries[item] = self._tries.get(item, 0) + 1
         if isinstance(error, Overload | Timeout | NotFound) and tries < limits.REINDEX_TRIES:
             self._put_off(item, limits.REINDEX_AGAIN_SECONDS)
@@ -181,14 +181,14 @@ class Reindexer:
         self._put_off(item, limits.REINDEX_RETRY_SECONDS)
 
     def _change(self, application: ApplicationId, target: Target, after: Run) -> Run | None:
-        """Keeps what became of a run, with the speed and the halt that somebody asked for meanwhile."""
+        """Stores the new state of a run, with the speed and the halt that somebody requested meanwhile."""
 
         def changed(reindexing: ApplicationReindexing) -> ApplicationReindexing:
             current = reindexing.runs.get(target)
             if current is None:
                 return reindexing
             kept = replace(after, speed=current.speed)
-            return reindexing.with_run(target, kept if reindexing.enabled and kept.speed else kept.halted())
+            return reindexing.with_run(target, kept if reindexing.enabled and kept.speed else kept.as_halted())
 
         return self._repository.update(application, changed).runs.get(target)
 

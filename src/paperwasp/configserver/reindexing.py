@@ -1,11 +1,11 @@
-"""Which document types are being indexed anew, how far that is, and how the config store keeps it.
+"""The state of reindexing: which document types are reindexed, how far that is, and how the config store keeps it.
 
     (nothing) ──schedule──▶ for a generation ──that generation is active──▶ pending ──▶ running ──▶ successful
                                                      ▲   ▲                     │ │          ▲
                                                      │   └──speed 0, disabled──┘ └▶ failed ─┘ (after a pause)
                                                      └── asked for (again)
 
-One record an application, `reindexing/<tenant>/<application>/<instance>`. A run has a number: what is told of an
+One record an application, `reindexing/<tenant>/<application>/<instance>`. A run has a number: a report of an
 earlier run of the same type is too late and changes nothing. The place up to which a run has come is a token of the
 content cluster's, so that a run goes on after a restart where it was.
 
@@ -48,9 +48,9 @@ class Run:
     message: str = ""
     """Why it failed."""
     token: bytes = b""
-    """The place up to which documents are indexed anew; empty: the beginning."""
+    """The place up to which documents are reindexed; empty: the beginning."""
 
-    def halted(self) -> Run:
+    def as_halted(self) -> Run:
         return replace(self, state="pending") if self.state == "running" else self
 
 
@@ -84,11 +84,11 @@ class ApplicationReindexing:
         for target in targets:
             if target in runs:
                 run = replace(runs[target], speed=speed)
-                runs[target] = run if speed else run.halted()
+                runs[target] = run if speed else run.as_halted()
         return replace(self, runs=runs)
 
     def with_enabled(self, enabled: bool) -> ApplicationReindexing:
-        runs = self.runs if enabled else {target: run.halted() for target, run in self.runs.items()}
+        runs = self.runs if enabled else {target: run.as_halted() for target, run in self.runs.items()}
         return replace(self, enabled=enabled, runs=runs)
 
     def with_scheduled(self, causes: Mapping[Target, str], generation: int) -> ApplicationReindexing:
@@ -97,7 +97,7 @@ class ApplicationReindexing:
         return replace(self, scheduled={**self.scheduled, **new})
 
     def with_active(self, generation: int, model: ApplicationModel, now_ms: int) -> ApplicationReindexing:
-        """That generation is active: what waited for it is ready, and what is of no type of it is forgotten."""
+        """With that generation active: runs scheduled for it are ready, those of types that it lacks are dropped."""
         known = set(targets_of(model))
         ready = {t: s for t, s in self.scheduled.items() if s.generation == generation and t in known}
         kept = replace(self, scheduled={}, runs={t: run for t, run in self.runs.items() if t in known})
@@ -106,7 +106,7 @@ class ApplicationReindexing:
         return kept
 
     def with_run(self, target: Target, run: Run) -> ApplicationReindexing:
-        """What became of a run; nothing, if there is a later one."""
+        """With the new state of a run; unchanged, if there is a later one."""
         if target not in self.runs or self.runs[target].number != run.number:
             return self
         return replace(self, runs={**self.runs, target: run})

@@ -40,21 +40,21 @@ class ReindexingApi:
         """New runs of the types that the parameters name, from the beginning."""
         running, parameters = self._running(names), request.parameters()
         targets = _targets(running.model, parameters)
-        speed, cause = _speed(parameters, 1.0), parameters.get("cause") or "asked for by a request"
+        speed, cause = _read_speed(parameters, 1.0), parameters.get("cause") or "asked for by a request"
         await self._change(running, lambda found, now_ms: found.with_ready(targets, now_ms, speed, cause))
         if not targets:
             return _message(f"Not reindexing any document types of application {running.application}")
-        return _message(f"Reindexing document types {_told(targets)} of application {running.application}")
+        return _message(f"Reindexing document types {_list_targets(targets)} of application {running.application}")
 
     async def set_speed(self, request: Request, names: Mapping[str, str]) -> Response:
         """The speed of the runs of the types that the parameters name."""
         running, parameters = self._running(names), request.parameters()
         targets = _targets(running.model, parameters)
-        speed = _speed(parameters, None)
+        speed = _read_speed(parameters, None)
         await self._change(running, lambda found, _: found.with_speed(targets, speed))
         if not targets:
             return _message(f"Not changing reindexing of any document types of application {running.application}")
-        of_types = f"document types {_told(targets)} of application {running.application}"
+        of_types = f"document types {_list_targets(targets)} of application {running.application}"
         return _message(f"Set reindexing speed to '{speed}' for {of_types}")
 
     async def enable(self, request: Request, names: Mapping[str, str]) -> Response:
@@ -62,7 +62,7 @@ class ReindexingApi:
         return _message("Reindexing enabled")
 
     async def disable(self, request: Request, names: Mapping[str, str]) -> Response:
-        """What runs is halted where it is."""
+        """Disables reindexing: runs are halted where they are."""
         await self._change(self._running(names), lambda found, _: found.with_enabled(False))
         return _message("Reindexing disabled")
 
@@ -110,7 +110,7 @@ def _names(parameters: Mapping[str, str], name: str) -> list[str]:
     return sorted({part for part in parts if part})
 
 
-def _speed(parameters: Mapping[str, str], default: float | None) -> float:
+def _read_speed(parameters: Mapping[str, str], default: float | None) -> float:
     text = parameters.get("speed", "")
     if not text:
         if default is None:
@@ -125,7 +125,7 @@ def _speed(parameters: Mapping[str, str], default: float | None) -> float:
     return speed
 
 
-def _told(targets: list[Target]) -> str:
+def _list_targets(targets: list[Target]) -> str:
     by_cluster: dict[str, list[str]] = {}
     for cluster, document_type in targets:
         by_cluster.setdefault(cluster, []).append(document_type)

@@ -6,8 +6,8 @@
     active/<tenant>/<application>/<instance>        which session is active
     served/<tenant>/<application>/<instance>        the application has been served, and not deleted since
 
-Which session of an application is active is said by its `active` key alone, so that no crash can leave two. A session
-that is named there is active, whatever its own record says; one that was, and is not named any more, is deactivated.
+The `active` key of an application alone says which session is active, so that no crash can leave two. A session that is
+named there is active, whatever its own record says; one that was, and is not named any more, is deactivated.
 
 Any thread may call, and every method may be cut off by a crash at any point. Archives are blobs; a sweep removes
 those that no session names, and waits while sessions are being made, whose archives are written before the record
@@ -83,12 +83,12 @@ class SessionRepository:
     # What is active
 
     def active(self, application: ApplicationId) -> tuple[Active | None, int]:
-        """What is active of the application, and the revision to replace it at (0: nothing is)."""
+        """The active session of the application, and the revision to replace it at (0: there is none)."""
         entry = self._store.get(_ACTIVE + application.key)
         return (_decode_active(orjson.loads(entry.value)), entry.revision) if entry else (None, 0)
 
     def all_active(self) -> list[Active]:
-        """What is active of all applications, oldest generation first."""
+        """The active sessions of all applications, oldest generation first."""
         entries = (self._store.get(key) for key in self._store.keys(_ACTIVE))
         found = [_decode_active(orjson.loads(entry.value)) for entry in entries if entry]
         return sorted(found, key=lambda active: active.generation)

@@ -50,7 +50,7 @@ ACTIVATE_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What the service shall be from now on for an application. `model` is empty after it was deleted.
+    """The configuration of the service from now on for an application. `model` is empty after it was deleted.
 
     Documents of content clusters that the model has not are to be deleted. The same activation may be delivered again
     after a restart.
@@ -65,7 +65,7 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class PrepareOptions:
-    """What a preparation is asked for. `application` None: the one that the session is of."""
+    """The options of a preparation. `application` None: the one that the session belongs to."""
 
     application: ApplicationId | None = None
     dry_run: bool = False
@@ -93,7 +93,7 @@ class ConfigServer:
 
     `build_model` makes a package a model or raises InvalidPackage. `activate` reconfigures the service in this
     process for one application; when it returns, that is what clients meet, and when it raises, what was before still
-    is. `reindex_chunk` has a content cluster index documents anew (see `reindexer`).
+    is. `reindex_chunk` has a content cluster index documents again (see `reindexer`).
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class ConfigServer:
 
     @property
     def running(self) -> Mapping[ApplicationId, Activation]:
-        """What the service is configured with: the applications that it has, by name."""
+        """The activations that the service is configured with, by application."""
         return self._running
 
     @property
@@ -168,7 +168,7 @@ class ConfigServer:
     def restore(self) -> None:
         """Brings back all that was active before the restart, oldest generation first. Call once, before serving.
 
-        An application whose package or ports are in its way is left out: the others serve, and it can be deployed anew.
+        An application whose package or ports are in its way is left out: others serve, and it can be deployed again.
         Errors: whatever else activating one raises, since damaged data and full disks are for a person to mend first.
         """
         self._sessions.check_complete()
@@ -232,7 +232,7 @@ class ConfigServer:
         return self._sessions.copy(source, source, self._now_ms())
 
     def edit(self, tenant: str, session_id: int, edit: Edit, deadline: Deadline | None = None) -> Session:
-        """Changes the files of a session, which has to be prepared anew then.
+        """Changes the files of a session, which has to be prepared again then.
 
         Errors: NotFound, Conflict for a session that is or was active, and what the edit raises.
         """
@@ -363,7 +363,7 @@ class ConfigServer:
         self._reindexer.wake()
 
     def _reindex_ready(self, application: ApplicationId) -> None:
-        """What waited for the generation that is active now may begin."""
+        """Makes the runs ready that waited for the generation that is active now."""
         running = self._running[application]
         self.change_reindexing(
             application, lambda found, now: found.with_active(running.generation, running.model, now)
@@ -387,7 +387,7 @@ class ConfigServer:
         return Prepared(prepared, model.findings, changes)
 
     def _checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
-        """What the change from the active application needs. Errors: InvalidPackage for one that nothing allows."""
+        """The changes from the active application. Errors: InvalidPackage for one that no override allows."""
         from paperwasp.application.changes.descriptions import describe_refusals
         from paperwasp.application.changes.find import find_changes
 
@@ -395,13 +395,13 @@ class ConfigServer:
         if before is None or before is model:
             return Changes()
         changes = find_changes(before, model)
-        refused = changes.refused(model.overrides, self._today(), session.ignore_validation_errors)
+        refused = changes.find_refused(model.overrides, self._today(), session.ignore_validation_errors)
         if refused:
             raise InvalidPackage(f"Invalid application package: {describe_refusals(refused)}")
         return changes
 
     def _active_model(self, session: Session) -> ApplicationModel | None:
-        """The model that the session's is to take the place of. Errors: InvalidPackage where that can never be told."""
+        """The model that the session's is to replace. Errors: InvalidPackage where it cannot be built any more."""
         application = session.application
         if application not in self._left_out:
             running = self._running.get(application)

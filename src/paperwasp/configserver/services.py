@@ -1,4 +1,4 @@
-"""What serves an application, as those know it who run it: the config server is told by a callable."""
+"""The services of an application. The config server gets them from those who run them, by a callable."""
 
 from __future__ import annotations
 

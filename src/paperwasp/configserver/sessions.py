@@ -29,7 +29,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What a client does to a session."""
+    """A step that a client takes with a session."""
 
     EDIT = "edit"
     PREPARE = "prepare"
@@ -65,7 +65,7 @@ class Session:
     ignore_validation_errors: bool = False
     """Whether it was prepared so."""
     revision: int = field(default=0, compare=False)
-    """Of its record: a change is kept only if nobody else made one."""
+    """The revision of its record: a change is kept only if nobody else made one."""
 
     def after(self, event: Event) -> Session:
         """The session after the event. Errors: Conflict, or InvalidInput where a step was left out."""
@@ -79,7 +79,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """What is active of an application: the content of the one key that decides it.
+    """The active session of an application: the content of the one key that decides it.
 
     `session_id` None: the application is being deleted.
     """

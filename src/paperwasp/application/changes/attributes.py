@@ -1,4 +1,4 @@
-"""When a column must be made anew. Vespa does that at a restart; here it is done while the application is activated.
+"""Finds columns that must be built again. Vespa does that at a restart; here it is done during the activation.
 
 The settings that matter are three tables: of an attribute, of an attribute with other values than on and off, and of
 the hnsw index over it. What is in none of them (sorting, `mutable`) needs nothing.
@@ -16,7 +16,7 @@ from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexSettings
 
 @dataclass(frozen=True, slots=True)
 class AttributeChange:
-    """What changed about a column. Some changes must be allowed, for one reason or another."""
+    """A change of the settings of a column. `validation_id`: the override that must allow it; None: it needs none."""
 
     name: str
     change: str
@@ -50,12 +50,12 @@ _HNSW: Final[Mapping[str, Callable[[Hnsw], object]]] = {
     "neighbors-to-explore-at-insert": lambda hnsw: hnsw.neighbors_to_explore_at_insert,
 }
 _REBUILDING: Final = ("distance-metric", "max-links-per-node")
-"""What has the whole graph built anew, for which an override is asked."""
+"""The settings whose change has the whole graph built again, which an override must allow."""
 _DENSE_THRESHOLD: Final = 0.4
 
 
 def attribute_changes(active: Schema, new: Schema) -> Iterator[AttributeChange]:
-    """Of all columns, those of struct fields included. A new field and one that is gone need nothing."""
+    """The changes of all columns, those of struct fields included. New and removed fields need nothing."""
     before, after = _attributes(active), _attributes(new)
     for name in after:
         if name in before:
@@ -74,7 +74,7 @@ def fast_access_changes(active: Schema, new: Schema) -> Iterator[AttributeChange
     yield from (AttributeChange(name, "remove fast-access attribute") for name in sorted(before - after))
 
 
-def unpaged(active: Schema, new: Schema) -> Iterator[str]:
+def find_unpaged(active: Schema, new: Schema) -> Iterator[str]:
     """The attributes that lose `paged`, whose columns from then on must fit into memory."""
     before, after = _attributes(active), _attributes(new)
     for name in sorted(before.keys() & after.keys()):

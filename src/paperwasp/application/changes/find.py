@@ -1,7 +1,7 @@
 """The comparison of two applications, cluster by cluster and document type by document type.
 
 Fields, rank profiles, summaries, query profiles, containers and clusters come and go freely; what needs more than that
-is here. Nothing in an application that is no longer in the other one is compared: its removal is what is told.
+is here. Where a part of an application is removed, nothing within it is compared: only the removal is reported.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#modifying-schemas
 Differs: types are compared in every mode and inside arrays and maps too, since documents are kept in all of them.
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from paperwasp.application.changes.attributes import attribute_changes, fast_access_changes, unpaged
+from paperwasp.application.changes.attributes import attribute_changes, fast_access_changes, find_unpaged
 from paperwasp.application.changes.found import KINDS, Action, Changes, Kind, Refusal, Service
 from paperwasp.application.changes.indexing import indexing_changes
 from paperwasp.application.changes.types import type_changes
@@ -37,20 +37,20 @@ class _Change:
 
 
 def find_changes(active: ApplicationModel, new: ApplicationModel) -> Changes:
-    """What it needs that `new` takes the place of `active`. Nothing is done, and nothing asked but the two."""
+    """The actions and overrides that are needed before `new` may replace `active`: a pure function of the two."""
     clusters = {cluster.id: cluster for cluster in new.content_clusters}
     actions: list[Action] = []
     refusals: dict[Refusal, None] = {}
     for cluster in active.content_clusters:
         after = clusters.get(cluster.id)
-        changes = tuple(_cluster(cluster, after) if after else _removed(cluster))
+        changes = tuple(_cluster(cluster, after) if after else _report_removal(cluster))
         refusals |= {Refusal(change.validation_id, change.message): None for change in changes if change.validation_id}
         if after:
             actions += _actions(after.declared, changes)
     return Changes(tuple(sorted(actions, key=lambda action: KINDS.index(action.kind))), tuple(refusals))
 
 
-def _removed(cluster: ContentCluster) -> Iterator[_Change]:
+def _report_removal(cluster: ContentCluster) -> Iterator[_Change]:
     message = f"Content cluster '{cluster.id}' is removed. This will cause loss of all data in this cluster"
     yield _Change(None, message, "content-cluster-removal")
 
@@ -72,11 +72,11 @@ def _documents(cluster: ContentCluster) -> dict[str, ContentDocument]:
 
 
 def _document(cluster: str, active: ContentDocument, new: ContentDocument) -> Iterator[_Change]:
-    """What services.xml says of a document type."""
+    """The changes of what services.xml declares of a document type."""
     where = f"Document type '{active.type}' in cluster '{cluster}'"
     if active.mode != new.mode:
         modes = f"from '{_MODE_NAMES[active.mode]}' to '{_MODE_NAMES[new.mode]}'"
-        # Between the two modes without an index there is nothing to make anew.
+        # Between the two modes without an index there is nothing to index again.
         if "index" in (active.mode, new.mode):
             message = f"{where} changed indexing mode {modes}"
             yield _Change("reindex", message, "indexing-mode-change", active.type)
@@ -86,14 +86,14 @@ def _document(cluster: str, active: ContentDocument, new: ContentDocument) -> It
 
 
 def _schema(old: ContentDocument, document: ContentDocument, active: Schema, new: Schema) -> Iterator[_Change]:
-    """What the schema says, told of the fields that hold documents in the mode before and after."""
+    """The changes of a schema, of those fields that hold values in the mode before and in the mode after."""
     where, name = f"Document type '{document.type}'", document.type
     modes = (old.mode, document.mode)
     if modes == ("index", "index"):
         for column in attribute_changes(active, new):
             message = f"{where}: Field '{column.name}' changed: {column.change}"
             yield _Change("restart", message, column.validation_id)
-        for field in unpaged(active, new):
+        for field in find_unpaged(active, new):
             message = f"{where}: Attribute '{field}' has setting 'paged' removed. This may take much more memory"
             yield _Change(None, message, "paged-setting-removal")
         for made in indexing_changes(active, new):

@@ -1,4 +1,4 @@
-"""What a change of an application needs, as values: actions, and refusals that only an override takes back."""
+"""The needs of a change of an application, as values: actions, and refusals that only an override takes back."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the new application needs beside its activation, for one content cluster.
+    """A step that the new application needs beside its activation, for one content cluster.
 
     `validation_id` is what an override must name for the change to be made at all; None: nothing need allow it.
     """
 
     kind: Kind
     name: str
-    """Of reindexing and refeeding: the validation id, or `reindexing`. A restart has none."""
+    """For reindexing and refeeding, the validation id, or `reindexing`. A restart has none."""
     cluster: str
     document_type: str
     """Empty for a restart: that is of the cluster."""
@@ -60,7 +60,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What lies between two applications. `refusals` also has those of the actions."""
+    """The differences between two applications that need something. `refusals` also has those of the actions."""
 
     actions: tuple[Action, ...] = ()
     refusals: tuple[Refusal, ...] = ()
@@ -68,7 +68,7 @@ class Changes:
     def of_kind(self, kind: Kind) -> tuple[Action, ...]:
         return tuple(action for action in self.actions if action.kind == kind)
 
-    def refused(
+    def find_refused(
         self, overrides: ValidationOverrides, now: date, ignore_validation_errors: bool = False
     ) -> tuple[Refusal, ...]:
         """The refusals that nothing allows; empty: the new application may be activated. `now` is a day in UTC."""

@@ -30,7 +30,7 @@ _LEVELS: Final = {"word": "LOWERCASE", "exact": "LOWERCASE", "gram": "CODEPOINT"
 
 @dataclass(frozen=True, slots=True)
 class IndexingChange:
-    """A field whose values must be made anew. `validation_id` None: it has none yet, so nothing is lost."""
+    """A field whose values must be made again. `validation_id` None: it has none yet, so nothing is lost."""
 
     message: str
     validation_id: str | None = "indexing-change"
@@ -38,7 +38,7 @@ class IndexingChange:
 
 @dataclass(frozen=True, slots=True)
 class _Indexing:
-    """How the values of a field are made, and how people are told of it."""
+    """How the values of a field are made, and how that is described to people."""
 
     name: str
     values: str
@@ -49,14 +49,14 @@ class _Indexing:
     stemming: str
     normalizing: str
     transform: str
-    """Of its summary: `none`, `dynamicteaser` or `bold`."""
+    """The transform of its summary: `none`, `dynamicteaser` or `bold`."""
 
     def __str__(self) -> str:
         return f"{{ {self.values}{self.outputs}; }}"
 
 
 def indexing_changes(active: Schema, new: Schema) -> Iterator[IndexingChange]:
-    """Of all fields of the new schema whose values are not what the old one made of them."""
+    """The fields of the new schema whose values are not those that the old one made."""
     for name, field in new.fields.items():
         if field.imported is not None:
             continue
@@ -82,7 +82,7 @@ def _changes(before: _Indexing, after: _Indexing) -> Iterator[str]:
 
 
 def _types(before: Field, after: Field) -> Iterator[str]:
-    """A field outside the document has values that indexing makes, which can be made anew for another type."""
+    """A field outside the document has values that indexing makes, which can be made again for another type."""
     if before.type != after.type and not (before.in_document and after.in_document):
         yield f"data type: '{before.type}' -> '{after.type}'"
 
@@ -127,7 +127,7 @@ def _values(field: Field) -> str:
 
 
 def _step(field: Field, mode: str, settings: IndexSettings, transform: str) -> str:
-    """What indexing adds for texts that are indexed, or that a summary shows in parts; empty: nothing."""
+    """The step that indexing adds for texts that are indexed, or that a summary shows in parts; empty: none."""
     is_marked = transform != "none" and mode == "text"
     if not _is_text(field.type) or (field.index is None and not is_marked):
         return ""
@@ -151,13 +151,13 @@ def _tokenize(settings: IndexSettings) -> str:
 def _limits(field: Field) -> str:
     """The settings of matching that tokens depend on, beside the mode."""
     settings = field.match_settings
-    said = {
+    values = {
         "max-length": settings.max_length,
         "max-occurrences": settings.max_occurrences,
         "max-token-length": settings.max_token_length,
         "linguistics-profile": field.linguistics.index_profile if field.linguistics else None,
     }
-    text = "".join(f" {name}:{value}" for name, value in said.items() if value)
+    text = "".join(f" {name}:{value}" for name, value in values.items() if value)
     return text + (" keep-case" if field.cased else "")
 
 

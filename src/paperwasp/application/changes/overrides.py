@@ -45,7 +45,7 @@ class ValidationOverrides:
         return any(allow.validation_id == validation_id and now <= allow.until for allow in self.allowed)
 
     def check(self, now: date) -> tuple[Finding, ...]:
-        """What the day has to do with it: an error for what lies too far ahead, a note for what is over."""
+        """Compares the last days with `now`: an error for one that is too far ahead, a note for one that is over."""
         latest = now + timedelta(days=limits.OVERRIDE_DAYS)
         return tuple(
             _too_far(allow) if allow.until > latest else _over(allow)
@@ -57,7 +57,7 @@ class ValidationOverrides:
 def parse_overrides(
     content: bytes, source: str = "validation-overrides.xml", now: date | None = None
 ) -> tuple[ValidationOverrides, tuple[Finding, ...]]:
-    """The overrides in a file, and all that is to be told of it; with `now`, also what the days have to do with it.
+    """The overrides in a file, and all findings about it; with `now`, also those of `ValidationOverrides.check`.
 
     As in Vespa an unknown id is no error: it may be one of another version. What is wrong allows nothing.
     """
@@ -87,7 +87,7 @@ def _allow(element: Element, findings: list[Finding]) -> Allow | None:
     until = _until(element, findings)
     validation_id = _RENAMED.get(element.text, element.text)
     if validation_id not in VALIDATIONS:
-        # Comparing words takes time: for the problems that will be told, not for very many.
+        # Comparing words takes time: only for as many problems as are reported.
         hint = did_you_mean(validation_id, VALIDATIONS) if len(findings) < limits.PACKAGE_PROBLEMS else ""
         message = f"unknown validation id '{_short(element.text)}' allows nothing{hint}"
         findings.append(Finding(message, element.position))
@@ -110,13 +110,13 @@ def _until(element: Element, findings: list[Finding]) -> date | None:
 
 
 def _too_far(allow: Allow) -> Finding:
-    said = f"allow '{allow.validation_id}' until {allow.until} is too far in the future"
-    return Finding(f"{said}: Max {limits.OVERRIDE_DAYS} days is allowed", allow.position, "ERROR")
+    message = f"allow '{allow.validation_id}' until {allow.until} is too far in the future"
+    return Finding(f"{message}: Max {limits.OVERRIDE_DAYS} days is allowed", allow.position, "ERROR")
 
 
 def _over(allow: Allow) -> Finding:
-    said = f"allow '{allow.validation_id}' until {allow.until} has no effect: that day is over"
-    return Finding(said, allow.position, "INFO")
+    message = f"allow '{allow.validation_id}' until {allow.until} has no effect: that day is over"
+    return Finding(message, allow.position, "INFO")
 
 
 def _short(text: str) -> str:

@@ -25,17 +25,17 @@ def preprocess(root: Element, files: Mapping[str, bytes], properties: DeployProp
 
 
 def _check_prefixes(root: Element, findings: Findings) -> None:
-    """XML asks that a prefix is declared around its use; the directives are told by their usual prefixes."""
+    """Checks that prefixes are declared around their use, as XML asks; directives are known by their usual prefixes."""
     declared = {name for name in root.attributes if name.startswith("xmlns:")}
-    told: set[str] = set()
+    reported: set[str] = set()
     waiting = [root]
     while waiting:
         element = waiting.pop()
         for name in (element.tag, *element.attributes):
             prefix = name.partition(":")[0]
             known = {"deploy": "vespa", "preprocess": "properties"}.get(prefix)
-            if ":" in name and known and f"xmlns:{prefix}" not in declared and prefix not in told:
-                told.add(prefix)
+            if ":" in name and known and f"xmlns:{prefix}" not in declared and prefix not in reported:
+                reported.add(prefix)
                 hint = f"xmlns:{prefix}=\"{known}\" is missing in '{root.tag}'"
                 findings.error(f"The prefix '{prefix}' of '{name}' is not bound: {hint}", element.position)
         waiting.extend(child for child in reversed(element.children))

@@ -36,7 +36,7 @@ def with_includes(root: Element, files: Mapping[str, bytes], findings: Findings)
     """The tree with everything included, where the directives stood last in their parents."""
     includer = _Includer(files, findings)
     try:
-        return includer.included(root, ())
+        return includer.expand(root, ())
     except _TooMuch as error:
         findings.error(str(error), root.position)
         return replace(root, children=[])
@@ -49,7 +49,7 @@ class _Includer:
     _elements: int = 0
     _depth: int = 0
 
-    def included(self, element: Element, open_files: tuple[str, ...], parent: str = "") -> Element:
+    def expand(self, element: Element, open_files: tuple[str, ...], parent: str = "") -> Element:
         self._depth += 1
         if self._depth > limits.XML_DEPTH:
             raise _TooMuch(f"Elements are nested deeper than {limits.XML_DEPTH} with all that is included")
@@ -72,7 +72,7 @@ class _Includer:
             elif element.tag == _FOLDER_INCLUDE and parent in _FOLDER_INCLUDERS:
                 last.extend(self._folder(element, parent, open_files))
             else:
-                found.append(self.included(element, open_files, parent))
+                found.append(self.expand(element, open_files, parent))
         return found + last
 
     def _file(self, directive: Element, tag: str, open_files: tuple[str, ...]) -> list[Element]:

@@ -30,7 +30,7 @@ def with_properties(root: Element, findings: Findings) -> Element:
                 f"The property '{element.tag}' is defined more than once; the last counts", element.position
             )
         values[element.tag] = element.text
-    return _Filler(values, findings).filled(root)
+    return _Filler(values, findings).fill(root)
 
 
 def _definitions(root: Element) -> Iterator[Element]:
@@ -44,12 +44,12 @@ class _Filler:
     findings: Findings
     _room: int = field(default=limits.XML_BYTES)
 
-    def filled(self, element: Element) -> Element:
+    def fill(self, element: Element) -> Element:
         position = element.position
         return replace(
             element,
             attributes={name: self._text(text, position) for name, text in element.attributes.items()},
-            children=[self.filled(child) for child in element.children if child.tag != _PROPERTIES],
+            children=[self.fill(child) for child in element.children if child.tag != _PROPERTIES],
             text=self._text(element.text, position) if not element.children else element.text,
         )
 

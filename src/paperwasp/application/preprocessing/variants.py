@@ -27,7 +27,7 @@ _NONE: Final[_Directives] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class DeployProperties:
-    """What a deployment is: variants of services.xml and of query profiles are chosen by it."""
+    """The properties of a deployment, by which variants of services.xml and of query profiles are chosen."""
 
     instance: str = "default"
     environment: str = "prod"
@@ -36,7 +36,7 @@ class DeployProperties:
     tags: frozenset[str] = frozenset()
 
     def values(self, name: str) -> frozenset[str]:
-        """What the deployment has for the directive `deploy:name`."""
+        """The values of the deployment for the directive `deploy:name`."""
         return self.tags if name == "tags" else frozenset({str(getattr(self, name))})
 
 
@@ -47,7 +47,7 @@ def variant(root: Element, properties: DeployProperties, findings: Findings) -> 
     """The tree for one deployment, without directives."""
     chooser = _Chooser(properties, findings)
     chooser.check_directives(root)
-    return chooser.chosen(root, _NONE)
+    return chooser.choose(root, _NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +55,21 @@ class _Chooser:
     properties: DeployProperties
     findings: Findings
 
-    def chosen(self, element: Element, around: _Directives) -> Element:
-        context = {**_said(element), **around}
+    def choose(self, element: Element, around: _Directives) -> Element:
+        context = {**_read_directives(element), **around}
         groups: dict[tuple[str, ...], list[Element]] = {}
         for child in element.children:
             identity = (child.tag, child.attributes.get("id", ""), child.attributes.get("idref", ""))
             groups.setdefault(identity, []).append(child)
         kept = {id(child) for group in groups.values() for child in self._of_group(group, context)}
-        children = [self.chosen(child, context) for child in element.children if id(child) in kept]
+        children = [self.choose(child, context) for child in element.children if id(child) in kept]
         attributes = {name: text for name, text in element.attributes.items() if not name.startswith(_PREFIX)}
         return replace(element, attributes=attributes, children=children)
 
     def _of_group(self, group: list[Element], context: _Directives) -> list[Element]:
         for child in group:
             self.check_directives(child)
-        directives = [_said(child) for child in group]
+        directives = [_read_directives(child) for child in group]
         if not any(directives):
             return group
         for child, own in zip(group, directives, strict=True):
@@ -94,8 +94,8 @@ class _Chooser:
     def _check_subset(self, child: Element, own: _Directives, context: _Directives) -> None:
         for name, values in own.items():
             if name in context and not values <= context[name]:
-                said, outer = (" ".join(sorted(texts)) for texts in (values, context[name]))
-                message = f'deploy:{name}="{said}" of \'{child.tag}\' is not within the "{outer}" around it'
+                inner, outer = (" ".join(sorted(texts)) for texts in (values, context[name]))
+                message = f'deploy:{name}="{inner}" of \'{child.tag}\' is not within the "{outer}" around it'
                 self.findings.error(message, child.position)
 
     def check_directives(self, element: Element) -> None:
@@ -105,11 +105,11 @@ class _Chooser:
             if name.startswith(_PREFIX) and known not in _NAMES:
                 message = f"attribute '{name}' not allowed here, in '{element.tag}'{did_you_mean(known, _NAMES)}"
                 self.findings.error(message, element.position)
-        for environment in sorted(_said(element).get("environment", frozenset()) - set(_ENVIRONMENTS)):
+        for environment in sorted(_read_directives(element).get("environment", frozenset()) - set(_ENVIRONMENTS)):
             hint = did_you_mean(environment, _ENVIRONMENTS)
             self.findings.error(f"'{environment}' is no environment{hint}", element.position)
 
 
-def _said(element: Element) -> _Directives:
+def _read_directives(element: Element) -> _Directives:
     found = {name: frozenset(element.attributes.get(_PREFIX + name, "").split()) for name in _NAMES}
     return {name: values for name, values in found.items() if values}

@@ -1,4 +1,4 @@
-"""What can only be checked when all query profiles are read: circles, sizes, variants, local substitutions.
+"""Checks of all query profiles together, once they are read: circles, sizes, variants, local substitutions.
 
 A profile that reaches itself, by inheritance or by reference, would have names without end, so there must be no way
 round. Whatever closes a circle is cut, so that the rest can be checked.
@@ -15,7 +15,7 @@ from paperwasp.application.query_profiles.substitution import Template
 
 
 def check_profiles(profiles: Iterable[QueryProfile], findings: Findings) -> None:
-    """Tells what is wrong with the profiles together."""
+    """Reports what is wrong with the profiles together."""
     graph = _Graph(findings)
     for profile in profiles:
         graph.weigh(profile, ())

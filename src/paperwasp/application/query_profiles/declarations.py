@@ -1,4 +1,4 @@
-"""What types say of a name with dots in it, and whether a value in a query profile fits.
+"""Looks up names with dots in the types of query profiles, and checks that values of query profiles fit.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/query-profiles.html#field-type
 """
@@ -27,7 +27,7 @@ class Declared:
 
 
 def declared_at(type_: ProfileType | None, name: str) -> Declared:
-    """What `type_` says of `name`."""
+    """Looks `name` up in `type_` and in the types of the profiles below it. `type_` None: nothing is declared."""
     parts = name.split(".")
     for index, part in enumerate(parts):
         if type_ is None:
@@ -35,7 +35,7 @@ def declared_at(type_: ProfileType | None, name: str) -> Declared:
         parts[index] = part = type_.unalias(part)
         field = type_.field(part)
         if field is None:
-            return Declared(".".join(parts), None, undeclared(part, type_) if type_.strict else "")
+            return Declared(".".join(parts), None, describe_undeclared(part, type_) if type_.strict else "")
         if index == len(parts) - 1:
             return Declared(".".join(parts), field)
         if not field.type.is_profile:
@@ -44,15 +44,15 @@ def declared_at(type_: ProfileType | None, name: str) -> Declared:
     return Declared(".".join(parts))
 
 
-def undeclared(part: str, type_: ProfileType) -> str:
-    """Why a strict type has no such name."""
+def describe_undeclared(part: str, type_: ProfileType) -> str:
+    """The problem that a strict type declares no such name."""
     return f"'{part}' is not declared in {type_}, and the type is strict"
 
 
 def check_field(
     declared: Declared, value: str | Template | QueryProfile, position: Position, findings: Findings
 ) -> bool:
-    """Whether a query profile may set this; tells why not, and what has no effect."""
+    """Whether a query profile may set this; reports why not, and what has no effect."""
     problem = declared.problem or _misfit(value, declared.field)
     if problem:
         shown = value.id if isinstance(value, QueryProfile) else str(value)[:100]

@@ -1,4 +1,4 @@
-"""What the files of profiles and of types have in common: a root with an id that the file is named after.
+"""The common form of the files of profiles and of types: a root with an id that the file is named after.
 
 Vespa passes over attributes and elements that it does not know. So does this, with a warning.
 """

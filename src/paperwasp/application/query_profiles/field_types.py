@@ -52,7 +52,7 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class FieldDescription:
-    """What a type says of one field."""
+    """The declaration of one field in a type of query profiles."""
 
     name: str
     type: FieldType

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 NAME: Final = re.compile(r"[$a-zA-Z_/][-$a-zA-Z0-9_/()]*")
-"""Of a profile, a type, or one part of a field's name."""
+"""The name of a profile, of a type, or of one part of a field's name."""
 _VERSION: Final = re.compile(r"(\d{1,9})(?:\.(\d{1,9})(?:\.(\d{1,9})(?:\.([a-zA-Z0-9_-]+))?)?)?")
 
 Version = tuple[int, int, int, str]

@@ -17,7 +17,7 @@ from paperwasp.errors import Position
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a field is set to, and whether a request may set it to something else."""
+    """The value of a field, and whether a request may set it to something else."""
 
     content: str | Template
     overridable: bool = True
@@ -30,10 +30,10 @@ When = tuple[str | None, ...]
 
 @dataclass
 class Layer:
-    """What holds together: values, references to profiles whose fields are below a name, and what is inherited."""
+    """Settings that apply together: values, references to profiles (whose fields are below a name), and parents."""
 
     when: When = ()
-    """Nothing for the profile's own layer, which always holds."""
+    """Empty for the profile's own layer, which always applies."""
     position: Position | None = None
     values: dict[str, Value] = field(default_factory=dict)
     references: list[tuple[str, QueryProfile, bool]] = field(default_factory=list)

@@ -24,7 +24,7 @@ class ProfileReader:
         self._findings = findings
 
     def read(self, files: Mapping[str, bytes]) -> list[QueryProfile]:
-        """All profiles. What cannot be used of them is left out, and told."""
+        """Reads all profiles. What cannot be used of them is left out, and reported."""
         read: list[tuple[QueryProfile, Element]] = []
         for path, content in sorted(files.items()):
             if (found := read_root(path, content, "query-profile", self._findings)) is None:
@@ -37,7 +37,7 @@ class ProfileReader:
             else:
                 self._findings.error(f"There is another query profile '{id_}'", root.position)
         for profile, root in read:
-            profile.own.inherits.extend(self._inherited(root, str(profile)))
+            profile.own.inherits.extend(self._find_inherited(root, str(profile)))
             settings: dict[str, bool] = {}
             self._read_fields(profile, profile.own, root, str(profile), settings)
             variants: dict[When, Layer] = {}
@@ -60,7 +60,7 @@ class ProfileReader:
             check_known(element, "dimensions", self._findings)
             profile.declared_dimensions = tuple(words(element.text, ","))
 
-    def _inherited(self, element: Element, of: str) -> list[QueryProfile]:
+    def _find_inherited(self, element: Element, of: str) -> list[QueryProfile]:
         references = words(element.attributes.get("inherits", ""))
         problem = "Could not resolve inherited query profile"
         found = [self._find(reference, f"{problem} '{reference}'", of, element) for reference in references]
@@ -87,13 +87,13 @@ class ProfileReader:
             when.pop()
         layer = variants.setdefault(tuple(when), Layer(tuple(when), element.position))
         of = f"variant '{given}' of {profile}"
-        layer.inherits.extend(self._inherited(element, of))
+        layer.inherits.extend(self._find_inherited(element, of))
         self._read_fields(profile, layer, element, of, dict(settings))
 
     def _read_fields(
         self, profile: QueryProfile, layer: Layer, parent: Element, of: str, settings: dict[str, bool]
     ) -> None:
-        """`settings`: name → what was said of overriding it, here and in the layer around."""
+        """`settings`: name → whether it may be overridden, as declared here and in the layer around."""
         for element in parent.all("field"):
             check_known(element, "field", self._findings)
             name = field_name(element, of, limits.QUERY_PROFILE_DEPTH, self._findings)

@@ -108,7 +108,7 @@ class QueryProfiles:
         """All dimensions over which the profile or one that it reaches varies, and the values that matter."""
         if profile not in self._dimensions:
             found: dict[str, set[str]] = {}
-            for reached in _reached((profile,)):
+            for reached in _find_reachable((profile,)):
                 for layer in reached.variants:
                     for dimension, value in zip(reached.dimensions, layer.when, strict=False):
                         found.setdefault(dimension, set()).update([value] if value is not None else [])
@@ -119,7 +119,7 @@ class QueryProfiles:
 NO_QUERY_PROFILES: Final = QueryProfiles()
 
 
-def _reached(profiles: Iterable[QueryProfile]) -> set[QueryProfile]:
+def _find_reachable(profiles: Iterable[QueryProfile]) -> set[QueryProfile]:
     reached: set[QueryProfile] = set()
     waiting = list(profiles)
     while waiting:

@@ -16,7 +16,7 @@ from paperwasp.application.query_profiles.substitution import Hole, Template
 from paperwasp.errors import IllegalQuery
 
 REFERENCE: Final = "ref:"
-"""What a value begins with that refers to another query profile."""
+"""The beginning of a value that refers to another query profile."""
 Find = Callable[[str], ResolvedProfile | None]
 """Finds a query profile by the id in a reference."""
 FullName = Callable[[str], str]
@@ -35,7 +35,7 @@ def values_of(
     for name, value in given.items():
         rule = profile.rule(name)
         if not rule.is_fixed:
-            target = _referred(rule, value, find)
+            target = _find_reference(rule, value, find)
             if target is None:
                 own[rule.name] = value
             else:
@@ -51,7 +51,7 @@ def values_of(
     return _Substitution(values, by_profiles, lambda name: profile.rule(full_name(name)).name).all()
 
 
-def _referred(rule: Rule, value: str, find: Find) -> ResolvedProfile | None:
+def _find_reference(rule: Rule, value: str, find: Find) -> ResolvedProfile | None:
     """The profile that the value refers to; None where it is a plain value. Errors: IllegalQuery."""
     problem = rule.problem
     is_reference = value.startswith(REFERENCE)
@@ -127,11 +127,11 @@ class _Substitution:
             if len(self._done) + len(self._open) >= limits.SUBSTITUTED_VALUES:
                 raise IllegalQuery(f"More than {limits.SUBSTITUTED_VALUES} substitutions in the query profile")
             self._open.add(key)
-            self._done[key] = self._filled(name, content)
+            self._done[key] = self._fill(name, content)
             self._open.discard(key)
         return self._done[key]
 
-    def _filled(self, name: str, template: Template) -> str:
+    def _fill(self, name: str, template: Template) -> str:
         text = "".join(part if isinstance(part, str) else self._hole(name, part) for part in template.parts)
         if len(text) > limits.QUERY_TEXT_BYTES:
             raise IllegalQuery(f"The value of '{name}' is longer than {limits.QUERY_TEXT_BYTES} with its substitutions")

@@ -1,4 +1,4 @@
-"""A query profile for requests of one kind: all inheritance, references and variants worked into one flat table.
+"""A query profile for requests of one kind: all inheritance, references and variants resolved into one flat table.
 
 Precedence: a variant, then what it inherits, then less specific variants likewise, then the profile's own fields, then
 what it inherits; the first value found for a name is the value. Names below a reference are found in what it refers to,
@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.application.query_profiles.declarations import undeclared
+from paperwasp.application.query_profiles.declarations import describe_undeclared
 from paperwasp.application.query_profiles.field_types import FieldDescription, ProfileType
 from paperwasp.application.query_profiles.model import Layer, QueryProfile
 from paperwasp.application.query_profiles.substitution import Template
@@ -22,12 +22,12 @@ from paperwasp.application.query_profiles.substitution import Template
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a profile says of one name that a request sets."""
+    """The rule of a profile for one name that a request sets."""
 
     name: str
     """The name behind the aliases that types declare."""
     is_fixed: bool
-    """Whether what the request says is passed over."""
+    """Whether the value of the request is ignored."""
     declared: FieldDescription | None
     problem: str
     """Why the name cannot be set; empty: it can."""
@@ -90,7 +90,7 @@ class ResolvedProfile:
             type_ = by_field or self.types.get(".".join(parts[:index]))
             declared = type_.field(part) if type_ is not None else None
             if type_ is not None and declared is None and type_.strict:
-                return Rule(name, is_fixed, None, undeclared(part, type_))
+                return Rule(name, is_fixed, None, describe_undeclared(part, type_))
             if declared is not None and declared.type.is_profile:
                 by_field = declared.type.profile_type
         return Rule(name, is_fixed, declared, "")

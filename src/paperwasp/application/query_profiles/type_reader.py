@@ -105,7 +105,7 @@ def _read_field(owner: ProfileType, element: Element, types: Registry[ProfileTyp
     *groups, last = name.split(".")
     holder = owner
     for group in groups:
-        nested = _nested(holder, group, types, element.position, findings)
+        nested = _add_nested(holder, group, types, element.position, findings)
         if nested is None:
             return
         holder = nested
@@ -119,11 +119,11 @@ def _is_nested(field: FieldDescription) -> bool:
     return field.type.profile_type is not None and field.type.profile_type.is_nested
 
 
-def _nested(
+def _add_nested(
     owner: ProfileType, group: str, types: Registry[ProfileType], position: Position, findings: Findings
 ) -> ProfileType | None:
     """The type of the group of that name in `owner`, which may be changed: what there is already is extended by it."""
-    field = _declared(owner, group)
+    field = _find_field(owner, group)
     if field is not None and not field.type.is_profile:
         message = f"Cannot use '{group}' before a dot in {owner}: it is already declared as {field.type}"
         findings.error(message, position)
@@ -140,8 +140,8 @@ def _nested(
     return nested
 
 
-def _declared(type_: ProfileType, name: str) -> FieldDescription | None:
-    """The field, among what is read so far."""
+def _find_field(type_: ProfileType, name: str) -> FieldDescription | None:
+    """The field of that name in a type or those that it inherits, as far as they are read; None: there is none."""
     waiting, seen = [type_], set[ProfileType]()
     while waiting:
         found = waiting.pop()

@@ -1,4 +1,4 @@
-"""What may stand in services.xml, hosts.xml and deployment.xml: tables in the language of `application.grammar`."""
+"""The elements of services.xml, hosts.xml and deployment.xml: tables in the language of `application.grammar`."""
 
 from typing import Final
 
