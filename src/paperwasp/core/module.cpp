@@ -48,6 +48,7 @@ void bind_vocabulary(nb::module_& m);
 void bind_query_parts(nb::module_& m);
 void bind_text_marker(nb::module_& m);
 void bind_marked_members(nb::module_& m);
+void bind_http2(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -97,4 +98,5 @@ NB_MODULE(_core, m) {
     paperwasp::bind_query_parts(m);
     paperwasp::bind_text_marker(m);
     paperwasp::bind_marked_members(m);
+    paperwasp::bind_http2(m);
 }

@@ -1,0 +1,225 @@
+// Http2Connection: the server's end of an HTTP/2 connection (RFC 9113) as a state machine without input and output,
+// time and callbacks.
+//
+//     bytes of the peer → receive → events for Python, and bytes to send
+//     respond, send_data, consume, reset, go_away → bytes to send
+//     take_output → all bytes that may go now
+//
+// Files: http2_protocol.hpp has the words and the table of states, http2_streams.hpp the open streams,
+// http2_request.hpp the heads of requests, http2_receive.cpp what comes in, http2.cpp what is answered to it by the
+// protocol alone, http2_send.cpp what goes out, http2_module.cpp what Python sees.
+//
+// Nothing that a peer sends throws or grows without bound. What is broken makes RST_STREAM (an error of one stream), or
+// GOAWAY and the event "over" (of the connection). What is allowed but can be abused has a budget (Http2Limits); who
+// exceeds it gets ENHANCE_YOUR_CALM:
+//
+//     abuse                                                   its limit
+//     many streams at once                                    max_streams: REFUSED_STREAM
+//     streams opened and reset (CVE-2023-44487), errors of
+//       streams, refused streams                              max_resets; each answer that is sent gives one back
+//     headers that are large, or become so by decoding        max_header_bytes: beyond it they are decoded but not
+//     kept: 431 headers without an end                                  max_header_bytes, max_continuations PING,
+//     SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA,
+//       frames of unknown types or for closed streams         max_control_frames; answers and data that move give some
+//       back
+//     output that the peer makes and does not read            max_unread_bytes
+//     bodies that nobody reads                                stream_window, connection_window
+//     answers that the peer gives no window for               unsent_bytes tells of them: they are the caller's
+//
+// One thread at a time, under the interpreter's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "core.hpp"
+#include "hpack.hpp"
+#include "http2_protocol.hpp"
+#include "http2_request.hpp"
+#include "http2_streams.hpp"
+
+namespace paperwasp {
+
+struct Http2Limits {
+    uint32_t max_streams;
+    uint32_t max_header_bytes;
+    uint32_t stream_window;
+    uint32_t connection_window;
+    uint32_t max_frame_bytes;
+    uint32_t max_resets;
+    uint32_t max_control_frames;
+    uint32_t max_continuations;
+    uint32_t max_unread_bytes;
+};
+
+class Http2Connection {
+  public:
+    // Throws ValueError for limits that the protocol does not allow. The settings are in the output from the beginning.
+    explicit Http2Connection(const Http2Limits& limits);
+    Http2Connection(const Http2Connection&) = delete;
+    Http2Connection& operator=(const Http2Connection&) = delete;
+
+    bool upgrade(const nb::bytes& settings);
+    nb::list receive(nb::handle data);
+
+    bool inform(uint32_t stream_id, const nb::bytes& block);
+    bool respond(uint32_t stream_id, const nb::bytes& block, const nb::bytes& body, bool ends);
+    bool send_data(uint32_t stream_id, const nb::bytes& data, bool ends);
+    nb::bytes take_output(size_t most_bytes);
+    nb::list take_drained();
+    size_t unsent_bytes(uint32_t stream_id) const;
+
+    void consume(uint32_t stream_id, size_t size);
+    void reset(uint32_t stream_id, uint32_t code);
+    void go_away(uint32_t code);
+    void refill_budgets();
+
+    uint32_t open_streams() const { return streams_.count(); }
+    bool is_over() const { return has_failed_ || ((is_leaving_ || is_peer_leaving_) && streams_.count() == 0); }
+    const char* failure() const { return failure_; }
+
+  private:
+    enum class EventKind : uint8_t {
+        NONE,
+        REQUEST,
+        DATA,
+        RESET
+    };
+
+    // A piece of a body, where it came.
+    struct Piece {
+        const uint8_t* bytes;
+        size_t size;
+        size_t next;
+    };
+
+    struct Event {
+        EventKind kind;
+        uint32_t stream;
+        RequestHead head;
+        size_t first_piece, last_piece;
+        size_t body_bytes;
+        uint32_t code;
+        bool has_ended;
+    };
+
+    // http2_receive.cpp
+    void take_bytes(const uint8_t* data, size_t size);
+    size_t unit_bytes(const uint8_t* data, size_t size);
+    void take_unit(const uint8_t* data);
+    void take_frame(Frame frame);
+    void take_data(Frame& frame);
+    void take_body(Stream& stream, const Frame& frame, size_t padding_bytes);
+    void take_headers(Frame& frame);
+    void take_continuation(const Frame& frame);
+    void take_block(const uint8_t* block, size_t size);
+    bool read_block(const uint8_t* block, size_t size);
+    void open_stream(bool has_ended);
+    void take_trailers(Stream& stream, bool has_ended);
+    bool is_allowed(StreamFrame kind, const Frame& frame, Stream*& stream);
+    void end_request(Stream& stream);
+    size_t event_of(Stream& stream, EventKind kind);
+    void add_piece(Event& event, const uint8_t* bytes, size_t size);
+    nb::list make_events();
+    nb::object make_event(Event& event);
+    nb::bytes make_body(const Event& event);
+
+    // http2.cpp
+    void take_priority(const Frame& frame);
+    void take_reset(const Frame& frame);
+    void take_settings(const Frame& frame);
+    void take_ping(const Frame& frame);
+    void take_go_away(const Frame& frame);
+    void take_window_update(const Frame& frame);
+    void write_settings();
+    const char* apply_settings(const uint8_t* settings, size_t size, Http2Error& error);
+    bool change_send_windows(int64_t change);
+    void acknowledge_window();
+    StreamState state_of(uint32_t stream_id, Stream*& stream);
+    void fail(Http2Error error, const char* message);
+    void fail_stream(uint32_t stream_id, Http2Error error);
+    void cut(uint32_t stream_id, Stream* stream, uint32_t code);
+    void note_reset(Stream& stream, uint32_t code);
+    void answer_status(Stream& stream, uint32_t status, bool has_ended);
+    void close_stream(Stream& stream, StreamState how);
+    void drop_streams();
+    void spend_reset();
+    void spend_control();
+    void spend_unread(size_t bytes);
+    void reward(uint32_t resets, uint32_t controls);
+    void give_back(Stream& stream, size_t bytes);
+    void give_back_to_connection(size_t bytes);
+    void write_frame(FrameType type, uint32_t stream, uint32_t word);
+
+    // http2_send.cpp
+    Stream* stream_to_answer(uint32_t stream_id);
+    void write_block(uint32_t stream_id, std::string_view block, std::string_view more, bool ends);
+    void send_or_wait(Stream& stream, const nb::bytes& data, bool ends);
+    void queue(Stream& stream);
+    size_t plan_turn(Stream& stream, size_t most_bytes);
+    void end_answer(Stream& stream);
+    void write_plan(uint8_t* to);
+
+    Http2Limits limits_;
+    StreamTable streams_;
+    HpackDecoder decoder_;
+    RequestHead head_;
+
+    // What comes in.
+    std::string carried_;        // the beginning of a frame whose end has not come
+    std::string used_;           // a frame that came in parts and is taken, for the pieces in it
+    std::vector<Event> events_;  // of this call of `receive`
+    size_t event_count_ = 0;
+    std::vector<Piece> pieces_;
+    uint64_t received_ = 0;      // calls of `receive`
+    std::string block_;          // of headers whose end has not come
+    uint32_t block_stream_ = 0;  // 0: there are none
+    uint8_t block_flags_ = 0;
+    uint32_t continuations_ = 0;
+    uint32_t last_stream_ = 0;  // the highest that the peer has opened
+    bool has_preface_ = false;
+    bool has_settings_ = false;
+    bool is_acknowledged_ = false;  // the peer knows our settings
+    int64_t receive_window_;        // of the connection: what the peer may still send
+    int64_t owed_bytes_ = 0;        // consumed, but not given back to that window yet
+
+    // What goes out.
+    std::string output_;
+    std::string ahead_;           // what goes before the data, while data is taken
+    std::deque<uint32_t> turns_;  // the streams that have data and a window, in the order in which they send
+    std::vector<uint32_t> drained_;
+    struct Part {
+        const char* bytes;
+        size_t size;
+    };
+    struct Turn {
+        uint32_t stream;
+        uint32_t size;
+        bool ends;
+        size_t parts;
+    };
+    std::vector<Turn> plan_;
+    std::vector<Part> parts_;
+    std::vector<nb::bytes> sent_;  // whose last bytes are in the plan
+    size_t unsent_bytes_ = 0;
+    int64_t send_window_ = FIRST_WINDOW;
+    int64_t first_send_window_ = FIRST_WINDOW;  // of a new stream
+    uint32_t peer_frame_bytes_ = SMALLEST_MAX_FRAME;
+    bool has_sent_headers_ = false;
+    bool is_leaving_ = false;
+    bool is_peer_leaving_ = false;
+
+    // What is left of the budgets.
+    uint32_t resets_left_;
+    uint32_t controls_left_;
+    size_t unread_bytes_ = 0;
+    bool is_receiving_ = false;
+    bool has_failed_ = false;
+    const char* failure_ = nullptr;
+    Http2Error failure_code_ = Http2Error::NO_ERROR;
+};
+
+}  // namespace paperwasp
