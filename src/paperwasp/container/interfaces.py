@@ -15,6 +15,7 @@ from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.v1 import error_response as document_error
+from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running
@@ -40,7 +41,10 @@ class Interfaces:
             self.search.configure(SearchConfig())
             return
         model = running.model
-        clusters = tuple(ClusterConfig(cluster.id, cluster.schemas) for cluster in model.content_clusters)
+        clusters = tuple(
+            ClusterConfig(cluster.id, cluster.schemas, QueryLimits.of(cluster.declared.tuning))
+            for cluster in model.content_clusters
+        )
         models = significance_models(running.container, model.files)
         self.documents.configure(model, running.container)
         self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models))

@@ -104,19 +104,19 @@ search-node  noted -- its resources are managed without settings
             interval?  noted = from-60
 content-tuning  used
     dispatch?  used
-        max-hits-per-partition?  pending = count
+        max-hits-per-partition?  used = count
         dispatch-policy?  noted = \
                 round-robin|adaptive|random|best-of-random-2|latency-amortized-over-requests|latency-amortized-over-time
         prioritize-availability?  noted = boolean
         min-active-docs-coverage?  noted = number
         min-group-coverage?  noted = number
         use-local-node?  noted = boolean
-        top-k-probability?  pending = ratio
+        top-k-probability?  noted = ratio -- there is one node, which gives all hits that are asked for
     distribution?  noted type!:strict|loose|legacy -- there is one node
     bucket-splitting?  noted max-documents:count max-size:count minimum-bits:count -- there is one node
     merges?  noted max-per-node:count max-queue-size:count max-nodes-per-merge:merge-nodes -- there is one node
-    visitors?  used >thread-count:count >max-queue-size:count
-        max-concurrent?  pending fixed:count variable:count
+    visitors?  noted thread-count:count max-queue-size:count -- visits are read chunk by chunk as clients take them
+        max-concurrent?  noted fixed:count variable:count
     cluster-controller?  noted -- there is one node
         init-progress-time?  noted = duration
         transition-time?  noted = duration
@@ -146,20 +146,20 @@ content  used version!:1.0 id:name ~distributor-base-port:port
             flush-on-shutdown?  noted = boolean
             sync-transactionlog?  noted = boolean
             visibility-delay?  noted = from-0
-            query-timeout?  pending = from-0
+            query-timeout?  used = from-0
             searchable-copies?  used = count
             resource-limits@resource-limits?
             tuning?  used
                 dispatch?  used
-                    max-hits-per-partition?  pending = count
+                    max-hits-per-partition?  used = count
                 searchnode@search-node?
     search?  used
-        query-timeout?  pending = from-0
+        query-timeout?  used = from-0
         visibility-delay?  noted = from-0 -- documents are visible at once
-        coverage?  used
-            minimum?  pending = ratio
-            min-wait-after-coverage-factor?  pending = ratio
-            max-wait-after-coverage-factor?  pending = ratio
+        coverage?  noted -- there is one node, and no other to wait for
+            minimum?  noted = ratio
+            min-wait-after-coverage-factor?  noted = ratio
+            max-wait-after-coverage-factor?  noted = ratio
     tuning@content-tuning?
     dispatch?  noted -- there is one node
         num-dispatch-groups?  noted = count

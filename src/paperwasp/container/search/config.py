@@ -5,11 +5,13 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.container.search.readings import indexes_of
@@ -27,12 +29,35 @@ _CHANGING: Final = re.compile(r"\b(?:now|freshness|age|random|randomNormal|rando
 """Rank features whose value is another each time."""
 
 
+class QueryLimits(NamedTuple):
+    """What a content cluster gives a query at most, whatever the request asks for."""
+
+    hits: int = sys.maxsize
+    timeout_ms: float = math.inf
+
+    @classmethod
+    def of(cls, tuning: Mapping[str, str]) -> QueryLimits:
+        """The limits that the tuning of a content cluster says (`services_model.Content.tuning`).
+
+        Vespa: ClusterSearcher.java, and `maxHitsPerNode` of InvokerFactory.java: a cluster is one node here
+        """
+        timeout = next((tuning[path] for path in _TIMEOUTS if path in tuning), None)
+        hits = next((tuning[path] for path in _MOST_HITS if path in tuning), None)
+        return cls(sys.maxsize if hits is None else int(hits), math.inf if timeout is None else 1000 * float(timeout))
+
+
+NO_QUERY_LIMITS: Final = QueryLimits()
+_TIMEOUTS: Final = ("search/query-timeout", "engine/proton/query-timeout")
+_MOST_HITS: Final = tuple(f"{of}tuning/dispatch/max-hits-per-partition" for of in ("", "engine/proton/"))
+
+
 @dataclass(frozen=True)
 class ClusterConfig:
     """A content cluster and the schemas of its document types."""
 
     id: str
     schemas: Mapping[str, Schema]
+    limits: QueryLimits = NO_QUERY_LIMITS
 
 
 @dataclass(frozen=True)

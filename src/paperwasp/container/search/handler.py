@@ -285,10 +285,12 @@ class SearchHandler:
         return result, answers
 
     async def _ask_all(self, plan: SearchPlan) -> list[Answer]:
-        asked = [(query.cluster, query.query) for query in plan.queries if query.query is not None]
+        asked = [
+            (query.cluster, query.query, query.timeout_ms(plan)) for query in plan.queries if query.query is not None
+        ]
         if len(asked) == 1:
-            return [await self._ask(*asked[0], plan.timeout_ms)]
-        return await asyncio.gather(*(self._ask(*query, plan.timeout_ms) for query in asked))
+            return [await self._ask(*asked[0])]
+        return await asyncio.gather(*(self._ask(*query) for query in asked))
 
     async def _ask(self, cluster: str, query: Query, timeout_ms: float) -> Answer:
         try:

@@ -43,7 +43,7 @@ def _merged(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> 
         if isinstance(answer, SearchError):
             errors.append(answer)
         elif answer.timed_out and not soft_timeout:
-            errors.append(SearchError(TIMED_OUT, f"Timed out after {plan.timeout_ms:g} ms", cluster))
+            errors.append(SearchError(TIMED_OUT, f"Timed out after {query.timeout_ms(plan):g} ms", cluster))
         else:
             found.append((cluster, answer if query.ranking is None else _reranked(query.ranking, answer)))
     hits = _merged_hits(plan, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paperwasp.container.search.after import After
+from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.rules import RuledTree
 from paperwasp.errors import PaperwaspError
@@ -21,12 +22,17 @@ class ClusterQuery:
     errors: tuple[PaperwaspError, ...] = ()
     ranking: GlobalRanking | None = None
     """Its global phase; then the query is for documents of one type."""
+    limits: QueryLimits = NO_QUERY_LIMITS
+
+    def timeout_ms(self, plan: SearchPlan) -> float:
+        """The time that the cluster has."""
+        return min(plan.timeout_ms, self.limits.timeout_ms)
 
     def in_window(self, offset: int, hits: int) -> ClusterQuery:
         """Return the same for another page. The global phase needs all hits that it may rank."""
         if self.query is None:
             return self
-        wanted = hits if self.ranking is None else max(hits, self.ranking.rerank_count)
+        wanted = min(hits if self.ranking is None else max(hits, self.ranking.rerank_count), self.limits.hits)
         return replace(self, query=replace(self.query, order=replace(self.query.order, offset=offset, hits=wanted)))
 
     def showing(self, summary: str) -> ClusterQuery:

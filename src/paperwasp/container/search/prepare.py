@@ -212,7 +212,7 @@ def _cluster(
             errors.append(InvalidQuery(f"The cluster {cluster.id} has no sortable attribute named: {key.field}"))
             left = ()
     if not left:
-        return PreparedCluster(cluster.id, place, None, tuple(errors))
+        return PreparedCluster(cluster.id, place, None, tuple(errors), limits=cluster.limits)
     rank = Rank(
         profile,
         properties=parameters.rank_properties,
@@ -220,7 +220,7 @@ def _cluster(
         override=parameters.ranking_override(),
     )
     types = () if len(left) == len(cluster.schemas) else tuple(schema.name for schema in left)
-    return PreparedCluster(cluster.id, place, rank, tuple(errors), types)
+    return PreparedCluster(cluster.id, place, rank, tuple(errors), types, limits=cluster.limits)
 
 
 def _problem(
@@ -265,7 +265,7 @@ def _ranked_globally(
         for name in cluster.document_types or names:
             ranking = rankings[cluster.cluster, name]
             rank = replace(cluster.rank, global_hits=ranking.rerank_count if ranking else 0)
-            parts.append(PreparedCluster(cluster.cluster, cluster.place, rank, errors, (name,), ranking))
+            parts.append(replace(cluster, rank=rank, errors=errors, document_types=(name,), ranking=ranking))
             errors = ()
     return tuple(parts)
 

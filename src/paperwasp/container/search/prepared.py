@@ -6,12 +6,14 @@ in slots (`yql.lifting`). Everything here is frozen and shared: by requests, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from paperwasp.container.search.after import After, read_after
+from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.inputs import InputTypes
 from paperwasp.container.search.parameter_table import Setter
@@ -40,6 +42,7 @@ class PreparedCluster:
     errors: tuple[PaperwaspError, ...] = ()
     document_types: tuple[str, ...] = ()
     ranking: GlobalRanking | None = None
+    limits: QueryLimits = NO_QUERY_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class _Bound(NamedTuple):
     hits: int
     offset: int
     after: After | None
+    started_ns: int
     deadline: Deadline
 
 
@@ -124,6 +128,7 @@ class PreparedQuery:
             hits + offset if is_merged else hits,
             0 if is_merged else offset,
             after,
+            now_ns,
             Deadline(now_ns + int(timeout_ms * 1e6), deadline.is_soft, deadline.soft_share),
         )
         if self.failure is not None:
@@ -163,12 +168,16 @@ class PreparedQuery:
         rank, match = cluster.rank, bound.match
         if rank is None:
             return ClusterQuery(cluster.cluster, None, cluster.errors)
+        limits, deadline = cluster.limits, bound.deadline
+        if limits.timeout_ms < math.inf:
+            at_ns = min(deadline.at_ns, bound.started_ns + int(limits.timeout_ms * 1e6))
+            deadline = replace(deadline, at_ns=at_ns)
         if bound.inputs or bound.now_seconds is not None:
             rank = replace(rank, inputs=bound.inputs, now_seconds=bound.now_seconds)
         if cluster.document_types:
             match = replace(match, document_types=cluster.document_types)
         hits = bound.hits if cluster.ranking is None else max(bound.hits, cluster.ranking.rerank_count)
         after = None if bound.after is None else bound.after.within(cluster.place)
-        order = Order(hits, bound.offset, self.answering.order_by, after)
-        query = Query(match, rank, order, self.show, self.observe, bound.deadline)
-        return ClusterQuery(cluster.cluster, query, cluster.errors, cluster.ranking)
+        order = Order(min(hits, limits.hits), bound.offset, self.answering.order_by, after)
+        query = Query(match, rank, order, self.show, self.observe, deadline)
+        return ClusterQuery(cluster.cluster, query, cluster.errors, cluster.ranking, limits)

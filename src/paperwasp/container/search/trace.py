@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from paperwasp.container.search.merge import Answer
-from paperwasp.container.search.plan import SearchPlan
+from paperwasp.container.search.plan import ClusterQuery, SearchPlan
 from paperwasp.container.search.rendering import SearchResult
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.search.query import Query, SearchResponse
@@ -57,7 +57,7 @@ def _of_clusters(
     for query in plan.queries:
         if query.query is None:
             continue
-        yield _step(parameters, 0, _asked(query.cluster, query.query, plan, parameters))
+        yield _step(parameters, 0, _asked(query, query.query, plan, parameters))
         _, answer = next(given, ("", None))
         if isinstance(answer, SearchResponse) and answer.trace:
             yield _step(parameters, elapsed_ms, answer.trace)
@@ -67,10 +67,10 @@ def _step(parameters: SearchParameters, timestamp_ms: int, message: object) -> S
     return {"timestamp": timestamp_ms, "message": message} if parameters.trace.timestamps else {"message": message}
 
 
-def _asked(cluster: str, asked: Query, plan: SearchPlan, parameters: SearchParameters) -> str:
-    query = f"query=[{to_yql(plan.tree)}] " if parameters.trace.query else ""
+def _asked(query: ClusterQuery, asked: Query, plan: SearchPlan, parameters: SearchParameters) -> str:
+    said = f"query=[{to_yql(plan.tree)}] " if parameters.trace.query else ""
     types = f" restrict=[{','.join(asked.match.document_types)}]" if asked.match.document_types else ""
     return (
-        f"{cluster}: {query}timeout={plan.timeout_ms:g}ms "
+        f"{query.cluster}: {said}timeout={query.timeout_ms(plan):g}ms "
         f"offset={asked.order.offset} hits={asked.order.hits} rankprofile[{asked.rank.profile}]{types}"
     )
