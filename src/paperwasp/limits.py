@@ -12,9 +12,9 @@ INHERITANCE_DEPTH: Final = 100
 INDEXING_SCRIPT_DEPTH: Final = 30
 """Nesting of blocks and parentheses in one indexing script."""
 INDEXING_CHARACTERS: Final = 64 * 1024 * 1024
-"""Of the texts that indexing scripts put together for one document."""
+"""The most characters of the texts that indexing scripts put together for one document."""
 INDEXING_ELEMENTS: Final = 1_000_000
-"""Of the collections that indexing scripts make for one document."""
+"""The most elements of the collections that indexing scripts make for one document."""
 INDEXING_PATTERN_BYTES: Final = 1024 * 1024
 """Memory of the compiled regular expression of a `split`."""
 DATA_TYPE_DEPTH: Final = 30
@@ -22,15 +22,15 @@ DATA_TYPE_DEPTH: Final = 30
 VALUE_DEPTH: Final = 100
 """Nesting of objects and arrays in a value of a struct that holds itself."""
 FIELD_PATH_STEPS: Final = 50
-"""Of the path to one place in a field."""
+"""The most steps of the path to one place in a field."""
 UPDATE_PLACES: Final = 10_000
 """Operations at places within fields in one update."""
 UPDATE_WALKS: Final = 100
-"""Of these, at places that are each element of an array or map."""
+"""The most of these at places that are each element of an array or map."""
 PREDICATE_DEPTH: Final = 50
 """Nesting of parentheses in one predicate of a document."""
 PREDICATE_CHARACTERS: Final = 1024 * 1024
-"""Of one predicate of a document."""
+"""The longest predicate of a document."""
 DATA_TYPE_PARTS: Final = 10_000
 """Types within one data type, each counted as often as it is there."""
 SCHEMA_PARTS: Final = 1_000_000
@@ -43,9 +43,9 @@ NEAREST_WORDS: Final = 500
 LANGUAGE_TEXT_BYTES: Final = 4 * 1024 * 1024
 SELECTION_CHARACTERS: Final = 1024 * 1024
 CONDITION_CHARACTERS: Final = 64 * 1024
-"""Of the selection that an operation demands: it is read again wherever the operation is applied."""
+"""The longest selection that an operation demands: it is read again wherever the operation is applied."""
 SELECTION_KEPT_CHARACTERS: Final = 4096
-"""Of what is longer the last is kept, no more: a thousand of the longest would fill the memory."""
+"""The longest selection that is cached; of longer ones only the last is: a thousand of them would fill the memory."""
 SELECTION_DEPTH: Final = 100
 """Nesting of a document selection. Chains of `and` or of `or` are one level."""
 SELECTION_PATTERNS: Final = 100
@@ -55,14 +55,14 @@ SELECTION_PATTERNS_KEPT: Final = 128
 SELECTION_PATTERN_BYTES: Final = 1024 * 1024
 """Memory of one compiled regular expression."""
 SELECTION_TEXT_CHARACTERS: Final = 1024 * 1024
-"""Of a string that a document selection puts together."""
+"""The longest string that a document selection puts together."""
 SELECTION_BINDINGS: Final = 100_000
 """Ways to bind the variables of a document selection that are looked at for one document."""
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_TEXT_KEPT_CHARACTERS: Final = 4096
-"""Of what is longer the tree is not kept for the next query."""
+"""The longest text of a query whose tree is kept for the next query."""
 QUERY_TREES_CHARACTERS: Final = 128 * 1024
-"""Of the texts, in each query language, whose trees are kept: of each character a tree takes up to some 400 bytes."""
+"""All texts, in each query language, whose trees are kept: for a character a tree takes up to some 400 bytes."""
 VIEW_WORDS: Final = 4096
 """Words whose operators are kept for the queries of one view and document type."""
 INLINE_QUERY_ITEMS: Final = 64
@@ -79,19 +79,19 @@ read from their postings. Of 500,000 abstracts all bitmaps together take 61 MB."
 TERM_FREQUENCIES: Final = 16_384
 """Counts of the live documents with a term that are kept of each state of the index: about 3 MB."""
 FIELD_MATCH_CHARACTERS: Final = 1_000_000
-"""Of a text that are cut into words, where `match: max-length` says nothing else."""
+"""The most characters of a text that are cut into words, where `match: max-length` sets no other limit."""
 TERM_OCCURRENCES: Final = 10_000
-"""Of one term in one text that are indexed, where `match: max-occurrences` says nothing else."""
+"""The most occurrences of a term in a text that are indexed, where `match: max-occurrences` sets no other limit."""
 TOKEN_CHARACTERS: Final = 1000
-"""Of a word; longer ones are not indexed, where `match: max-token-length` says nothing else."""
+"""The longest word that is indexed, where `match: max-token-length` sets no other limit."""
 QUERY_PATTERN_BYTES: Final = 1024 * 1024
 """Memory of one compiled regular expression of a query: what it may take for each byte of a string grows with it."""
 QUERY_PATTERN_CHARACTERS: Final = 64 * 1024
-"""Of a regular expression of a query: compiling it cannot be interrupted."""
+"""The longest regular expression of a query: compiling it cannot be interrupted."""
 QUERY_TERM_CHARACTERS: Final = 100_000
-"""Of a text that is searched for in an index: cutting it into tokens cannot be interrupted."""
+"""The longest text that is searched for in an index: cutting it into tokens cannot be interrupted."""
 FUZZY_CHARACTERS: Final = 1024
-"""Of a fuzzy term."""
+"""The longest fuzzy term."""
 JSON_PIECE_BYTES: Final = 32 * 1024
 """Larger texts of JSON are decoded outside the event loop, and in pieces of about this size: to build the values of one
 takes about a millisecond, for which nobody else runs."""
@@ -131,7 +131,7 @@ HTTP_STREAMED_ANSWERS: Final = 64
 HTTP_STREAM_UNREAD_SECONDS: Final = 60.0
 """How long the client of a streamed answer may read nothing."""
 HTTP_UNREAD_ANSWERS_BYTES: Final = 512 * 1024 * 1024
-"""Of large answers over HTTP/1 that have not arrived. Where it is more, the longest unread lose their connections."""
+"""Large answers over HTTP/1 that have not arrived. Where it is more, the longest unread lose their connections."""
 HTTP_LARGE_ANSWER_BYTES: Final = 256 * 1024
 """Smaller ones do not count."""
 HTTP_BACKLOG: Final = 1024
@@ -174,7 +174,7 @@ CONTAINER_PORTS_TRIED: Final = 1000
 RESTART_WAITING_MESSAGES: Final = 4096
 """Messages that wait while a content cluster is restarted; one more is answered with 429."""
 REINDEXING_CALL_SECONDS: Final = 60
-"""How long a chunk of reindexing may take before it is asked for again."""
+"""How long a chunk of reindexing may take before it is requested again."""
 HTTP_SMALL_GUNZIP_BYTES: Final = 64 * 1024
 """Bodies that say they inflate to no more than this are inflated on the event loop, without letting other threads run
 meanwhile; all others outside it, one at a time."""
@@ -184,10 +184,10 @@ DEFAULT_HITS: Final = 10
 MAX_HITS: Final = 400
 MAX_OFFSET: Final = 1000
 GLOBAL_RERANK_COUNT: Final = 10_000
-"""How many hits of a document type the global phase ranks anew: all of them are sent to the container."""
+"""How many hits of a document type the global phase ranks again: all of them are sent to the container."""
 QUERY_TIMEOUT_MS: Final = 500
 SIGNIFICANCE_MODEL_BYTES: Final = 256 * 1024 * 1024
-"""Of a file with document frequencies, inflated."""
+"""The largest file with document frequencies, inflated."""
 SUMMARY_FORMS: Final = 256
 """How many selections of summary fields one content node remembers what they show of."""
 VOCABULARIES: Final = 32
@@ -197,40 +197,40 @@ VOCABULARY_WORDS: Final = 32_768
 QUERY_THREADS: Final = 2
 QUERY_QUEUE_LENGTH: Final = 256
 STREAMED_DOCUMENTS: Final = 10_000
-"""Of a type with mode streaming, searched together."""
+"""The documents of a type with mode streaming that are searched together."""
 STREAMED_BYTES: Final = 16 * 1024 * 1024
 """About, of those."""
 STREAMED_BETWEEN_CLOCKS: Final = 64
 """Documents read between two looks at the clock."""
 LENIENT_JSON_BYTES: Final = 256 * 1024
-"""Of the body of a query whose JSON is not strict: single quotes, line breaks in strings."""
+"""The largest body of a query whose JSON is not strict: single quotes, line breaks in strings."""
 QUERY_PARAMETERS: Final = 10_000
-"""Of one request, as its body and its address have them."""
+"""The most parameters of one request, in its body and its address."""
 COLLAPSE_FIELDS: Final = 100
-"""Of one query."""
+"""The most fields by which one query collapses."""
 SORT_KEYS: Final = 100
-"""Of one query."""
+"""The most keys by which one query sorts."""
 SORT_CHARACTERS: Final = 64 * 1024
-"""Of a sort specification."""
+"""The longest sort specification."""
 SEARCH_CACHE_BYTES: Final = 32 * 1024 * 1024
-"""Of the answers that a container keeps, with their requests."""
+"""All answers that a container keeps, with their requests."""
 SEARCH_CACHE_ANSWER_BYTES: Final = 1024 * 1024
 """Larger answers are not kept."""
 PREPARED_QUERIES: Final = 2048
 """Shapes of queries that a container keeps prepared."""
 PREPARED_QUERIES_BYTES: Final = 32 * 1024 * 1024
-"""Of all of them, about."""
+"""The memory of all of them, about."""
 PREPARED_QUERY_CHARACTERS: Final = 16 * 1024
-"""Of the parameters of a request: with more its query is not kept."""
+"""The parameters of a request together: with more its query is not kept."""
 REQUEST_FORMS: Final = 512
 """Lists of parameter names of which a container remembers what they say."""
 REQUEST_FORM_BYTES: Final = 8 * 1024
-"""Of the names of a request, about: what is longer is not remembered."""
+"""The names of the parameters of a request, about: longer ones are not remembered."""
 
 # Feeding
 DOCUMENT_TIMEOUT_MS: Final = 180_000
 OPERATION_QUEUE_BYTES: Final = 256 * 1024 * 1024
-"""Of the bodies of such operations; a single larger one is taken when none waits."""
+"""The bodies of such operations together; a single larger one is taken when none waits."""
 OPERATION_QUEUE_LENGTH: Final = 4096
 """Operations accepted and not yet written to the log; one more is refused, and waits in the container that sent it."""
 DOCUMENT_QUEUE_LENGTH: Final = 256
@@ -238,7 +238,7 @@ DOCUMENT_QUEUE_LENGTH: Final = 256
 DOCUMENT_QUEUE_SECONDS: Final = 3.0
 """How long the first in line may have waited when another joins it."""
 DOCUMENT_QUEUE_BYTES: Final = 512 * 1024 * 1024
-"""Of the bodies of such messages: an eighth of the memory that a service has at least. A single larger one is taken."""
+"""The bodies of such messages: an eighth of the memory that a service has at least. A single larger one is taken."""
 GATHERING_PAUSES: Final = 4
 GATHERING_SECONDS: Final = 0.001
 """The writer waits so often, and so long each time, for the rest of the operations that come together."""
@@ -281,7 +281,7 @@ PACKAGE_UNPACKED_FACTOR: Final = 200
 PACKAGE_UNPACKED_FREE_BYTES: Final = 64 * 1024 * 1024
 """Up to this size the factor does not matter."""
 PACKAGE_PROBLEMS: Final = 50
-"""Problems of one package that are told; the rest are counted."""
+"""Problems of one package that are reported; the rest are counted."""
 OVERRIDE_DAYS: Final = 30
 """How far ahead an override of validation-overrides.xml may reach."""
 SESSIONS: Final = 100
@@ -290,11 +290,11 @@ TENANTS: Final = 100
 TENANT_DEPLOYMENTS: Final = 16
 """Deployment steps of one tenant that run or wait; one more is answered with 429."""
 APPLICATION_NAME_LENGTH: Final = 60
-"""Of the name of a tenant, application or instance: together they are a key of the config store."""
+"""The longest name of a tenant, application or instance: together they are a key of the config store."""
 DEPLOY_TIMEOUT_SECONDS: Final = 24 * 3600.0
-"""The longest `timeout` of a deployment step that may be asked for."""
+"""The longest `timeout` of a deployment step that a request may have."""
 DEPLOY_ANSWER_SECONDS: Final = 0.5
-"""How much longer the answer waits for a step whose time is over to say itself why."""
+"""How much longer the answer waits for a step whose time is over to report the reason itself."""
 CONVERGENCE_POLL_SECONDS: Final = 0.05
 MODELS_KEPT: Final = 8
 """Models of packages kept for the step after: a prepared package is not built again to be activated."""
@@ -316,7 +316,7 @@ SERVICE_LOG_FILE_BYTES: Final = 8 * 1024 * 1024
 SERVICE_LOG_FILES: Final = 8
 SERVICE_LOG_MESSAGE_LENGTH: Final = 16 * 1024
 SERVICE_LOG_ANSWER_BYTES: Final = 32 * 1024 * 1024
-"""Of one answer with log lines; the youngest are given."""
+"""The largest answer with log lines; the youngest are given."""
 CONFIG_KEY_LENGTH: Final = 200
 XML_BYTES: Final = 4 * 1024 * 1024
 XML_DEPTH: Final = 64
@@ -330,7 +330,7 @@ SUBSTITUTED_VALUES: Final = 10_000
 """Values of query profiles that one request has put into others."""
 XML_ELEMENTS: Final = 50_000
 XML_ATTRIBUTES: Final = 100
-"""Of one element."""
+"""The most attributes of one element."""
 XML_INCLUDE_DEPTH: Final = 16
 """Files of a package that include each other."""
 PACKAGE_FINDINGS: Final = 2_000
@@ -345,20 +345,20 @@ RULE_BASE_DEPTH: Final = 32
 RULE_DEPTH: Final = 50
 """Levels of parentheses in a condition, and of named conditions that refer to each other."""
 RULE_STEPS: Final = 200_000
-"""Of evaluating one query: conditions that are tried, and terms that are looked at or made."""
+"""The steps of evaluating one query: conditions that are tried, and terms that are looked at or made."""
 RULE_TRACE_MESSAGES: Final = 1_000
-"""Of one query."""
+"""The most trace messages about the rules of one query."""
 
 # Tensors
 TENSOR_CELLS: Final = 1 << 26
-"""Of one tensor, cells of indexed dimensions that are not given included."""
+"""The most cells of one tensor, cells of indexed dimensions that are not given included."""
 TENSOR_BATCH_CELLS: Final = 1 << 26
-"""Of the tensors of all hits that are worked at a time."""
+"""The most cells of the tensors of all hits that are computed at a time."""
 TENSOR_FOLDED_CELLS: Final = 1 << 20
-"""Of the operands of a constant, multiplied, that is worked when a profile is compiled; others are with each query."""
+"""The cells of operands, multiplied, up to which a constant is computed with the profile, else with each query."""
 TENSOR_DIMENSIONS: Final = 64
 TENSOR_FILE_BYTES: Final = 1 << 28
-"""Of the file of a constant, inflated."""
+"""The largest file of a constant, inflated."""
 TENSOR_DIMENSION_SIZE: Final = 2**31 - 1
 
 # Ranking
@@ -369,21 +369,21 @@ FOREST_FILE_BYTES: Final = 1 << 29
 FOREST_NODES: Final = 4_000_000
 UBJSON_DEPTH: Final = 50
 UBJSON_VALUES: Final = 4_000_000
-"""Of one file; an array of numbers of one type is one value."""
+"""The most values of one file; an array of numbers of one type is one value."""
 MODEL_FILE_BYTES: Final = 2**31 - 1
-"""What a protocol buffer can hold."""
+"""The largest file of a model: no more fits into a protocol buffer."""
 MODEL_NAME_BYTES: Final = 1024
 MODEL_VALUES: Final = 1000
 """Inputs and outputs of one model."""
 ONNX_BATCH_CELLS: Final = 1 << 22
-"""Of all inputs of one run."""
+"""The most cells of all inputs of one run."""
 ONNX_BATCH_HITS: Final = 128
 ONNX_PROBE_BYTES: Final = 8 << 30
-"""Of address space, beside that for the model, where a model is tried at a deployment."""
+"""The address space, beside that for the model, of the process that tries a model at a deployment."""
 ONNX_PROBE_SECONDS: Final = 60
 ONNX_PROBES_KEPT: Final = 1000
 RANK_ARGUMENT_CHARACTERS: Final = 10_000
-"""Of one argument of a rank feature, with the arguments of functions put in their places."""
+"""The longest argument of a rank feature, with the arguments of functions put in their places."""
 RANK_EXPRESSION_DEPTH: Final = 300
 """Nesting of one rank expression with the functions that it calls put in their places."""
 FIELD_LENGTH: Final = 2**31 - 1
@@ -400,23 +400,23 @@ BOOST_TABLE_VALUES: Final = 1 << 16
 QUERY_VECTOR_ITEMS: Final = 100_000
 """Numbers of a vector that a query brings as text, for a rank feature."""
 PATH_POINTS: Final = 1_000
-"""Of the path of a query from which documents are near or far: each is compared with all positions of the hits."""
+"""The most points of the path from which a query measures distances: each is compared with all positions of hits."""
 EXPLAINED_DEPTH: Final = 60
 """Levels of the tree that explains the score of a hit: clients read JSON of a bounded depth."""
 EXPLAINED_HITS: Final = 100
-"""Of one answer of a content cluster, with such a tree."""
+"""The most hits of one answer of a content cluster that have such a tree."""
 EXPLAINED_NODES: Final = 1000
-"""Of one tree."""
+"""The most nodes of one tree."""
 EXPLAINED_PLAN_NODES: Final = 10_000
-"""Of one rank expression with its functions put in their places, of which the values are known."""
+"""The most nodes whose values are shown of one rank expression, with its functions put in their places."""
 EXPLAINED_TENSOR_CELLS: Final = 32
 EXPLAINED_TEXT_CHARACTERS: Final = 200
 RANK_INFERENCE_NODES: Final = 500_000
-"""Nodes whose types are found out for one rank profile, each call of a function with other arguments anew."""
+"""The most nodes whose types are inferred for a rank profile, once for each call of a function with other arguments."""
 RANK_TREES_CHARACTERS: Final = 1024 * 1024
-"""Of the rank expressions whose trees are remembered."""
+"""All rank expressions whose trees are remembered."""
 RANK_PROGRAM_OPERATIONS: Final = 1_000_000
-"""Nodes worked while one rank expression is compiled, each call of a function anew."""
+"""The most nodes visited while one rank expression is compiled, once for each call of a function."""
 
 # The content node
 STORE_WRITE_BUFFER_BYTES: Final = 16 * 1024 * 1024
@@ -494,7 +494,7 @@ DEAD_BYTES_LEAST: Final = 8 * 1024 * 1024
 COMPACTION_DOCUMENTS: Final = 256
 """Given new rows at a time, between two pauses as long as they took."""
 REINDEX_DOCUMENTS: Final = 512
-"""Written anew at a time: a client's operation waits behind no more."""
+"""Documents that are indexed again at a time: a client's operation waits behind no more."""
 REINDEX_BYTES: Final = 8 * 1024 * 1024
 REINDEX_SCANNED: Final = 20_000
 """Documents of any type looked at for those."""

@@ -14,7 +14,7 @@ from paperwasp.selection import (
     is_everything,
     location_of,
     matcher_of,
-    negated,
+    negate,
     parse_selection,
     types_of,
 )
@@ -85,14 +85,14 @@ def test_a_conjunction_reads_as_all_of_its_parts() -> None:
     whole = conjunction(*map(parse_selection, parts))
     assert str(whole) == '(music.year > 3 or album) and music and id.namespace == "ns" and id.user == 3'
     assert str(conjunction()) == "true"
-    assert str(negated(whole)) == f"not ({whole})"
+    assert str(negate(whole)) == f"not ({whole})"
 
 
 def test_what_is_made_of_selections_has_a_text_that_can_be_read() -> None:
     deepest = parse_selection("not " * limits.SELECTION_DEPTH + "music")
     assert parse_selection(str(deepest)) == deepest
     with pytest.raises(LanguageError, match="nested deeper than"):
-        negated(deepest)
+        negate(deepest)
     with pytest.raises(LanguageError, match="nested deeper than"):
         conjunction(deepest, parse_selection("music"))
 

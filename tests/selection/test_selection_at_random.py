@@ -17,7 +17,7 @@ from paperwasp.selection import (
     is_everything,
     location_of,
     matcher_of,
-    negated,
+    negate,
     parse_selection,
     types_of,
 )
@@ -164,4 +164,4 @@ def test_conjunctions_and_negations(one: ConditionNode, other: ConditionNode, do
     both, whole = conjunction(Selection(one), Selection(other)), And((one, other))
     assert matcher_of(both)(document, NOW_US) == matcher_of(Selection(whole))(document, NOW_US)
     assert parse_selection(str(both)) == both
-    assert matcher_of(negated(both))(document, NOW_US) == matcher_of(Selection(Not(both.root)))(document, NOW_US)
+    assert matcher_of(negate(both))(document, NOW_US) == matcher_of(Selection(Not(both.root)))(document, NOW_US)

@@ -17,7 +17,7 @@ from paperwasp.selection import (
     conjunction,
     location_of,
     matcher_of,
-    negated,
+    negate,
     parse_selection,
     types_of,
 )
@@ -64,7 +64,7 @@ def works(text: str) -> bool:
         return False
     assert parse_selection(str(selection)) == selection
     location_of(selection), types_of(selection)
-    matcher_of(negated(conjunction(selection, selection)))
+    matcher_of(negate(conjunction(selection, selection)))
     matcher = matcher_of(selection)
     assert {matcher(subject, NOW_US) for subject in SUBJECTS.values()} <= {True, False, None}
     try:

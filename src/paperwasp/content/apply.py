@@ -104,7 +104,7 @@ class _Batch:
         elif entry.required_us and int(self._state.timestamps.array[lid]) != entry.required_us:
             refusal = Refusal.NOT_MET
         elif entry.condition is not None:
-            is_met = matcher(entry.condition)(self._selected(entry, lid), entry.timestamp_us)
+            is_met = matcher(entry.condition)(self._subject_of(entry, lid), entry.timestamp_us)
             refusal = None if is_met else Refusal.NOT_MET
         elif entry.kind == EntryKind.PUT:
             refusal = Refusal.EXISTS
@@ -112,10 +112,10 @@ class _Batch:
             self._outcomes[place] = _REFUSED[refusal]
         return refusal is not None
 
-    def _selected(self, entry: Entry, lid: int) -> Selected:
+    def _subject_of(self, entry: Entry, lid: int) -> Selected:
         state, name = self._state, entry.document_type
         kind, codec = state.layout.types[name], state.codecs[name]
-        return Selected(entry.id, lid, lambda: self._stored(entry, lid).fields, kind, codec, state.columns)
+        return Selected(entry.id, lid, lambda: self._read_stored(entry, lid).fields, kind, codec, state.columns)
 
     def _values_of(self, entry: Entry) -> dict[str, Any]:
         if entry.fields is None:
@@ -138,14 +138,14 @@ class _Batch:
         lid = self._lids[entry.gid]
         if lid == NO_LID:
             if entry.create:
-                self._add_updated(place, entry, state.codecs[name].created(entry.updates))
+                self._add_updated(place, entry, state.codecs[name].create(entry.updates))
             return
         self._outcomes[place] = _EXISTED
         in_place = state.layout.types[name].in_place
         for update in entry.updates:
             if update.field not in in_place:
-                fields = state.codecs[name].decode(state.fields_of(self._stored(entry, lid)))
-                self._add_updated(place, entry, state.codecs[name].updated(fields, entry.updates))
+                fields = state.codecs[name].decode(state.fields_of(self._read_stored(entry, lid)))
+                self._add_updated(place, entry, state.codecs[name].update(fields, entry.updates))
                 return
         self._update_in_place(place, entry, lid)
 
@@ -192,14 +192,14 @@ class _Batch:
             self._outcomes[place] = _REFUSED[Refusal.NOT_MET] if entry.body else _EXISTED
         elif (lid := self._lids[entry.gid]) != NO_LID:
             codec, timestamp_us = state.codecs[entry.document_type], int(state.timestamps.array[lid])
-            body = state.fields_of(self._stored(entry, lid))
+            body = state.fields_of(self._read_stored(entry, lid))
             fields = codec.decode(body)
             if entry.body:
                 read_us, made = made_by(entry, codec)
                 if read_us != timestamp_us:
                     self._outcomes[place] = _REFUSED[Refusal.NOT_MET]
                     return
-                fields = codec.updated(fields, made)
+                fields = codec.update(fields, made)
                 body = codec.encode(fields)
             self._outcomes[place] = _EXISTED
             self._add(place, replace(entry, timestamp_us=timestamp_us), fields, body)
@@ -213,8 +213,8 @@ class _Batch:
         else:
             self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
 
-    def _stored(self, entry: Entry, lid: int) -> StoredDocument:
-        """A document that is there, as stored."""
+    def _read_stored(self, entry: Entry, lid: int) -> StoredDocument:
+        """Reads a live document from the store. Errors: InternalError where it is not there with this lid."""
         stored = self._prefetched.get(entry.gid)
         if stored is None or stored.lid != lid:
             stored = self._state.store.get(entry.gid)
@@ -231,7 +231,7 @@ class _Batch:
         if lids[0] != NO_LID:
             self._outcomes[place] = _EXISTED
             state.bury(lids)
-            state.references.removed(entry.document_type, entry.gid)
+            state.references.remove(entry.document_type, entry.gid)
             state.live_counts[entry.document_type] -= 1
         self._writes.remove(entry.gid, entry.id, entry.timestamp_us)
 
@@ -270,7 +270,7 @@ class _Batch:
         before = state.live_count
         lids = np.arange(first, end, dtype=np.uint32)
         previous = state.gid_map.insert(gids, lids)
-        state.references.moved(self._run_type, gids, lids)
+        state.references.move(self._run_type, gids, lids)
         state.bury(previous[previous != NO_LID])
         state.live_counts[self._run_type] += state.live_count - before
         state.limit = end

@@ -3,7 +3,7 @@
     checkpoints/CURRENT            the name of the checkpoint that counts
     checkpoints/0000000000000007/  manifest, rows, columns, store
     index-3/                       files that the manifest's index state names
-    store/                         the working store: after a crash it is made anew from the checkpoint
+    store/                         the working store: after a crash it is made again from the checkpoint
     store-1/                       the same, once the documents were given new rows while the node served
 
 The writer freezes the state (copies of what changes in place, a picture of the store, references to the rest) and
@@ -37,7 +37,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.relayout import change_layout
 from paperwasp.errors import Corruption, InternalError
 from paperwasp.index.text_index import FrozenIndex, TextIndex
-from paperwasp.linguistics.versions import changed, versions
+from paperwasp.linguistics.versions import describe_changes, versions
 from paperwasp.store.document_store import DocumentStore, restore
 
 _LOG: Final = logging.getLogger("paperwasp.content")
@@ -145,20 +145,20 @@ class Checkpoints:
             shutil.rmtree(self._store, ignore_errors=True)
         else:
             self._remove_others(current, self._data / _read_manifest(current)["index_directory"])
-        return self._loaded(current, self._store, make_index)
+        return self._load_state(current, self._store, make_index)
 
     def load_aside(self, make_index: IndexFactory) -> NodeState:
         """The same in a store of its own, while the working store is in use. Errors: Corruption."""
-        return self._loaded(self._current(), self._new_store_directory(), make_index)
+        return self._load_state(self._current(), self._new_store_directory(), make_index)
 
     def load_beside(self, make_index: IndexFactory) -> NodeState:
         """The same in a store of its own, without an index. Errors: Corruption."""
         current = self._current()
         if current is None:
             raise InternalError("there is no checkpoint")
-        return self._loaded(current, self._new_store_directory(), make_index, with_index=False)
+        return self._load_state(current, self._new_store_directory(), make_index, with_index=False)
 
-    def _loaded(
+    def _load_state(
         self, current: Path | None, store_directory: Path, make_index: IndexFactory, with_index: bool = True
     ) -> NodeState:
         if current is None:
@@ -166,7 +166,7 @@ class Checkpoints:
             return NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
         manifest = _read_manifest(current)
         index_directory = self._data / manifest["index_directory"] if with_index else self.new_index_directory()
-        store = _restored(current / _STORE, store_directory)
+        store = _restore_store(current / _STORE, store_directory)
         try:
             state = NodeState(make_index(index_directory), store, index_directory)
             if with_index:
@@ -230,8 +230,8 @@ def _last_number(directory: Path, prefix: str) -> int:
     return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
-def _restored(checkpoint: Path, directory: Path) -> DocumentStore:
-    """The store that a checkpoint holds. Errors: Corruption; NoSpace."""
+def _restore_store(checkpoint: Path, directory: Path) -> DocumentStore:
+    """Restores the store that a checkpoint holds into `directory`. Errors: Corruption; NoSpace."""
     try:
         restore(checkpoint, directory)
         return DocumentStore(directory)
@@ -253,8 +253,8 @@ def _read_manifest(checkpoint: Path) -> dict[str, Any]:
 
 
 def _warn_of_other_libraries(known: Mapping[str, str]) -> None:
-    """What is indexed stays as it is; what is replayed and fed from now on may have other terms."""
-    if found := changed(known):
+    """Warns of libraries of other versions: what is replayed and fed from now on may have other terms."""
+    if found := describe_changes(known):
         _LOG.warning(
             "Libraries that make terms of texts are not those that the index was made with: %s. Where they make other"
             " terms, documents that are indexed already are not found by the new ones: reindex them"

@@ -1,6 +1,6 @@
 """Gives all documents new lids, from 0 up, when most of the lids are dead: replacing documents leaves dead rows behind.
 
-Each live document is put anew, in the order of the lids, into a state with new columns and a new index, which so have
+Each live document is put again, in the order of the lids, into a state with new columns and a new index, which so have
 no rows, words and strings but those of the documents. What is stored stays as it is, also where an earlier layout wrote
 it: what a document shows must never depend on when this was done. Until the next checkpoint counts, a crash starts
 again from the old one, so nothing can be lost. Cost: about what feeding the live documents costs, without the log.
@@ -127,7 +127,7 @@ class Compactor:
         return is_worthwhile_behind(state) and self._environment.monotonic_ns() >= self._not_before_ns
 
     def put_off(self) -> None:
-        """What failed, an attempt or the checkpoint before it, is tried again later."""
+        """Waits before the next attempt, after one or the checkpoint before it has failed."""
         self._not_before_ns = self._environment.monotonic_ns() + int(limits.CHORE_RETRY_SECONDS * 1e9)
 
     def start(self, hand_over: HandOver) -> None:
@@ -140,7 +140,7 @@ class Compactor:
         self._thread.start()
 
     def cancel(self) -> None:
-        """What has been begun is given up soon, unless the writer goes on with it already. Any thread."""
+        """Soon gives up a compaction that has begun, unless the writer has taken it over already. Any thread."""
         with self._lock:
             self._cancelled.set()
             if self._handed is not None:
@@ -156,7 +156,7 @@ class Compactor:
         try:
             state = self._checkpoints.load_beside(self._make_index)
             self._begun_ns = self._environment.monotonic_ns()
-            state = self._compacted(state, cancelled)
+            state = self._compact(state, cancelled)
             for _ in range(_ROUNDS):
                 _raise_if(cancelled)
                 replay(self._log, state)
@@ -173,7 +173,7 @@ class Compactor:
                 self.put_off()
                 _LOGGER.exception("documents could not be given new rows; that is tried again", exc_info=error)
 
-    def _compacted(self, state: NodeState, cancelled: Event) -> NodeState:
+    def _compact(self, state: NodeState, cancelled: Event) -> NodeState:
         directory = state.index_directory
         return compact(state, self._make_index(directory), directory, lambda: self._pause(cancelled))
 

@@ -2,7 +2,7 @@
 
 The JSON is what document/v1 shows as `fields`: empty strings, arrays and objects are left out, a float is written as
 the shortest text of its 32 bits, and what is no finite number is a string. It loses nothing: read back by type, each
-value is what it was. How values of a type look is said in `document.converters` and `document.output`.
+value is what it was. How values of a type look is defined in `document.converters` and `document.output`.
 
 What was stored under an earlier layout may have fields that are there no more, or values of another type. It is left
 as it is, and `conform` makes of it what is to be seen.
@@ -83,24 +83,24 @@ class DocumentCodec:
         """The updates of a body. Errors: InvalidInput where they are none of this type."""
         return self._updates.read(load_stored_json(data))
 
-    def updated(self, fields: Mapping[str, Value], updates: Sequence[FieldUpdate]) -> dict[str, Value]:
-        """What updates make of a document's fields."""
+    def update(self, fields: Mapping[str, Value], updates: Sequence[FieldUpdate]) -> dict[str, Value]:
+        """The fields of a document with these updates applied."""
         return updated_fields(fields, updates, self._type.fields, self._attributes)
 
-    def created(self, updates: Sequence[FieldUpdate]) -> dict[str, Value]:
+    def create(self, updates: Sequence[FieldUpdate]) -> dict[str, Value]:
         """The fields of a document that updates create. It has no row in any attribute yet, so its numbers are those
         of a document: arithmetic starts from 0."""
         return updated_fields({}, updates, self._type.fields, frozenset())
 
     def read(self, name: str, value: Json) -> Value | None:
         """The typed value of what a document of any layout has in a field; None where it is none of this type's."""
-        return self._kept(name, value)
+        return self._convert_kept(name, value)
 
     def decode_kept(self, data: bytes, names: Iterable[str] | None = None) -> dict[str, Value]:
-        """Of a document of any earlier layout, what reads as this layout's types; only `names`, if there are any."""
+        """Decodes what fits this layout's types in a document of any earlier one; with `names`, only these fields."""
         found: dict[str, Json] = load_stored_json(data)
         wanted = found if names is None else [name for name in names if name in found]
-        values = {name: self._kept(name, found[name]) for name in wanted}
+        values = {name: self._convert_kept(name, found[name]) for name in wanted}
         return {name: value for name, value in values.items() if value is not None}
 
     def conform(self, data: bytes) -> bytes:
@@ -118,7 +118,7 @@ class DocumentCodec:
                 fields.pop(name, None)
         return orjson.dumps(fields)
 
-    def _kept(self, name: str, value: Json) -> Value | None:
+    def _convert_kept(self, name: str, value: Json) -> Value | None:
         convert = self._converters.get(name)
         if convert is None or value is None:
             return None
@@ -133,7 +133,7 @@ class DocumentCodec:
             return None
         return kept if fits(self._type.fields[name], kept) else None
 
-    def shown(self, data: bytes, names: Container[str] | None, tensor_form: str) -> bytes:
+    def render(self, data: bytes, names: Container[str] | None, tensor_form: str) -> bytes:
         """The JSON of some fields (None: all) with tensors in a form of `tensor.json_output`."""
         if names is not None:
             fields: dict[str, Json] = load_stored_json(data)

@@ -47,9 +47,9 @@ class Fault:
 
     def begin(self, cause: Exception) -> PaperwaspError:
         """Operations are refused from now on; gives what they are refused with."""
-        said = cause.message if isinstance(cause, PaperwaspError) else f"{type(cause).__name__}: {cause}"
+        reason = cause.message if isinstance(cause, PaperwaspError) else f"{type(cause).__name__}: {cause}"
         kind = NoSpace if isinstance(cause, NoSpace) else InternalError
-        message = f"the content node takes no operations until it can apply what it has logged: {said}"
+        message = f"the content node takes no operations until it can apply what it has logged: {reason}"
         if self.reason != message:
             _LOGGER.error("%s", message, exc_info=cause)
         error = self._error = kind(message)

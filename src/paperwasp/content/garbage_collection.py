@@ -26,7 +26,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Remove
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InternalError
-from paperwasp.selection import fields_of, negated, parse_selection
+from paperwasp.selection import fields_of, negate, parse_selection
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _QUEUE_SHARE: Final = 8
@@ -35,17 +35,17 @@ _QUEUE_SHARE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What is to be collected: the documents of these types that match the selection, every so many seconds."""
+    """A garbage collection: it removes documents of these types that match the selection, every so many seconds."""
 
     document_types: tuple[str, ...]
     selection: str
     interval_s: int
     condition: str | None
-    """Of the removes."""
+    """The test-and-set condition of the removes; None: they have none."""
 
 
 def collection_of(cluster: ContentCluster) -> Collection | None:
-    """What services.xml says; None: nothing is collected.
+    """The garbage collection that services.xml configures; None: nothing is collected.
 
     Documents stay that match both the selection of the cluster and that of their type.
     """
@@ -61,7 +61,7 @@ def collection_of(cluster: ContentCluster) -> Collection | None:
     is_imported = any(
         cluster.schemas[document_type].fields[field].imported is not None for document_type, field in fields_of(belongs)
     )
-    selection = str(negated(belongs))
+    selection = str(negate(belongs))
     interval_s = declared.garbage_collection_interval_s
     return Collection(selected, selection, interval_s, None if is_imported else selection)
 

@@ -1,7 +1,7 @@
-"""What waits for a content node's writer, and how much of it is taken at once.
+"""The queue of a content node's writer, and how many operations it takes at once.
 
 A batch costs as much as a dozen of its operations. So where operations come in numbers, the writer waits a moment for
-those that the last answers have set free; whoever sends one after the other never waits for that.
+those that the last answers have set free; a client that sends one operation at a time never waits for that.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Gatherer:
         """Operations that the next batch may well have, by those before it."""
 
     def take(self) -> tuple[list[Waiting], Control | None]:
-        """What waits, up to a batch and to the first control; waits for something."""
+        """Takes what waits, up to a batch and to the first control; blocks until there is something."""
         batch = _Batch()
         batch.add(self._queue.get())
         batch.drain(self._queue)
@@ -72,7 +72,7 @@ class Gatherer:
 
 
 class _Batch:
-    """What is taken at once."""
+    """The operations that are taken at once, and the control after them."""
 
     def __init__(self) -> None:
         self.operations: list[Waiting] = []

@@ -1,7 +1,7 @@
-"""What a content cluster does by itself, in the background: one thread that does its chores when they are due.
+"""The background work of a content cluster: one thread that does its chores when they are due.
 
-A chore does a bounded piece of work and says how long it then wants to wait, so that no chore keeps another waiting for
-long. One that fails is told in the log and tried again later.
+A chore does a bounded piece of work and returns how long to wait before the next, so that no chore delays another for
+long. One that fails is logged and tried again later.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def go_on(node: ContentNode) -> float:
 
 
 def prune(node: ContentNode, environment: Environment = SYSTEM) -> float:
-    """The chore that forgets removals which are too old to be told of."""
+    """The chore that forgets removals which are too old to be visited. Returns the seconds until the next time."""
     before_us = oldest_tombstone_us(environment.time_ns() // 1000)
     looked_at = node.prune(before_us, limits.PRUNE_TOMBSTONES)
     return limits.PRUNE_PAUSE_SECONDS if looked_at == limits.PRUNE_TOMBSTONES else limits.PRUNE_SECONDS

@@ -24,7 +24,7 @@ class DocumentLanguages:
     """Runs the statements of one document type. Any thread."""
 
     def __init__(self, statements: Sequence[str], types: Mapping[str, DataType]) -> None:
-        self._steps = [_compiled(statement, _typed(statement, types)) for statement in statements]
+        self._steps = [_compile(statement, _types_of_inputs(statement, types)) for statement in statements]
         self._fixed = not any(map(_inputs, statements))
 
     @property
@@ -64,10 +64,10 @@ def _inputs(statement: str) -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in names)
 
 
-def _typed(statement: str, types: Mapping[str, DataType]) -> tuple[tuple[str, DataType], ...]:
+def _types_of_inputs(statement: str, types: Mapping[str, DataType]) -> tuple[tuple[str, DataType], ...]:
     return tuple((name, types[name]) for name in sorted(_inputs(statement)) if name in types)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(statement: str, types: Iterable[tuple[str, DataType]]) -> Compiled:
+def _compile(statement: str, types: Iterable[tuple[str, DataType]]) -> Compiled:
     return Scope("", STRING, dict(types)).compile(parse_script(statement), None)

@@ -1,4 +1,4 @@
-"""What of a configuration decides how documents are kept: their types, fields, and where each field goes.
+"""The layout of stored documents: the part of a configuration that decides their types and where each field goes.
 
 The layout is the part of the schemas that applying operations may depend on, and no more. It is written into the
 operation log as a marker record, so that a replay meets each change at the same place. Rank profiles, summaries and
@@ -67,12 +67,12 @@ class FieldLayout:
     parts: tuple[FieldLayout, ...] = ()
     """Those of its parts that have columns (`persons.name`): arrays, an element for each of the field's."""
     is_derived: bool = False
-    """Whether indexing makes it of fields of the document: it is stored with them, and shown where it is asked for."""
+    """Whether indexing makes it of fields of the document: it is stored with them, and shown on request."""
     languages_before: int = 0
     """How many of the type's statements that set the language run before its text is cut; 0: that is detected."""
 
     def indexed_fields(self, document_type: str) -> Iterator[IndexedField]:
-        """What the index has of it: one field; of URIs, one for all of them and one for each part."""
+        """The fields of the index for it: one; for a URI, one for all of it and one for each part."""
         profile = self.text or TextProfile()
         if not is_uri(self.type):
             yield IndexedField(document_type, self.name, profile)
@@ -101,7 +101,7 @@ class ColumnSource:
         return self.field.name
 
     def values(self, documents: Iterable[Mapping[str, Value]]) -> list[Value | None]:
-        """What documents have in the column."""
+        """The values of documents for the column; None: a document has none."""
         source, read = self.source, self.read
         if read is None:
             return [document.get(source) for document in documents]
@@ -155,7 +155,7 @@ class TypeLayout:
         return DocumentLanguages(self.languages, self.types)
 
     def languages_of(self, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str]] | None:
-        """For each document, what is said of the languages of its indexed fields; None: its type says nothing."""
+        """For each document the languages set for its indexed fields, by field; None: its type sets none."""
         if not self.languages:
             return None
         counts = {field.name: field.languages_before for field in self.indexed if field.languages_before}
@@ -235,7 +235,7 @@ def _ancestors(name: str, schemas: Mapping[str, Schema]) -> tuple[str, ...]:
 
 
 def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
-    """What is stored of a document: its fields, and those that indexing makes of them."""
+    """The stored fields of a document: its own, and those that indexing makes of them."""
     fields = {name: FieldLayout(name, data_type) for name, data_type in schema.document.fields.items()}
     before = language_statements(schema).before or {}
     for field in schema.fields.values():
@@ -267,25 +267,25 @@ def _field_layout(field: Field) -> FieldLayout:
 
 def _describe_type(kind: TypeLayout) -> dict[str, Any]:
     fields = [_describe(field) for field in kind.fields.values()]
-    said: dict[str, Any] = {"name": kind.name, "number": kind.number, "fields": fields}
-    said |= {"inherits": kind.inherits} if kind.inherits else {}
-    return said | ({"languages": kind.languages} if kind.languages else {})
+    described: dict[str, Any] = {"name": kind.name, "number": kind.number, "fields": fields}
+    described |= {"inherits": kind.inherits} if kind.inherits else {}
+    return described | ({"languages": kind.languages} if kind.languages else {})
 
 
 def _describe(field: FieldLayout) -> dict[str, Any]:
     """Only what there is: a layout has thousands of fields, and every partition gets it."""
-    said: dict[str, Any] = {"name": field.name, "type": describe(field.type)}
+    described: dict[str, Any] = {"name": field.name, "type": describe(field.type)}
     if field.text is not None:
-        said["text"] = asdict(field.text)
+        described["text"] = asdict(field.text)
     if field.column is not None:
-        said["column"] = asdict(field.column)
+        described["column"] = asdict(field.column)
     if field.parts:
-        said["parts"] = [_describe(part) for part in field.parts]
+        described["parts"] = [_describe(part) for part in field.parts]
     if field.is_derived:
-        said["derived"] = True
+        described["derived"] = True
     if field.languages_before:
-        said["languages_before"] = field.languages_before
-    return said
+        described["languages_before"] = field.languages_before
+    return described
 
 
 def _read_type(found: Mapping[str, Any]) -> TypeLayout:

@@ -1,4 +1,4 @@
-"""What the container says to a content cluster, and what it answers. The words that pass through the messenger.
+"""The requests of containers to content clusters, and their responses: the values that pass through the messenger.
 
 Where a content cluster is served: `content.addresses.address_of`.
 """
@@ -19,7 +19,7 @@ class ApplyRequest:
 
     operation: Operation
     size_bytes: int = 0
-    """Of the body that it came in: what counts against the queue's limit."""
+    """The size of the body that it came in, which counts against the queue's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class VisitRequest:
     id_prefixes: tuple[str, ...] = ()
     """Only documents whose ids begin with one of these; empty: all of the types."""
     location: bytes = b""
-    """What the global ids of the documents begin with, where they are of one number or group."""
+    """The bytes that the global ids of the documents begin with, where they are of one number or group."""
     token: bytes = b""
     """Where the last answer ended; empty: from the start."""
     documents: int = 1024
@@ -70,9 +70,9 @@ class VisitRequest:
     to_us: int = 0
     """Documents that were changed last at from_us <= time < to_us; 0: no bound."""
     removes: bool = False
-    """Whether documents that were removed are told of as well."""
+    """Whether removed documents are reported as well."""
     now_us: int = 0
-    """What `now()` is in the selection, and when tombstones are old, in microseconds since 1970; the same for all
+    """The time of `now()` in the selection and of the age of tombstones, in microseconds since 1970; the same for all
     chunks of a visit."""
     deadline_ns: int = 0
     """On the monotonic clock: the chunk ends then, wherever it is; 0: none."""
@@ -135,7 +135,7 @@ class StatusResponse:
 
 @dataclass(frozen=True, slots=True)
 class ReindexRequest:
-    """Asks to write the next documents of a type anew, under the layout in force. Answered when they are applied.
+    """Asks to index the next documents of a type again, under the layout in force. Answered when they are applied.
 
     Errors: Overload (ask again later), InvalidInput.
     """
@@ -154,7 +154,7 @@ class ReindexResponse:
     token: bytes | None
     progress: float
     documents: int
-    """How many were written anew."""
+    """How many were indexed again."""
 
 
 Request = ApplyRequest | HealthRequest | GetRequest | VisitRequest | StampRequest | StatusRequest | ReindexRequest

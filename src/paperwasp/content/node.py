@@ -152,7 +152,7 @@ class ContentNode:
         return self._queue.qsize()
 
     def view(self) -> View:
-        """What is published now."""
+        """The view that is published now."""
         return self._view
 
     def get(
@@ -169,7 +169,7 @@ class ContentNode:
         return later.shown_fields_of(document, fields, tensor_form)
 
     def sizes_bytes(self) -> dict[str, int]:
-        """Of what is kept, by kind; about."""
+        """Approximate sizes of what is kept, in bytes, by kind."""
         columns = sum(column.size_bytes() for column in list(self._state.columns.values()))
         return {
             "attributes": columns,

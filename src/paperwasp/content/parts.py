@@ -66,7 +66,7 @@ def _values(type_: DataType, value: Any, names: Sequence[str]) -> Iterator[Value
 
 
 def part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value]]:
-    """What gives the values of the part at `path` (with the field's name) of a value of the field."""
+    """Makes a function that reads the values of a part from a value of the field. `path` has the field's name."""
     names = path.split(".")[1:]
     part = part_of(data_type, ".".join(names))
     unset: Any = _unset_element(part)

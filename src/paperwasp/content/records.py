@@ -35,7 +35,7 @@ _REQUIRED_TIME: Final = 4
 
 
 class EntryKind(IntEnum):
-    """What an entry does. The numbers are on disk."""
+    """The kinds of entries. The numbers are on disk."""
 
     PUT = 1
     UPDATE = 2
@@ -49,12 +49,12 @@ _PUT, _UPDATE, _REMOVE, _REINDEX, _MUTATE = EntryKind
 
 @dataclass(frozen=True, slots=True)
 class Reindex:
-    """Writes a document anew under the layout in force: as it is, but for the fields that indexing makes. One that is
+    """Writes a document again under the layout in force: as it is, but for the fields that indexing makes. One that is
     not there is no error."""
 
     id: DocumentId
     derived: Mapping[str, Value | None] | None = None
-    """What indexing now makes of the document; None of a field: nothing. None: its schema makes no fields."""
+    """The fields that indexing now makes of the document, None where it makes no value. None: its schema makes none."""
     read_us: int = 0
     """When the document was changed last that this was made of. If it was changed since, nothing is written."""
 
@@ -65,7 +65,7 @@ class Mutate:
     is no error."""
 
     id: DocumentId
-    """Of the documents' type and partition; no document's."""
+    """An id of the documents' type and partition, which is no document's."""
     changes: tuple[tuple[str, str, float], ...]
     """(attribute, `=`, `+=` or `-=`, operand)."""
     gids: bytes
@@ -107,7 +107,7 @@ def entry_of(
     if (size_bytes := len(document_id.text.encode())) > limits.DOCUMENT_ID_BYTES:
         raise InvalidInput(f"a document id of {size_bytes} bytes; at most {limits.DOCUMENT_ID_BYTES}")
     if isinstance(operation, Reindex):
-        return Entry(_REINDEX, *identity, b"" if operation.derived is None else _made(operation, layout, codec))
+        return Entry(_REINDEX, *identity, b"" if operation.derived is None else _encode_made(operation, layout, codec))
     if isinstance(operation, Mutate):
         changes = orjson.dumps(operation.changes)
         return Entry(_MUTATE, *identity, _CHANGES.pack(len(changes)) + changes + operation.gids)
@@ -121,13 +121,13 @@ def entry_of(
         body = codec.encode(operation.fields)
         return Entry(_PUT, *identity, body, operation.create, condition, dict(operation.fields))
     if isinstance(operation, Update):
-        body, updates = _checked(operation.updates, layout, codec)
+        body, updates = _encode_updates(operation.updates, layout, codec)
         required_us = operation.required_us
         return Entry(_UPDATE, *identity, body, operation.create, condition, None, updates, required_us)
     return Entry(_REMOVE, *identity, condition=condition, required_us=operation.required_us)
 
 
-def _made(operation: Reindex, layout: TypeLayout, codec: DocumentCodec) -> bytes:
+def _encode_made(operation: Reindex, layout: TypeLayout, codec: DocumentCodec) -> bytes:
     """The body of reindexing that makes fields."""
     made = operation.derived or {}
     layout.check({name: value for name, value in made.items() if value is not None})
@@ -136,14 +136,14 @@ def _made(operation: Reindex, layout: TypeLayout, codec: DocumentCodec) -> bytes
 
 
 def made_by(entry: Entry, codec: DocumentCodec) -> tuple[int, tuple[FieldUpdate, ...]]:
-    """Of an entry of reindexing that makes fields: the time of the document that they are made of, and what becomes of
-    them."""
+    """Decodes an entry of reindexing that makes fields: the time in µs of the document that they are made of, and the
+    assignments of these fields."""
     (read_us,) = _TIME_US.unpack_from(entry.body)
     return read_us, codec.decode_updates(entry.body[_TIME_US.size :])
 
 
 def mutation_of(entry: Entry) -> tuple[list[tuple[str, str, float]], bytes]:
-    """Of an entry that changes numbers: what becomes of them, and the global ids of the documents."""
+    """Decodes an entry that changes numbers: the changes of fields, and the joined global ids of the documents."""
     (length,) = _CHANGES.unpack_from(entry.body)
     end = _CHANGES.size + length
     return orjson.loads(entry.body[_CHANGES.size : end]), entry.body[end:]
@@ -155,7 +155,7 @@ def check_length(condition: str) -> None:
         raise InvalidInput(f"A condition of {len(condition)} characters; at most {limits.CONDITION_CHARACTERS}")
 
 
-def _checked(
+def _encode_updates(
     updates: tuple[FieldUpdate, ...], layout: TypeLayout, codec: DocumentCodec
 ) -> tuple[bytes, tuple[FieldUpdate, ...]]:
     """The body of an update, and the updates as whoever replays the log will read them."""

@@ -61,8 +61,8 @@ class Targets:
             self._same[first + place] = int(earlier[place])
         self._lids.extend(documents.find(gids))
 
-    def moved(self, gids: bytes, lids: Lids) -> None:
-        """Documents have other lids now, or none: NO_LID. What `update` did not look up yet does not count."""
+    def move(self, gids: bytes, lids: Lids) -> None:
+        """Notes that documents have other lids now, or none: NO_LID. Ignores those that `update` did not look up."""
         codes = self._codes.find(gids)
         places = np.flatnonzero(codes != NO_LID)
         if len(places) == 0:
@@ -102,15 +102,15 @@ class References:
             of_parents.setdefault(target, []).append(targets)
         self._fields, self._of_parents = fields, of_parents
 
-    def moved(self, document_type: str, gids: bytes, lids: Lids) -> None:
-        """Documents of one type have these lids now; NO_LID: they are gone."""
+    def move(self, document_type: str, gids: bytes, lids: Lids) -> None:
+        """Notes that documents of one type have these lids now; NO_LID: they are gone."""
         for targets in self._of_parents.get(document_type, ()):
-            targets.moved(gids, lids)
+            targets.move(gids, lids)
 
-    def removed(self, document_type: str, gids: bytes) -> None:
-        """Documents of this type are gone."""
+    def remove(self, document_type: str, gids: bytes) -> None:
+        """Notes that documents of this type are gone."""
         if document_type in self._of_parents:
-            self.moved(document_type, gids, np.full(len(gids) // GID_BYTES, NO_LID, np.uint32))
+            self.move(document_type, gids, np.full(len(gids) // GID_BYTES, NO_LID, np.uint32))
 
     def snapshot(self, documents: GidMap) -> dict[ColumnKey, Lids]:
         """By reference field: where each code leads."""

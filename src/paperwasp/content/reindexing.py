@@ -1,4 +1,4 @@
-"""Reindexing: writes the documents of a type anew, a chunk at a time, through the log like any other operation.
+"""Reindexing: indexes the documents of a type again, a chunk at a time, through the log like any other operation.
 
 A chunk is the next documents in the order of the store. Nothing is kept between chunks: where the last one ended is the
 asker's to remember. What a document is when its turn comes is decided by applying, so that no write is lost that comes
@@ -34,7 +34,7 @@ _QUEUE_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Documents to be written anew, and where the next chunk begins."""
+    """Documents to be indexed again, and where the next chunk begins."""
 
     documents: tuple[StoredDocument, ...]
     token: bytes | None

@@ -41,14 +41,14 @@ def change_layout(state: NodeState, layout: Layout) -> None:
     for kind in state.layout.types.values():
         if kind.name not in layout.types:
             _remove_type(state, kind)
-    anew = [(name, field) for name, kind in layout.types.items() for field in _new_types(_before(state, kind), kind)]
+    changed = [(name, field) for name, kind in layout.types.items() for field in _new_types(_before(state, kind), kind)]
     codecs = {name: DocumentCodec(kind) for name, kind in layout.types.items()}
     for name, kind in layout.types.items():
         _change_type(state, _before(state, kind), kind, codecs[name])
     indexed = [
         found for kind in layout.types.values() for field in kind.indexed for found in field.indexed_fields(kind.name)
     ]
-    state.index.configure(indexed, anew)
+    state.index.configure(indexed, changed)
     state.codecs = codecs
     state.layout = layout
     state.references.configure(layout, state.columns)
@@ -71,7 +71,7 @@ def _remove_type(state: NodeState, kind: TypeLayout) -> None:
             writes.forget(gid)
         state.store.write(writes)
         state.bury(state.gid_map.remove(gids))
-        state.references.removed(kind.name, b"".join(gids))
+        state.references.remove(kind.name, b"".join(gids))
     state.columns = {key: column for key, column in state.columns.items() if key[0] != kind.name}
     state.live_counts.pop(kind.name, None)
     state.conform_below.pop(kind.name, None)
@@ -96,7 +96,7 @@ def _write_back(state: NodeState, kind: TypeLayout) -> None:
     lids = _lids_of(state, kind)
     for chunk in _chunks(lids[state.changed.array[lids] > 0]):
         writes = StoreWrites()
-        for lid, gid, document in _stored(state, chunk):
+        for lid, gid, document in _read_stored(state, chunk):
             timestamp_us = int(state.timestamps.array[lid])
             writes.put(gid, document.id, timestamp_us, lid, state.stored_fields_of(document))
         state.store.write(writes)
@@ -114,7 +114,7 @@ def _columns_of(
             column = source.field.create_column()
             missing.append(source)
         elif known.field.column != source.field.column:
-            column = _copied(column, source.field)
+            column = _copy_column(column, source.field)
         columns[source.name] = column
     return columns, missing
 
@@ -124,8 +124,8 @@ def _has_new_type(known: ColumnSource, source: ColumnSource) -> bool:
     return known.field.type != source.field.type or known.source_type != source.source_type
 
 
-def _copied(column: Column, field: FieldLayout) -> Column:
-    """The same values, kept as the field's settings say."""
+def _copy_column(column: Column, field: FieldLayout) -> Column:
+    """Copies the values of a column into one with the settings of a field."""
     copy = field.create_column()
     copy.load(column.freeze()())
     return copy
@@ -155,7 +155,7 @@ def _documents_of(state: NodeState, kind: TypeLayout) -> Iterator[StoredChunk]:
     if count == 0:
         return
     if count < state.live_count * _SCAN_SHARE:
-        yield from (_stored(state, chunk) for chunk in _chunks(_lids_of(state, kind)))
+        yield from (_read_stored(state, chunk) for chunk in _chunks(_lids_of(state, kind)))
         return
     types = state.document_types.array
     scanned = ((document.lid, gid, document) for gid, document in state.store.scan())
@@ -176,14 +176,14 @@ def _chunks(lids: Lids) -> Iterator[Lids]:
     return (lids[start : start + size] for start in range(0, len(lids), size))
 
 
-def _stored(state: NodeState, lids: Lids) -> StoredChunk:
+def _read_stored(state: NodeState, lids: Lids) -> StoredChunk:
     gid_of = sorted((state.gids.array[lid].tobytes(), lid) for lid in lids.tolist())
     gids = [gid for gid, _ in gid_of]
     found = ((lid, gid, document) for (gid, lid), document in zip(gid_of, state.store.multi_get(gids), strict=True))
-    return [(lid, gid, _checked(lid, gid, document)) for lid, gid, document in found]
+    return [(lid, gid, _check_stored(lid, gid, document)) for lid, gid, document in found]
 
 
-def _checked(lid: int, gid: bytes, document: StoredDocument | None) -> StoredDocument:
+def _check_stored(lid: int, gid: bytes, document: StoredDocument | None) -> StoredDocument:
     if document is None or document.lid != lid:
         raise InternalError(f"the document with gid {gid.hex()} has lid {lid} and is not in the store with it")
     return document

@@ -11,7 +11,7 @@ Vespa: https://docs.vespa.ai/en/writing/feed-block.html
 Differs: in Vespa, usage is the share of the whole disk, whoever uses it. Here a disk that is full of other things does
 not end feeding until less than a reserve is free.
 
-Threads: the gate is configured and told of usage by one thread at a time; anybody may ask it.
+Threads: one thread at a time configures the gate and reports usage to it; any thread may check it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _GROWING: Final = (Add, AddCells, ModifyCells)
 _CLUSTER: Final = "tuning/resource-limits"
 _NODE: Final = "engine/proton/resource-limits"
 _NODE_HEADROOM: Final = 0.01
-"""What Vespa keeps between the limit of a node and that of its cluster, where only the node's is said."""
+"""The share that Vespa keeps between the limit of a node and that of its cluster, where only the node's is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What the service has of a resource, and what it could have besides."""
+    """The bytes of a resource that the service uses, and the bytes that are free for it besides."""
 
     own_bytes: int
     free_bytes: int
@@ -108,21 +108,21 @@ class FeedGate:
             raise NoSpace(self._reason)
 
     def check_any(self) -> None:
-        """For work that writes documents anew. Errors: NoSpace."""
+        """Checks that documents may be indexed again. Errors: NoSpace."""
         if self._reason is not None:
             raise NoSpace(self._reason)
 
     def configure(self, new: ResourceLimits, host: str = "localhost", distribution_key: int = 0) -> None:
-        """Other limits; what was blocked by the old ones is judged anew with the next measurement.
+        """Sets other limits; feeding that the old ones blocked is judged by the next measurement.
 
-        Host and distribution key of the node are told to whoever is refused.
+        Host and distribution key of the node are part of the error that refuses an operation.
         """
         self._node = f"on node {distribution_key} [{host}]"
         if new != self._limits:
             self._limits, self._exhausted = new, frozenset()
 
     def observe(self, usage: Usage) -> None:
-        """Blocks or opens by what is measured."""
+        """Blocks feeding, or allows it again, by the measured usage."""
         self._usage = usage
         found = dict(self._exhaustions(usage))
         before, self._exhausted = self._exhausted, frozenset(found)
@@ -131,8 +131,8 @@ class FeedGate:
                 _LOG.info("Feeding is no longer blocked in content cluster '%s'", self._cluster_id)
             self._reason = None
             return
-        said = ", ".join(found[resource] for resource in sorted(found))
-        exhaustion = f"in content cluster '{self._cluster_id}': {said}"
+        exhausted = ", ".join(found[resource] for resource in sorted(found))
+        exhaustion = f"in content cluster '{self._cluster_id}': {exhausted}"
         if self._reason is None or before != self._exhausted:
             _LOG.warning("Feeding is blocked due to resource exhaustion: %s", exhaustion)
         self._reason = f"ReturnCode(NO_SPACE, External feed is blocked due to resource exhaustion: {exhaustion})"
@@ -194,7 +194,7 @@ class SystemProbe:
 
 
 def _size_bytes(directory: Path) -> int:
-    """What is below the folder; files with several names once. Files come and go while it is counted."""
+    """The bytes on disk below a folder, files with several names once. Files may come and go while it is counted."""
     counted: set[int] = set()
     size_bytes = 0
     folders = [str(directory)]
@@ -213,7 +213,7 @@ def _size_bytes(directory: Path) -> int:
 
 
 def _memory() -> Share | None:
-    """Of memory that is no file's, in which the system cannot make room by itself."""
+    """The share of anonymous memory, which the system cannot free by itself; None where the system does not tell."""
     own = _kibibytes(Path("/proc/self/status"), "RssAnon:")
     available = _kibibytes(Path("/proc/meminfo"), "MemAvailable:")
     if own is None or available is None:
@@ -238,7 +238,7 @@ _CONTROL_GROUPS: Final = (
 
 
 def _control_group_rooms() -> Iterator[int]:
-    """What limits of control groups leave, as seen at their root: that is where a container sees its own."""
+    """The bytes that limits of control groups leave, as seen at their root: that is where a container sees its own."""
     for folder, limit_file, use_file, reclaimable in _CONTROL_GROUPS:
         with suppress(OSError, ValueError):
             limit = int((folder / limit_file).read_text())

@@ -20,7 +20,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.store.row_store import RowDocument
 
 _STEP: Final = 256
-"""Documents that are asked for together."""
+"""Documents that are read from the store together."""
 
 
 class RowFilling:

@@ -26,7 +26,7 @@ _US: Final = 1_000_000
 
 
 def matcher(text: str) -> Matcher:
-    """What decides a selection. Errors: LanguageError, TooLarge."""
+    """The matcher that evaluates a selection, from a cache. Errors: LanguageError, TooLarge."""
     return _kept_matcher(text) if len(text) <= limits.SELECTION_KEPT_CHARACTERS else _last_matcher(text)
 
 
@@ -37,7 +37,7 @@ def _kept_matcher(text: str) -> Matcher:
 
 @lru_cache(1)
 def _last_matcher(text: str) -> Matcher:
-    """A condition is asked for when it is accepted and when it is applied, a visit's selection for every chunk."""
+    """Caches a long selection: a condition is evaluated when accepted and when applied, a visit's for every chunk."""
     return matcher_of(parse_selection(text))
 
 

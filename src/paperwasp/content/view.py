@@ -1,4 +1,4 @@
-"""What readers see of a content node: one immutable moment, published by swapping one reference."""
+"""The snapshot of a content node that readers see: one immutable moment, published by swapping one reference."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class View:
     modes: Mapping[str, str] = field(default_factory=dict)
     """By document type, where it is not "index"."""
     timestamp_us: int = 0
-    """Of the last entry applied. A document whose timestamp is later was changed in place since."""
+    """The time of the last entry applied. A document whose timestamp is later was changed in place since."""
     distribution_key: int = 0
-    """Of the node."""
+    """The distribution key of the node."""
     rows: RowStore = NO_ROWS
     """The documents by lid, as far as they are there: each as the operation put it that gave it the lid."""
     own_lids: NDArray[np.uint32] | None = None
-    """Of documents that are read for one query: the lids that they have in the node."""
+    """The lids in the node of documents that are read for one query."""
     stamp: int = field(default_factory=_STAMPS.__next__)
     """No other view has it."""
     derived: dict[str, object] = field(default_factory=dict, init=False)
@@ -115,7 +115,7 @@ class View:
                 fields = changed_fields(document, self.layout.types[name], codec, self.columns)
             if lid < self.conform_below.get(name, 0):
                 fields = codec.conform(fields)
-        return fields if names is None and tensor_form == DEFAULT_FORM else codec.shown(fields, names, tensor_form)
+        return fields if names is None and tensor_form == DEFAULT_FORM else codec.render(fields, names, tensor_form)
 
     def fields_of_all(self, documents: Sequence[StoredDocument]) -> list[bytes]:
         """As `fields_of`, of documents of one type: most are as they are stored."""

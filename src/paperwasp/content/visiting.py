@@ -28,7 +28,7 @@ from paperwasp.selection import is_everything, location_of, parse_selection
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
 
 _SPACE: Final = 1 << 8 * GID_BYTES
-"""Of global ids."""
+"""The number of global ids."""
 _CLOCK_DOCUMENTS: Final = 64
 """Documents looked at between two looks at the clock."""
 _NO_FIELDS: Final = b"{}"
@@ -90,7 +90,7 @@ def _is_over(scan: Iterator[tuple[bytes, StoredDocument]], accepts: Filter) -> b
 
 
 def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], bytes | None]:
-    """What is given of a document; None: it was removed."""
+    """Makes a function that renders the requested fields of a document; it returns None for one that was removed."""
     fields_of, fields, tensor_form = view.shown_fields_of, request.fields, request.tensor_form
     if fields is not None and not fields:
         return lambda document: None if document.lid == NO_LID else _NO_FIELDS
@@ -98,20 +98,20 @@ def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], by
 
 
 def filter_of(view: View, request: VisitRequest) -> Filter:
-    """What a document must be to be visited; the cheapest questions come first, and only what is asked is looked at.
+    """Makes the filter of the documents that are visited, from the conditions of the request, the cheapest first.
 
     Errors: InvalidInput for a selection that is none.
     """
-    asked: list[Filter] = [_identity(view, request)]
+    filters: list[Filter] = [_identity(view, request)]
     if request.removes:
-        asked.append(_unexpired(request))
+        filters.append(_by_removal_time(request))
     if request.from_us or request.to_us:
-        asked.append(_modified(view, request))
+        filters.append(_by_time(view, request))
     if request.selection and not is_everything(_parsed(request.selection)):
-        asked.append(_selected(view, request))
-    if len(asked) == 1:
-        return asked[0]
-    return lambda gid, document: all(accepts(gid, document) for accepts in asked)
+        filters.append(_by_selection(view, request))
+    if len(filters) == 1:
+        return filters[0]
+    return lambda gid, document: all(accepts(gid, document) for accepts in filters)
 
 
 def _identity(view: View, request: VisitRequest) -> Filter:
@@ -124,19 +124,19 @@ def _identity(view: View, request: VisitRequest) -> Filter:
     return lambda _, document: document.lid != hidden_lid and document.id.split(":", 3)[2] in types
 
 
-def _unexpired(request: VisitRequest) -> Filter:
-    """All documents, and what was removed lately, when the visit began."""
+def _by_removal_time(request: VisitRequest) -> Filter:
+    """Accepts all live documents, and those whose removal was recent when the visit began."""
     oldest_us = oldest_tombstone_us(request.now_us)
     return lambda _, document: not document.is_removed or document.timestamp_us >= oldest_us
 
 
-def _modified(view: View, request: VisitRequest) -> Filter:
+def _by_time(view: View, request: VisitRequest) -> Filter:
     from_us, to_us = request.from_us, request.to_us or 1 << 64
     return lambda _, document: from_us <= view.timestamp_of(document) < to_us
 
 
-def _selected(view: View, request: VisitRequest) -> Filter:
-    """Of a removed document nothing is known but its id."""
+def _by_selection(view: View, request: VisitRequest) -> Filter:
+    """Accepts documents that match the selection. Of a removed document nothing is known but its id."""
     matches, now_us = matcher(request.selection), request.now_us
 
     def accepts(_: bytes, document: StoredDocument) -> bool:

@@ -24,7 +24,7 @@ LOOKED_AT_CHARACTERS: Final = 256
 _SHORTEST: Final = 16
 """Characters. Text in Latin letters that is shorter hardly says a language."""
 _WEIGHT: Final = 60
-"""Of a word that only one language has; one that several have counts for each a part of that."""
+"""The weight of a word that only one language has; one of several languages counts for each a part of that."""
 _MARGIN: Final = 1.2
 """By how much the best language must outweigh the next."""
 
@@ -142,7 +142,7 @@ _CLOSER: Final[dict[Language, tuple[tuple[Language, str], ...]]] = {
 
 def detect(text: str) -> Language:
     """The language of a text, UNKNOWN if it does not say. Depends on the text alone."""
-    head = _begun(text)
+    head = _strip_start(text)
     head = head if len(head) <= LOOKED_AT_CHARACTERS else head[:LOOKED_AT_CHARACTERS]
     if not head.isascii() and _BEYOND_LATIN.search(head) and (language := _by_letters(head)):
         return language
@@ -156,13 +156,13 @@ def detect(text: str) -> Language:
 
 def detect_all(texts: list[str]) -> dict[int, Language]:
     """The languages of texts, by number, of those that are neither English nor UNKNOWN."""
-    texts = list(map(_begun, texts))
+    texts = list(map(_strip_start, texts))
     found = {number: detect(texts[number]) for number in FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS)}
     return {number: language for number, language in found.items() if language not in (ENGLISH, UNKNOWN)}
 
 
-def _begun(text: str) -> str:
-    """The text from its first character that is not white space: what is before it says nothing, and takes no room."""
+def _strip_start(text: str) -> str:
+    """The text from its first character that is not white space: what is before it tells nothing, and takes no room."""
     return text.lstrip() if text[:1].isspace() else text
 
 

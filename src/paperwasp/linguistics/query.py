@@ -14,7 +14,7 @@ from paperwasp.linguistics.languages import ENGLISH, UNKNOWN, Language, language
 from paperwasp.linguistics.text import TextProfile
 
 STEM_EXACTNESS: Final = 0.7
-"""Of a stem, where the word itself is indexed too."""
+"""The exactness of a stem, where the word itself is indexed too; that of a word is 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def query_terms(
 
     `language`: a tag; empty: English. In a language that Vespa does not know, nothing is stemmed. Within a phrase every
     token has a single form. In a field of grams (`profile.gram_size`) the tokens are grams: Vespa searches for all of
-    them in any order, within a phrase for one after the other.
+    them in any order, within a phrase in this order.
     """
     if not implicit_transforms:
         return [QueryToken(((text, 1.0),))] if text else []
@@ -65,7 +65,7 @@ def query_terms(
 
 
 def index_terms(profile: TextProfile, text: str, language: str = UNKNOWN) -> list[tuple[str, ...]]:
-    """What a document's text is indexed under: for each position the term and, with `multiple` stemming, the word.
+    """The terms of a document's text: for each position the term and, with `multiple` stemming, the word.
 
     `language`: a tag; unknown: what is detected in the text.
     """

@@ -17,7 +17,7 @@ from paperwasp import limits
 from paperwasp.linguistics.languages import ENGLISH, language_of
 
 NO_LANGUAGE: Final = "un"
-"""What a model calls words of no language that is known."""
+"""The tag in a model for words of no known language."""
 _COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
 
 
@@ -48,12 +48,12 @@ class SignificanceModels:
             found |= _models_in(content)
         return cls(found)
 
-    def chosen(self, said: str, detected: str) -> SignificanceModel:
-        """The model for a query whose language is said, or else detected. Errors: ValueError: there is none."""
-        language = language_of(said) or NO_LANGUAGE if said else detected or ENGLISH
+    def chosen(self, given: str, detected: str) -> SignificanceModel:
+        """The model for a query whose language is `given`, or else `detected` (tags). Errors: ValueError: none fits."""
+        language = language_of(given) or NO_LANGUAGE if given else detected or ENGLISH
         found = self.by_language.get(language)
-        if found is None and said and language != NO_LANGUAGE:
-            raise ValueError(f"No significance model available for set language {said}")
+        if found is None and given and language != NO_LANGUAGE:
+            raise ValueError(f"No significance model available for set language {given}")
         found = found or self.by_language.get(NO_LANGUAGE) or self.by_language.get(ENGLISH)
         if found is None:
             raise ValueError("No significance model available for unknown or english language")
@@ -65,10 +65,10 @@ NO_MODELS: Final = SignificanceModels({})
 
 def _models_in(content: bytes) -> dict[str, SignificanceModel]:
     try:
-        told = orjson.loads(_inflated(content))
+        document = orjson.loads(_inflate(content))
     except orjson.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error}") from None
-    languages = told.get("languages") if isinstance(told, dict) else None
+    languages = document.get("languages") if isinstance(document, dict) else None
     if not isinstance(languages, dict):
         raise ValueError("a significance model has an object 'languages'")
     found: dict[str, SignificanceModel] = {}
@@ -78,9 +78,9 @@ def _models_in(content: bytes) -> dict[str, SignificanceModel]:
     return found
 
 
-def _model(tag: str, told: Any) -> SignificanceModel:
-    documents = told.get("document-count") if isinstance(told, dict) else None
-    frequencies = told.get("document-frequencies") if isinstance(told, dict) else None
+def _model(tag: str, content: Any) -> SignificanceModel:
+    documents = content.get("document-count") if isinstance(content, dict) else None
+    frequencies = content.get("document-frequencies") if isinstance(content, dict) else None
     if type(documents) is not int or not _is_count(documents):
         raise ValueError(f"language '{tag}' has no number 'document-count'")
     if not isinstance(frequencies, dict) or not all(map(_is_count, frequencies.values())):
@@ -92,7 +92,7 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
 
 
-def _inflated(content: bytes) -> bytes:
+def _inflate(content: bytes) -> bytes:
     """The bytes, decompressed where they are compressed by zstandard. Errors: ValueError."""
     return _from_zstandard(content) if content.startswith(_COMPRESSED) else content
 

@@ -76,11 +76,11 @@ def stem_words(stemmer: str, words: list[str]) -> list[str]:
 
 def stem_word(stemmer: str, word: str) -> str:
     """The stem of one word."""
-    return _kept(stemmer, word) if len(word) <= _LONGEST_KEPT else stem_words(stemmer, [word])[0]
+    return _stem_word(stemmer, word) if len(word) <= _LONGEST_KEPT else stem_words(stemmer, [word])[0]
 
 
 @lru_cache(maxsize=16384)
-def _kept(stemmer: str, word: str) -> str:
+def _stem_word(stemmer: str, word: str) -> str:
     return stem_words(stemmer, [word])[0]
 
 

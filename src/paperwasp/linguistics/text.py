@@ -28,9 +28,9 @@ _ACCENTS: Final = regex.compile(r"[\u0300-\u036f]+")
 _PART: Final = regex.compile(r"(?P<word>[\p{L}\p{N}\p{Mn}\p{Mc}]+)|(?P<symbol>\p{So})|[^\p{L}\p{N}\p{Mn}\p{Mc}\p{So}]+")
 _BEYOND_ASCII: Final = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 """With the character before, which what follows may be an accent of. Before any ASCII character, normalizing starts
-anew: so these pieces can be normalized one by one."""
+again: so these pieces can be normalized one by one."""
 _LONGEST_KEPT: Final = 32
-"""Longer pieces are not met twice."""
+"""Longer pieces are not kept: they hardly occur twice."""
 _ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _WORD: Final = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
 _SEPARATOR: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
@@ -55,7 +55,7 @@ class TextProfile:
     max_length: int = limits.FIELD_MATCH_CHARACTERS
     """Characters of a text that are looked at."""
     max_occurrences: int = limits.TERM_OCCURRENCES
-    """Of one term in one text that are indexed."""
+    """The most occurrences of one term in one text that are indexed."""
     max_token_length: int = limits.TOKEN_CHARACTERS
     """Longer words are not indexed."""
     snowball_english: bool = False
@@ -175,7 +175,7 @@ _kept = lru_cache(maxsize=16384)(_canonical)
 
 
 class _Replacement:
-    """What a piece of text is replaced by."""
+    """The replacement of a piece of text by its normalized form, for `re.sub`."""
 
     def __init__(self, cased: bool, normalizing: bool) -> None:
         self._settings = cased, normalizing

@@ -1,8 +1,8 @@
-"""Which libraries decide what a text is indexed as, or whether a logged condition holds: what they make is on disk.
+"""The libraries that decide the terms of a text, or whether a logged condition holds: their results are on disk.
 
-The log has what scripts made of documents, not their terms: replaying it makes these anew, as do documents that are fed
-later. So terms of two versions may stand in one index; a checkpoint says which version made its own. Collation, by ICU,
-is none of it: no order is on disk.
+The log has the fields that scripts made of documents, not their terms: replaying it makes these again, as feeding does.
+So terms of two versions may stand in one index; a checkpoint says which version made its own. Collation, by ICU, is not
+among them: no order is on disk.
 """
 
 from __future__ import annotations
@@ -24,6 +24,6 @@ def versions() -> Mapping[str, str]:
     return {**{name: version(name) for name in _PACKAGES}, **_BUNDLED, "Unicode": unicodedata.unidata_version}
 
 
-def changed(known: Mapping[str, str]) -> list[str]:
-    """What is not as it was, for reading: `PyStemmer 3.0.1, before 2.2.0`. Nothing is said of libraries not `known`."""
+def describe_changes(known: Mapping[str, str]) -> list[str]:
+    """Describes libraries with another version than `known`: `PyStemmer 3.0.1, before 2.2.0`. Ignores unknown ones."""
     return [f"{name} {now}, before {known[name]}" for name, now in versions().items() if known.get(name, now) != now]

@@ -1,4 +1,4 @@
-"""What the words of shown texts are indexed as, remembered between queries by `core/vocabulary.cpp`.
+"""The terms of the words of shown texts, remembered between queries by `core/vocabulary.cpp`.
 
 A vocabulary belongs to a text profile and a language, and never changes what a word means: so all queries share it.
 """
@@ -18,7 +18,7 @@ from paperwasp.linguistics.query import index_terms
 from paperwasp.linguistics.text import TextProfile
 
 Forms = tuple[str, ...]
-"""What one word of a text is indexed as: its term, and with some stemming itself too; empty: it is cut in pieces."""
+"""The terms of one word of a text: its own, and with some stemming the word itself too; empty: it is cut in pieces."""
 
 WORD_CHARACTERS: Final = r"\p{L}\p{N}\p{M}"
 """Letters, digits and marks: what the words of a shown text consist of, for a regular expression."""

@@ -11,7 +11,7 @@ from paperwasp.selection.analysis import (
     fields_of,
     is_everything,
     location_of,
-    negated,
+    negate,
     types_of,
 )
 from paperwasp.selection.check import Purpose, check_cluster_selection, check_selection
@@ -33,7 +33,7 @@ __all__ = [
     "is_everything",
     "location_of",
     "matcher_of",
-    "negated",
+    "negate",
     "parse_selection",
     "types_of",
 ]

@@ -24,8 +24,8 @@ from paperwasp.selection.tree import (
 from paperwasp.selection.values import Operand
 
 
-def negated(selection: Selection) -> Selection:
-    """The selection of all documents that this one does not select. It is invalid where this one is."""
+def negate(selection: Selection) -> Selection:
+    """Negates a selection: it selects all documents that this one does not. It is invalid where this one is."""
     return _whole(Not(selection.root))
 
 
@@ -107,7 +107,7 @@ def _types_of_comparison(node: Comparison, truth: bool) -> frozenset[str] | None
         if isinstance(inner, FieldValue):
             # Of documents of other types, a field is invalid, and so is the comparison.
             found.append(frozenset((inner.document_type,)))
-    demanded = _demanded(node, "type")
+    demanded = _find_demanded(node, "type")
     if truth and isinstance(demanded, str):
         found.append(frozenset((demanded,)))
     return _all_of(found)
@@ -143,7 +143,7 @@ def _location(node: ConditionNode) -> bytes | None:
 
 
 def _location_of_comparison(node: Comparison) -> bytes | None:
-    number, group, id_ = (_demanded(node, part) for part in ("user", "group", ""))
+    number, group, id_ = (_find_demanded(node, part) for part in ("user", "group", ""))
     if isinstance(number, int):
         return (number & ((1 << 32) - 1)).to_bytes(4, "little")
     if isinstance(group, str):
@@ -156,7 +156,7 @@ def _location_of_comparison(node: Comparison) -> bytes | None:
     return None
 
 
-def _demanded(node: Comparison, part: str) -> Operand:
+def _find_demanded(node: Comparison, part: str) -> Operand:
     """The value that the comparison demands of a part of the id, or None."""
     sides = [node.left, node.right]
     if node.operator not in ("==", "="):

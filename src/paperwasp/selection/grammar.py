@@ -42,7 +42,7 @@ from paperwasp.selection.tree import (
     ValueNode,
     Variable,
 )
-from paperwasp.selection.values import FUNCTIONS, signed
+from paperwasp.selection.values import FUNCTIONS, wrap_to_int64
 
 _LEXICON: Final = Lexicon(
     {
@@ -106,7 +106,7 @@ class _Parser:
                 operand = self._condition(self._expression(LEVELS["not"]))
             left: Node = self._shallow(Not(operand, start=first.start))
         else:
-            left = self._called(self._operand())
+            left = self._read_calls(self._operand())
         while LEVELS.get(operator := self._word(), 0) >= level and operator != "not":
             left = self._shallow(self._binary(operator, left))
         return left
@@ -177,7 +177,7 @@ class _Parser:
             return self._number()
         if token.kind == "string":
             tokens.next()
-            return Literal(self._unquoted(token), start=token.start)
+            return Literal(self._unquote(token), start=token.start)
         if token.kind == "unclosed":
             tokens.fail("the string that begins here does not end")
         if tokens.accept("("):
@@ -214,30 +214,30 @@ class _Parser:
             number = int(token.text, 16) if len(token.text) <= 18 else 1 << 64
             if number >= 1 << 64:
                 tokens.fail(f"Not a valid 64-bit hex integer: {token.text[:_MOST_DIGITS]}", token)
-            return Literal(signed(sign * number), start=first.start)
+            return Literal(wrap_to_int64(sign * number), start=first.start)
         number = sign * int(token.text[:_MOST_DIGITS])
-        if len(token.text) > _MOST_DIGITS or number != signed(number):
+        if len(token.text) > _MOST_DIGITS or number != wrap_to_int64(number):
             tokens.fail(f"Not a valid signed 64-bit integer: {token.text[:_MOST_DIGITS]}", token)
         return Literal(number, start=first.start)
 
-    def _unquoted(self, token: Token) -> str:
+    def _unquote(self, token: Token) -> str:
         """The text of a string. Its escapes stand for bytes of UTF-8."""
 
-        def unescaped(found: re.Match[bytes]) -> bytes:
+        def unescape(found: re.Match[bytes]) -> bytes:
             escape = found[1]
             if len(escape) == 3:
                 return bytes([int(escape[1:], 16)])
             if escape not in _ESCAPED:
                 at = token.start + 1 + len(content[: found.start()].decode())
-                said = f"Illegal escape sequence \\{escape.decode(errors='replace')} found"
-                raise LanguageError(said, position_of(self._tokens.text, at, self._tokens.source))
+                problem = f"Illegal escape sequence \\{escape.decode(errors='replace')} found"
+                raise LanguageError(problem, position_of(self._tokens.text, at, self._tokens.source))
             return _ESCAPED[escape]
 
         content = token.text[1:-1].encode()
         if b"\\" not in content:
             return token.text[1:-1]
         try:
-            return _ESCAPE.sub(unescaped, content).decode()
+            return _ESCAPE.sub(unescape, content).decode()
         except UnicodeDecodeError:
             self._tokens.fail("the bytes that this string says are not UTF-8", token)
 
@@ -294,7 +294,7 @@ class _Parser:
         if token.kind not in (*_NUMBERS, "identifier", "string") or (sign and token.kind not in _NUMBERS):
             tokens.fail(f"expected a key or a variable, found {tokens.found()}")
         tokens.next()
-        return self._unquoted(token) if token.kind == "string" else sign + token.text
+        return self._unquote(token) if token.kind == "string" else sign + token.text
 
     def _index(self) -> int:
         tokens = self._tokens
@@ -306,8 +306,8 @@ class _Parser:
             tokens.fail(f"Not a valid index: {token.text[:_MOST_DIGITS]}", token)
         return int(token.text)
 
-    def _called(self, node: Node) -> Node:
-        """With the functions that follow it."""
+    def _read_calls(self, node: Node) -> Node:
+        """Reads the calls of functions that follow a value."""
         tokens = self._tokens
         while tokens.at("."):
             dot = tokens.next()

@@ -35,11 +35,11 @@ from paperwasp.selection.truth import (
     TRUE,
     Results,
     Table,
-    combined,
-    joined,
+    combine,
+    join,
     negated_results,
 )
-from paperwasp.selection.values import FUNCTIONS, Operand, Special, arithmetic, comparison, signed
+from paperwasp.selection.values import FUNCTIONS, Operand, Special, arithmetic, comparison, wrap_to_int64
 
 Matcher = Callable[[Subject, int], bool | None]
 """Document, time in microseconds since 1970 → whether it is selected; None where that is invalid."""
@@ -60,7 +60,7 @@ def matcher_of(selection: Selection) -> Matcher:
         verdict = root.value
         return lambda subject, now_us: verdict
     condition = _condition(root)
-    return lambda subject, now_us: _VERDICTS[combined(condition(subject, now_us))]
+    return lambda subject, now_us: _VERDICTS[combine(condition(subject, now_us))]
 
 
 def _condition(node: ConditionNode) -> _Condition:
@@ -95,7 +95,7 @@ def _branch(operands: tuple[ConditionNode, ...], table: Table, decided: int) -> 
         for other in others:
             if found == decided:
                 return found
-            found = joined(found, other(subject, now_us), table)
+            found = join(found, other(subject, now_us), table)
         return found
 
     return evaluate
@@ -176,7 +176,7 @@ _ID_PARTS: Final[dict[str, Callable[[DocumentId], Operand]]] = {
     "namespace": lambda id_: id_.namespace,
     "type": lambda id_: id_.document_type,
     "specific": lambda id_: id_.user_specified,
-    "user": lambda id_: Special.INVALID if id_.number is None else signed(id_.number),
+    "user": lambda id_: Special.INVALID if id_.number is None else wrap_to_int64(id_.number),
     "group": lambda id_: Special.INVALID if id_.group is None else id_.group,
     "gid": lambda id_: f"gid(0x{id_.gid.hex()})",
     "bucket": lambda id_: Special.INVALID,

@@ -12,9 +12,9 @@ from paperwasp.document.updates import Value
 
 
 class Subject(Protocol):
-    """A document as a matcher sees it. It is asked for no more than the selection needs to decide.
+    """A document as a matcher sees it. A matcher reads no more of it than the selection needs to decide.
 
-    One object may stand for one document after the other: between two calls of a matcher nothing of it is kept.
+    One object may stand for several documents in turn: between two calls of a matcher nothing of it is kept.
     """
 
     @property

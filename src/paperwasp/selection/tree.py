@@ -72,7 +72,7 @@ class Literal(ValueNode):
             case None | bool():
                 return str(self.value).lower().replace("none", "null")
             case str():
-                return quoted(self.value)
+                return quote(self.value)
             case float() if math.isinf(self.value):
                 return "1e999" if self.value > 0 else "-1e999"
         return repr(self.value)
@@ -98,7 +98,7 @@ class Now(ValueNode):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Into each element or entry, one after the other; `name` stands for its index or key."""
+    """A step into each element or entry in turn; `name` stands for its index or key."""
 
     name: str
 
@@ -262,12 +262,12 @@ class Selection:
         return str(self.root)
 
 
-def quoted(text: str) -> str:
-    """The text as a string of the language."""
-    return '"' + _WRITTEN_OTHERWISE.sub(_escaped, text) + '"'
+def quote(text: str) -> str:
+    """Quotes a text as a string of the language."""
+    return '"' + _WRITTEN_OTHERWISE.sub(_escape, text) + '"'
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     return CHARACTER_ESCAPES.get(found[0]) or f"\\x{ord(found[0]):02x}"
 
 
@@ -281,4 +281,4 @@ def step_text(step: Step) -> str:
         case Variable(name):
             return f"{{${name}}}"
         case Key(key):
-            return f"{{{key if _BARE_KEY.fullmatch(key) else quoted(key)}}}"
+            return f"{{{key if _BARE_KEY.fullmatch(key) else quote(key)}}}"

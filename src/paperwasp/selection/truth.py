@@ -29,7 +29,7 @@ Table = tuple[tuple[int, ...], ...]
 _TRUTHS: Final = (FALSE, INVALID, TRUE)
 
 
-def _conjoined(left: int, right: int) -> int:
+def _conjoin(left: int, right: int) -> int:
     """The conjunction of two single truths: the lower one, since truths are numbered in that order."""
     return min(left, right)
 
@@ -46,13 +46,13 @@ def _table(operator: Callable[[int, int], int]) -> Table:
     return tuple(tuple(together(left, right) for right in range(8)) for left in range(8))
 
 
-AND: Final = _table(_conjoined)
+AND: Final = _table(_conjoin)
 OR: Final = _table(max)
 NOT: Final = tuple((s & INVALID) | (TRUE if s & FALSE else 0) | (FALSE if s & TRUE else 0) for s in range(8))
 
 
-def combined(results: Results) -> int:
-    """The one truth in the end: true if there is any, else false if there is any, else invalid."""
+def combine(results: Results) -> int:
+    """Reduces results to one truth: true if there is any, else false if there is any, else invalid."""
     if type(results) is int:
         found = results
     else:
@@ -69,8 +69,8 @@ def negated_results(results: Results) -> Results:
     return {binding: NOT[truths] for binding, truths in results.items()}
 
 
-def joined(left: Results, right: Results, table: Table) -> Results:
-    """Each of the left with each of the right whose variables stand for the same.
+def join(left: Results, right: Results, table: Table) -> Results:
+    """Combines each of the left with each of the right whose variables stand for the same.
 
     Invalid as a whole where these would be more than a named limit.
     """
@@ -94,7 +94,7 @@ def joined(left: Results, right: Results, table: Table) -> Results:
 
 
 def _groups(left: Bound, right: Bound) -> Callable[[Binding], list[tuple[Binding, int]]]:
-    """Binding of the left → what of the right may agree with it.
+    """Binding of the left → the bindings of the right that may agree with it, with their truths.
 
     Found by the variables that all of both have; the others are compared one by one.
     """

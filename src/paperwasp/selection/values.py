@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.selection.patterns import PatternError, glob, regular_expression
-from paperwasp.selection.truth import FALSE, INVALID, NOT, TRUE, Binding, Bound, Results, combined
+from paperwasp.selection.truth import FALSE, INVALID, NOT, TRUE, Binding, Bound, Results, combine
 
 
 class Special(Enum):
@@ -44,8 +44,8 @@ ScalarTest = Callable[[Operand, Operand], int]
 _NUMBERS: Final = (int, float)
 
 
-def signed(number: int) -> int:
-    """The number in 64 bits, as two's complement."""
+def wrap_to_int64(number: int) -> int:
+    """The number modulo 2**64 as a signed integer of 64 bits."""
     return ((number + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
@@ -70,7 +70,7 @@ def _unequal(left: Operand, right: Operand) -> int:
     return NOT[_equal(left, right)]
 
 
-def _ordered(holds: Callable[[bool, bool], bool]) -> ScalarTest:
+def _comparison(holds: Callable[[bool, bool], bool]) -> ScalarTest:
     """`holds`: whether the comparison does, by whether left is less than right and whether they are equal."""
 
     def compare(left: Operand, right: Operand) -> int:
@@ -103,10 +103,10 @@ def _regular_expression(left: Operand, right: Operand) -> int:
 _TESTS: Final[Mapping[str, ScalarTest]] = {
     "==": _equal,
     "!=": _unequal,
-    "<": _ordered(lambda less, equal: less),
-    "<=": _ordered(lambda less, equal: less or equal),
-    ">": _ordered(lambda less, equal: not less and not equal),
-    ">=": _ordered(lambda less, equal: not less),
+    "<": _comparison(lambda less, equal: less),
+    "<=": _comparison(lambda less, equal: less or equal),
+    ">": _comparison(lambda less, equal: not less and not equal),
+    ">=": _comparison(lambda less, equal: not less),
     "=": _glob,
     "=~": _regular_expression,
 }
@@ -137,7 +137,7 @@ def _of_both(left: Many, right: Many, test: ScalarTest, of_sizes: ScalarTest) ->
     if len(left.items) != len(right.items):
         return of_sizes(len(left.items), len(right.items))
     for (_, one), (_, other) in zip(left.items, right.items, strict=True):
-        truth = combined(test(one, other))
+        truth = combine(test(one, other))
         if truth != TRUE:
             return truth
     return TRUE
@@ -164,24 +164,24 @@ _ON_FLOATS: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 
 
-def _concatenated(left: str, right: str) -> Operand:
-    """Invalid where it would be longer than a named limit: a short selection could ask for more than the memory."""
+def _concatenate(left: str, right: str) -> Operand:
+    """Joins two texts; invalid if longer than a named limit: a short selection could demand more than the memory."""
     return left + right if len(left) + len(right) <= limits.SELECTION_TEXT_CHARACTERS else Special.INVALID
 
 
 def arithmetic(operator: str) -> Callable[[Operand, Operand], Operand]:
-    """The value of an operator of arithmetic; of two strings `+` is one after the other."""
+    """The value of an operator of arithmetic; `+` joins two strings."""
     on_integers, on_floats = _ON_INTEGERS[operator], _ON_FLOATS.get(operator)
 
     def calculate(left: Operand, right: Operand) -> Operand:
         if isinstance(left, str) and isinstance(right, str) and operator == "+":
-            return _concatenated(left, right)
+            return _concatenate(left, right)
         if not isinstance(left, _NUMBERS) or not isinstance(right, _NUMBERS):
             return Special.INVALID
         if right == 0 and operator in "/%":
             return Special.INVALID
         if isinstance(left, int) and isinstance(right, int):
-            return signed(on_integers(left, right))
+            return wrap_to_int64(on_integers(left, right))
         return Special.INVALID if on_floats is None else on_floats(float(left), float(right))
 
     return calculate
@@ -189,7 +189,7 @@ def arithmetic(operator: str) -> Callable[[Operand, Operand], Operand]:
 
 def _absolute(value: Operand) -> Operand:
     if isinstance(value, int):
-        return signed(abs(value))
+        return wrap_to_int64(abs(value))
     return math.fabs(value) if isinstance(value, float) else Special.INVALID
 
 
