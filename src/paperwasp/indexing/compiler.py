@@ -10,7 +10,7 @@ from paperwasp.errors import LanguageError
 from paperwasp.indexing import control, converters, embedding, numbers, outputs, sources, tensors, text
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.scope import COMPILERS, Compiled, Run, Scope
-from paperwasp.schema.indexing import shifted
+from paperwasp.schema.indexing import move_position
 from paperwasp.schema.indexing_language import KEYWORDS
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.languages import in_order_of_execution, sets_language
@@ -71,7 +71,7 @@ def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterat
             yield _compiled(field, _script(field), scope)
         except LanguageError as error:
             said = f"For schema '{schema.name}', field '{field.name}': {error.bare_message}"
-            yield LanguageError(said, shifted(error.position, _script(field).position))
+            yield LanguageError(said, move_position(error.position, _script(field).position))
 
 
 def has_effect(field: Field) -> bool:

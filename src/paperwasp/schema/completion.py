@@ -1,4 +1,4 @@
-"""What a schema says of its fields, once all fields of all schemas are known: the schema as the model has it."""
+"""Completes a schema once all fields of all schemas are known: the schema as the model has it."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class _Completion:
         return Completed(schema, profiles, reachable)
 
     def schema(self, profiles: Mapping[str, RankSettings]) -> Schema:
-        constants = self.gathered("constant", "constants", schema_constant)
-        models = self.gathered("onnx-model", "onnx_models", onnx_model)
+        constants = self.gather("constant", "constants", schema_constant)
+        models = self.gather("onnx-model", "onnx_models", onnx_model)
         effective = {**BUILT_IN, **profiles}
         return Schema(
             name=self.source.name,
@@ -102,12 +102,12 @@ class _Completion:
                     check_script(each.script, self.fields, self.problems)
 
     def raw_as_base64(self) -> bool:
-        said = [not node.values or boolean(node) for node in self.source.elements("raw-as-base64-in-summary")]
+        flags = [not node.values or boolean(node) for node in self.source.elements("raw-as-base64-in-summary")]
         inherited = all(each.schema.raw_as_base64 for each in self.inherited)
-        return said[-1] if said else inherited
+        return flags[-1] if flags else inherited
 
-    def gathered(self, keyword: str, name: str, resolve: Callable[[Node, Problems], _T | None]) -> Mapping[str, _T]:
-        """The schema's elements of that keyword by name, with those of inherited schemas."""
+    def gather(self, keyword: str, name: str, resolve: Callable[[Node, Problems], _T | None]) -> Mapping[str, _T]:
+        """Gathers the schema's elements of that keyword by name, with those of inherited schemas."""
         own: dict[str, _T] = {}
         for node in self.source.elements(keyword):
             if node.name in own:

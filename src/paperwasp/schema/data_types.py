@@ -50,7 +50,7 @@ from paperwasp.tensor.types import TensorType
 _GENERIC: Final = re.compile(r"(\w+)<(.*)>", re.DOTALL)
 _COLLECTIONS: Final = ("array", "weightedset", "map", "reference", "annotationreference", "tensor")
 _KEYS: Final[frozenset[DataType]] = frozenset({*PRIMITIVES.values(), FLOAT16, URI, RAW})
-"""What the key of a map may be."""
+"""The types that the key of a map may have."""
 _SET_KEYS: Final = frozenset({"bool", "byte", "int", "long", "string", "uri"})
 RESERVED_NAMES: Final = frozenset(
     {"attribute", "case", "documentid", "else", "host", "if", "index", "index_url", "position", "relevancy"}
@@ -118,7 +118,7 @@ class TypeScope:
     # Structs
 
     def _struct(self, name: str) -> DataType | None:
-        """The type of a struct, made when first asked for; None after telling why there is none."""
+        """The type of a struct, made when it is first needed; None, with an error, where there is none."""
         if name in self.structs or name in self.failed or name not in self.declared:
             return self.structs.get(name)
         node = self.declared[name]
@@ -199,7 +199,7 @@ class TypeScope:
         if self._depth >= limits.DATA_TYPE_DEPTH:
             return self._refuse(f"types are nested deeper than {limits.DATA_TYPE_DEPTH}", node)
         self._depth += 1
-        found = self._named(text, node)
+        found = self._resolve_name(text, node)
         self._depth -= 1
         if found is None or isinstance(found, StructType | InnerStructType):
             return found
@@ -209,7 +209,7 @@ class TypeScope:
             self._known[text] = found
         return found
 
-    def _named(self, text: str, node: Node) -> DataType | None:
+    def _resolve_name(self, text: str, node: Node) -> DataType | None:
         if text.startswith("tensor"):
             return self._tensor(text, node)
         if generic := _GENERIC.fullmatch(text):
@@ -349,6 +349,6 @@ def is_single(type_: DataType) -> bool:
     return not isinstance(type_, ArrayType | WeightedSetType | MapType | StructType)
 
 
-def referred(type_: DataType) -> str:
+def target_of(type_: DataType) -> str:
     """The document type that a reference refers to; empty for other types."""
     return type_.target if isinstance(type_, ReferenceType) else ""

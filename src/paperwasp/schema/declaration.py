@@ -1,4 +1,4 @@
-"""What a schema declares before anything refers to it: its types and its fields."""
+"""Reads the declarations of a schema that others refer to: its types and its fields."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Declared:
     scope: TypeScope
     connected: Connected
     drafts: list[Draft] = field(default_factory=list)
-    """Of the fields that are its own."""
+    """The drafts of the fields that are its own."""
 
     @property
     def fields(self) -> dict[str, Field]:

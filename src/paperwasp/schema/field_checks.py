@@ -1,4 +1,4 @@
-"""What the settings of a field may be together: one function for each subject, all run on every field.
+"""Checks which settings a field may have together: one function for each subject, all run on every field.
 
 Vespa: the processors of its config model (com.yahoo.schema.processing) say what is an error and what a warning.
 """
@@ -202,18 +202,18 @@ def _no_attribute(type_: DataType) -> str:
 
 
 def _attribute_settings(draft: Draft, problems: Problems) -> None:
-    said = draft.attribute
+    settings = draft.attribute
     mapped = isinstance(draft.type, TensorFieldType) and bool(draft.type.tensor.mapped)
-    if said.get("fast_rank") and not mapped:
+    if settings.get("fast_rank") and not mapped:
         message = f"{draft.described} cannot be fast-rank: that is for tensors with a mapped dimension"
         problems.error(message, draft.place("fast-rank"))
-    if said.get("paged") and (draft.type == PREDICATE or said.get("fast_rank")):
+    if settings.get("paged") and (draft.type == PREDICATE or settings.get("fast_rank")):
         message = f"{draft.described} cannot be paged: predicates and tensors with fast-rank cannot"
         problems.error(message, draft.place("paged"))
-    if said.get("mutable") and draft.in_document:
+    if settings.get("mutable") and draft.in_document:
         message = f"{draft.described} cannot be mutable: that is for fields outside the document"
         problems.error(message, draft.place("mutable"))
-    if is_position(draft.type) and (more := said.keys() - {"fast_search", "fast_access", "paged"} or draft.sorting):
+    if is_position(draft.type) and (more := settings.keys() - {"fast_search", "fast_access", "paged"} or draft.sorting):
         message = f"{draft.described} is a position, which can only be fast-search, fast-access and paged"
         problems.error(message, draft.place(*(name.replace("_", "-") for name in sorted(more)), "attribute"))
     if draft.sorting.get("function", "uca") != "uca":
@@ -233,14 +233,14 @@ def _dictionary(draft: Draft, problems: Problems) -> None:
         return
     place = draft.place("dictionary")
     if is_text(draft.type):
-        said, cased = draft.dictionary, draft.cased is True
-        if {"cased", "uncased"} <= said:
+        settings, cased = draft.dictionary, draft.cased is True
+        if {"cased", "uncased"} <= settings:
             problems.error(f"the dictionary of {draft.described} is both cased and uncased", place)
-        elif "hash" in said and "btree" not in said and not (cased and "cased" in said):
+        elif "hash" in settings and "btree" not in settings and not (cased and "cased" in settings):
             missing = "match: cased" if not cased else "cased in its dictionary"
             problems.error(f"{draft.described} has a hash dictionary, but does not say {missing}", place)
-        elif ("cased" in said) != cased:
-            word, other = ("cased", "match: cased") if "cased" in said else ("uncased", "match: uncased")
+        elif ("cased" in settings) != cased:
+            word, other = ("cased", "match: cased") if "cased" in settings else ("uncased", "match: uncased")
             problems.error(f"the dictionary of {draft.described} is {word}, but it does not say {other}", place)
     elif not isinstance(innermost(draft.type), NumericType):
         problems.error(f"{draft.described} cannot have a dictionary: that is for numbers and strings", place)
@@ -253,21 +253,21 @@ def _dictionary(draft: Draft, problems: Problems) -> None:
 
 
 def _match(draft: Draft, problems: Problems) -> None:
-    said = draft.match_settings
+    settings = draft.match_settings
     if "match" in draft.places and not is_text(draft.type) and (draft.match or draft.cased is not None):
         problems.warn(f"match of {draft.described} has no effect: that is for strings", draft.place("match"))
     if draft.match == "gram" and "attribute" in draft.outputs and "index" not in draft.outputs:
         problems.error(f"{draft.described} cannot match gram as an attribute: it needs an index", draft.place("match"))
-    if "gram_size" in said and draft.match != "gram":
+    if "gram_size" in settings and draft.match != "gram":
         problems.error(f"{draft.described} has a gram-size, but does not match gram", draft.place("gram-size"))
-    if "exact_terminator" in said and draft.match != "exact":
+    if "exact_terminator" in settings and draft.match != "exact":
         message = f"the exact-terminator of {draft.described} has no effect: it does not match exact"
         problems.warn(message, draft.place("exact-terminator"))
-    if said.get("algorithm") in ("substring", "suffix"):
+    if settings.get("algorithm") in ("substring", "suffix"):
         node = draft.places["algorithm"]
         message = f"match: {node.keyword} of {draft.described} {STREAMING_ONLY}"
         problems.warn(message, node.position)
-    elif said.get("algorithm") == "prefix":
+    elif settings.get("algorithm") == "prefix":
         why = "attributes can always be searched by prefix, where the query asks for it"
         problems.without_effect(draft.places["algorithm"], why)
 

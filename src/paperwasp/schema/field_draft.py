@@ -1,4 +1,4 @@
-"""A field in the making: what its elements said, before they are checked against each other."""
+"""A field in the making: the settings of its elements, before they are checked against each other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Draft:
     outputs: frozenset[str] = frozenset()
     """Where the script puts the value: index, attribute, summary."""
     index: dict[str, Any] = field(default_factory=dict)
-    """Settings that were said, by their names in IndexSettings; so the next ones."""
+    """Settings that the schema gives, by their names in IndexSettings; likewise the next ones."""
     hnsw: dict[str, Any] = field(default_factory=dict)
     attribute: dict[str, Any] = field(default_factory=dict)
     sorting: dict[str, Any] = field(default_factory=dict)
@@ -41,14 +41,14 @@ class Draft:
     weight: int = 100
     bolding: bool = False
     summaries: dict[str, FieldSummary] = field(default_factory=dict)
-    """By the names of what they show."""
+    """The summaries by the names of the summary fields that they show."""
     aliases: dict[str, str] = field(default_factory=dict)
     query_commands: list[str] = field(default_factory=list)
     linguistics: Linguistics | None = None
     sub_drafts: dict[str, Draft] = field(default_factory=dict)
-    """By their paths."""
+    """The drafts of its parts by their paths."""
     places: dict[str, Node] = field(default_factory=dict)
-    """Keyword → an element that said it, for the place of an error."""
+    """Keyword → an element that has it, for the place of an error."""
 
     @property
     def described(self) -> str:
@@ -59,7 +59,7 @@ class Draft:
         return isinstance(self.type, TensorFieldType)
 
     def place(self, *keywords: str) -> Position | None:
-        """Where the first of the elements is that was said, or the field."""
+        """The place of the first of these elements that the field has, or else of the field."""
         found = (self.places[keyword] for keyword in keywords if keyword in self.places)
         return next(found, self.node).position
 
@@ -70,10 +70,10 @@ class Draft:
         if known is None:
             self.summaries[name] = FieldSummary(shown or SummaryField(name, (self.name,)), tuple(to))
         else:
-            self.summaries[name] = FieldSummary(_merged(known.shown, shown) if shown else known.shown, (*known.to, *to))
+            self.summaries[name] = FieldSummary(_merge(known.shown, shown) if shown else known.shown, (*known.to, *to))
 
 
-def _merged(known: SummaryField, more: SummaryField) -> SummaryField:
-    """Two elements of one summary field as one."""
+def _merge(known: SummaryField, more: SummaryField) -> SummaryField:
+    """Merges two elements of one summary field."""
     flags = ("dynamic", "bolding", "tokens", "matched_elements_only", "select_elements_by", "struct_fields")
     return dataclasses.replace(known, **{name: getattr(known, name) or getattr(more, name) for name in flags})

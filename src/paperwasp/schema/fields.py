@@ -193,7 +193,7 @@ def _match(value: Match) -> _Setting:
     return apply
 
 
-def _cased(value: bool) -> _Setting:
+def _set_cased(value: bool) -> _Setting:
     def apply(draft: Draft, node: Node, problems: Problems) -> None:
         draft.cased = value
 
@@ -260,8 +260,8 @@ def _profile(draft: Draft, node: Node, problems: Problems) -> None:
     if node.values:
         draft.linguistics = Linguistics(node.text, node.text)
         return
-    said = {child.keyword: child.text for child in node.children}
-    draft.linguistics = Linguistics(said.get("index", ""), said.get("search", said.get("index", "")))
+    profiles = {child.keyword: child.text for child in node.children}
+    draft.linguistics = Linguistics(profiles.get("index", ""), profiles.get("search", profiles.get("index", "")))
 
 
 def _weighted_set(draft: Draft, node: Node, problems: Problems) -> None:
@@ -328,8 +328,8 @@ _MATCH: Final[Mapping[str, _Setting]] = {
     "word": _match("word"),
     "exact": _match("exact"),
     "gram": _match("gram"),
-    "cased": _cased(True),
-    "uncased": _cased(False),
+    "cased": _set_cased(True),
+    "uncased": _set_cased(False),
     **dict.fromkeys(("prefix", "substring", "suffix"), _algorithm),
     "gram-size": _whole("match_settings", "gram_size", least=1),
     "exact-terminator": _set("match_settings", "exact_terminator", lambda node, problems: node.text),
@@ -414,7 +414,7 @@ def _field(draft: Draft) -> Field:
         in_document=draft.in_document,
         position=draft.node.position,
         cased=text and draft.cased is True,
-        script=draft.script.resolved() if draft.script else None,
+        script=draft.script.resolve() if draft.script else None,
         match_settings=MatchSettings(**draft.match_settings),
         rank_type=draft.rank_type,
         rank_literal="literal" in draft.rank,
@@ -437,13 +437,13 @@ def _sub_field(draft: Draft) -> SubField:
         match=_match_mode(draft) if is_text(draft.type) else None,
         match_settings=MatchSettings(**draft.match_settings),
         rank_filter=_is_filter(draft),
-        script=draft.script.resolved() if draft.script else None,
+        script=draft.script.resolve() if draft.script else None,
         position=draft.node.position,
     )
 
 
 def _index(draft: Draft) -> IndexSettings | None:
-    """Of predicate fields, the settings are those of the attribute."""
+    """The settings of the index of a field; None: it has none. Those of predicate fields are the attribute's."""
     if "index" not in draft.outputs and "arity" not in draft.index:
         return None
     settings: dict[str, Any] = {"normalizing": True, **draft.index}

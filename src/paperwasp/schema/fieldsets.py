@@ -57,13 +57,13 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
                 modes = [_MODES[mode.keyword] for mode in child.children if mode.keyword in _MODES]
                 match = next((mode for mode in modes if mode not in ("cased", "uncased")), next(iter(modes), match))
                 settings = _settings(child, settings, problems)
-    said = query_commands(commands)
-    if match is None and said.match is not None:
-        match = said.match
+    commanded = query_commands(commands)
+    if match is None and commanded.match is not None:
+        match = commanded.match
         settings = replace(
             settings,
-            exact_terminator=said.terminator or settings.exact_terminator,
-            gram_size=said.gram_size or settings.gram_size,
+            exact_terminator=commanded.terminator or settings.exact_terminator,
+            gram_size=commanded.gram_size or settings.gram_size,
         )
     if not names:
         problems.error(f"fieldset {node.name} has no fields", node.position)
@@ -83,7 +83,7 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
 
 
 def _settings(node: Node, settings: MatchSettings, problems: Problems) -> MatchSettings:
-    """What a `match` says beside the mode, as far as it is about queries."""
+    """Reads the settings of a `match` beside the mode, as far as they are about queries."""
     for each in node.children:
         if each.keyword == "exact-terminator" and each.text:
             settings = replace(settings, exact_terminator=each.text)

@@ -51,8 +51,8 @@ def balanced_text(tokens: TokenStream, opening: Token) -> str:
     return _text_of(tokens, taken)
 
 
-def bracketed(tokens: TokenStream) -> str:
-    """The text from the current bracket to its partner, both in it, all kinds of brackets in balance."""
+def read_bracketed(tokens: TokenStream) -> str:
+    """Reads the text from the current bracket to its partner, both in it, all kinds of brackets in balance."""
     taken = [tokens.next()]
     closers = [OPENING[taken[0].text]]
     while closers:

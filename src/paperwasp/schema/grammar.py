@@ -45,7 +45,7 @@ class Part(Enum):
 
 
 class Value(Enum):
-    """What may follow the colon."""
+    """The kinds of values that may follow the colon."""
 
     CHILD = auto()
     """One element of the block that the element may also be written with."""

@@ -1,4 +1,4 @@
-"""What connects the schemas of a package beside inheritance: references, and the fields imported through them.
+"""The connections of schemas beside inheritance: references, and the fields imported through them.
 
 Vespa: https://docs.vespa.ai/en/schemas/parent-child.html
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from paperwasp.document.types import PREDICATE
-from paperwasp.schema.data_types import holds_struct, is_position, referred
+from paperwasp.schema.data_types import holds_struct, is_position, target_of
 from paperwasp.schema.model import Field, ImportedField
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
@@ -18,7 +18,7 @@ from paperwasp.schema.tree import Node
 
 @dataclass(slots=True)
 class Connected:
-    """What of a schema its connections need."""
+    """The part of a schema that its connections need."""
 
     name: str
     fields: dict[str, Field]
@@ -44,7 +44,7 @@ def connect(schemas: Mapping[str, Connected], broken: set[str], problems: Proble
 def _check_references(schemas: Mapping[str, Connected], broken: set[str], problems: Problems) -> None:
     for schema in schemas.values():
         for each in schema.fields.values():
-            target = referred(each.type)
+            target = target_of(each.type)
             if target and target not in schemas and target not in broken:
                 message = f"field {each.name} refers to document type {target!r}, which does not exist"
                 problems.error(message + nearest(target, schemas), each.position)
@@ -54,7 +54,7 @@ def _check_references(schemas: Mapping[str, Connected], broken: set[str], proble
 
 
 def _check_cycle(start: str, schemas: Mapping[str, Connected], state: dict[str, int], problems: Problems) -> None:
-    """Tells of references that lead back to their document type, by a walk without recursion."""
+    """Reports references that lead back to their document type, by a walk without recursion."""
     path: list[tuple[str, list[Field]]] = []
     if start not in state:
         state[start] = 1
@@ -66,7 +66,7 @@ def _check_cycle(start: str, schemas: Mapping[str, Connected], state: dict[str, 
             path.pop()
             continue
         reference = references.pop()
-        target = referred(reference.type)
+        target = target_of(reference.type)
         if target not in schemas:
             continue
         if state.get(target) == 1:
@@ -79,7 +79,7 @@ def _check_cycle(start: str, schemas: Mapping[str, Connected], state: dict[str, 
 
 
 def _references(schema: Connected) -> list[Field]:
-    return [each for each in schema.fields.values() if referred(each.type)]
+    return [each for each in schema.fields.values() if target_of(each.type)]
 
 
 # Imports
@@ -111,7 +111,7 @@ def _import_all(
 
 
 def _targets(schema: Connected) -> list[str]:
-    return [referred(each.type) for each in _references(schema)]
+    return [target_of(each.type) for each in _references(schema)]
 
 
 def _import(
@@ -128,14 +128,14 @@ def _import(
         problems.error(f"{where}: there is a field of that name already", node.position)
         return
     reference = schema.fields.get(reference_name)
-    if reference is None or not referred(reference.type):
+    if reference is None or not target_of(reference.type):
         if reference_name not in schema.unusable:
             references = [each.name for each in _references(schema)]
             message = f"{where}: there is no reference field {reference_name!r}{nearest(reference_name, references)}"
             problems.error(message, node.position)
         schema.unusable.add(name)
         return
-    document = referred(reference.type)
+    document = target_of(reference.type)
     target_schema = schemas.get(document)
     target = {**target_schema.fields, **target_schema.imported}.get(target_name) if target_schema else None
     if target is None:

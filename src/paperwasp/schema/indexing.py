@@ -1,4 +1,4 @@
-"""What a field's indexing script takes and where its results go, checked as far as that shows without its types.
+"""Reads the inputs and outputs of a field's indexing script, and checks it as far as that needs no types.
 
 The types of its values are checked where it is compiled (`paperwasp.indexing`).
 """
@@ -20,9 +20,9 @@ _UNCHANGING: Final = frozenset(
     {*OUTPUTS, "passthrough", "echo", "set_var", "set_language", "sleep", "clear_state", "_", "this"}
     | {"tokenize", "ngram", "exact", "optimize_predicate"}
 )
-"""What hands on the value that it takes."""
+"""Expressions that hand on the value that they take."""
 _BLOCKS: Final = frozenset({"script", "statement", "parenthesis", "guard", "for_each", "switch", "select_input"})
-"""What changes a value only if what is in it does."""
+"""Expressions that change a value only if an expression in them does."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class FieldScript:
     outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Keyword of OUTPUTS → names, in order."""
     index_is: str = "index"
-    """What `index` means: for numbers, attribute."""
+    """The output that `index` stands for: for numbers, attribute."""
 
     def index_to_attribute(self) -> None:
         """Makes every `index` an `attribute`."""
@@ -47,9 +47,9 @@ class FieldScript:
 
     def place(self, expression: Expression) -> Position | None:
         """Where the expression is in its file."""
-        return shifted(expression.position, self.node.value_position)
+        return move_position(expression.position, self.node.value_position)
 
-    def resolved(self) -> IndexingScript:
+    def resolve(self) -> IndexingScript:
         statements = tuple(self._statement(statement) for statement in self.tree.operands)
         inputs = dict.fromkeys(name for statement in self.tree.operands for name in self._inputs(statement))
         return IndexingScript(
@@ -69,7 +69,7 @@ class FieldScript:
         return self.takes_own_value and all(map(self._is_plain, self.tree.operands))
 
     def _statement(self, statement: Expression) -> Expression:
-        named = _named(statement, self.owner, self.index_is)
+        named = _with_names(statement, self.owner, self.index_is)
         if not (self.takes_own_value and statement.needs_input):
             return named
         own = Expression("input", (self.owner,), (), statement.position)
@@ -92,7 +92,7 @@ def read_script(node: Node, owner: str, *, in_document: bool, problems: Problems
     try:
         script = FieldScript(node, owner, parse_script(node.text), in_document)
     except LanguageError as error:
-        problems.error(f"indexing of {owner}: {error.bare_message}", shifted(error.position, node.value_position))
+        problems.error(f"indexing of {owner}: {error.bare_message}", move_position(error.position, node.value_position))
         return None
     for expression in script.tree.walk():
         if expression.keyword in OUTPUTS:
@@ -176,16 +176,16 @@ def _all(expression: Expression, keyword: str) -> list[Expression]:
     return [each for each in expression.walk() if each.keyword == keyword]
 
 
-def _named(expression: Expression, owner: str, index: str) -> Expression:
-    """The expression with the field's own name where it names none, and `index` for the word index."""
+def _with_names(expression: Expression, owner: str, index: str) -> Expression:
+    """Puts the field's own name into an expression where it names none, and `index` for the word index."""
     if expression.keyword in (*OUTPUTS, "input"):
         keyword = index if expression.keyword == "index" else expression.keyword
         return Expression(keyword, expression.arguments or (owner,), (), expression.position)
-    operands = tuple(_named(operand, owner, index) for operand in expression.operands)
+    operands = tuple(_with_names(operand, owner, index) for operand in expression.operands)
     return Expression(expression.keyword, expression.arguments, operands, expression.position)
 
 
-def shifted(position: Position | None, base: Position | None) -> Position | None:
+def move_position(position: Position | None, base: Position | None) -> Position | None:
     """A place in a text, as a place in the file that has the text at `base`."""
     if position is None or base is None:
         return base

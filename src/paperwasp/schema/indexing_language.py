@@ -38,15 +38,15 @@ def parse_script(text: str) -> Expression:
 
     Positions are relative to the text.
     """
-    found = _parsed(text)
+    found = _parse(text)
     if isinstance(found, LanguageError):
         raise LanguageError(found.bare_message, found.position)
     return found
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str) -> Expression | LanguageError:
-    # Schemas say the same few scripts over and over.
+def _parse(text: str) -> Expression | LanguageError:
+    # Schemas have the same few scripts over and over.
     try:
         return _Parser(_LEXICON.tokenize(text)).script()
     except LanguageError as error:
@@ -200,12 +200,12 @@ class _Parser:
         return Expression("statement", (), tuple(operands), start)
 
     def choice(self) -> Expression:
-        return self.joined("choice", "||", self.concat)
+        return self.read_operands("choice", "||", self.concat)
 
     def concat(self) -> Expression:
-        return self.joined("concat", ".", self.sum)
+        return self.read_operands("concat", ".", self.sum)
 
-    def joined(self, keyword: str, operator: str, part: Callable[[], Expression]) -> Expression:
+    def read_operands(self, keyword: str, operator: str, part: Callable[[], Expression]) -> Expression:
         operands = [part()]
         while self.tokens.accept(operator):
             operands.append(part())

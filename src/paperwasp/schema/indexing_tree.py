@@ -28,9 +28,9 @@ _SOURCES: Final = frozenset(
         "true",
     }
 )
-"""What makes a value of its own."""
+"""Expressions that make a value of their own."""
 _TRANSPARENT: Final = frozenset({"choice", "concat", "parenthesis", "script", "statement", "arithmetic", "guard", "if"})
-"""What needs a value only if its parts do."""
+"""Expressions that need a value only if their parts do."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Expression:
         return any(operand.needs_input for operand in self.operands) if self.keyword in _TRANSPARENT else True
 
     def __str__(self) -> str:
-        return _written(self)
+        return _as_text(self)
 
 
 # The canonical text
 
 
-def _written(expression: Expression) -> str:
+def _as_text(expression: Expression) -> str:
     operands = [str(operand) for operand in expression.operands]
     match expression.keyword:
         case "script":

@@ -1,7 +1,7 @@
 """The schema as the rest of the code sees it: resolved (inheritance applied), validated, immutable.
 
-The model says everything that the language can say. What of it is not executed yet is told by
-`paperwasp.schema.pending`, in one place.
+The model has everything that the language can express. `paperwasp.schema.pending` reports, in one place, what is not
+executed yet.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html
 """
@@ -92,7 +92,7 @@ class AttributeSettings:
 
 @dataclass(frozen=True, slots=True)
 class MatchSettings:
-    """What `match` says beside the mode."""
+    """The settings of `match` beside the mode."""
 
     algorithm: MatchAlgorithm = "normal"
     gram_size: int = 2
@@ -125,14 +125,14 @@ class IndexingScript:
     summaries: tuple[str, ...] = ()
     is_plain: bool = True
     tree: Expression | None = field(default=None, compare=False, repr=False)
-    """What `text` says, with places relative to the start of the script."""
+    """The tree of `text`, with places relative to the start of the script."""
     position: Position | None = field(default=None, compare=False)
-    """Of the start of the script in its file."""
+    """The place of the start of the script in its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubField:
-    """What a `struct-field` block says of a part of a field, `name` being the path below the field (`key.name`)."""
+    """The settings of a `struct-field` for a part of a field; `name` is the path below the field (`key.name`)."""
 
     name: str
     type: DataType
@@ -169,7 +169,7 @@ class Field:
     rank_type: str = ""
     rank_literal: bool = False
     normal_rank: bool = False
-    """`rank: normal`, said in so many words."""
+    """Whether the schema has `rank: normal`, which is also the default."""
     linguistics: Linguistics | None = None
     sub_fields: Mapping[str, SubField] = field(default_factory=_empty)
     query_commands: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ class Field:
     imported: ImportedField | None = None
     """Where the value comes from, if from a referred document."""
     summaries: tuple[FieldSummary, ...] = ()
-    """What `summary`, `summary-to` and `bolding` in the field say."""
+    """The summary fields that `summary`, `summary-to` and `bolding` in the field declare."""
     outer: str = ""
     """The field that this one is a part of: see `Schema.field_named`."""
 
@@ -207,7 +207,7 @@ class FieldSet:
     fields: tuple[str, ...]
     query_commands: tuple[str, ...] = ()
     match: Match | None = None
-    """How its words are read, whatever its fields say; None: not said."""
+    """How its words are read, whatever its fields set; None: as its fields set."""
     match_settings: MatchSettings = MatchSettings()
     position: Position | None = None
 
@@ -309,11 +309,11 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class FieldRank:
-    """What a rank profile, or the field in it, says beyond its weight. Empty `rank_type`: nothing."""
+    """The rank settings of a field, by the field or by a rank profile, but its weight. Empty `rank_type`: not set."""
 
     filter_threshold: float | None = None
     element_gap: float | None = None
-    """None: not said; infinite for `infinity`."""
+    """None: not set; infinite for `infinity`."""
     rank_type: str = ""
 
 
@@ -340,7 +340,7 @@ class RankProfile:
     summary_features: tuple[str, ...] = ()
     rank_features: tuple[str, ...] = ()
     sort_features: tuple[str, ...] = ()
-    """What `feature(name)` in a sort specification may name."""
+    """The names that `feature(name)` in a sort specification may have."""
     rank_properties: Mapping[str, tuple[str, ...]] = field(default_factory=_empty)
     """Key → values, in the order in which they are written."""
     field_weights: Mapping[str, int] = field(default_factory=_empty)
@@ -370,7 +370,7 @@ class Schema:
     name: str
     document: DocumentType
     fields: Mapping[str, Field]
-    """Of the document, of the schema outside it (`in_document` False), and imported ones (`imported`)."""
+    """The fields of the document, of the schema outside it (`in_document` False), and imported ones (`imported`)."""
     fieldsets: Mapping[str, FieldSet]
     rank_profiles: Mapping[str, RankProfile]
     """Always holds `default` and `unranked`."""
@@ -389,9 +389,9 @@ class Schema:
     """How dynamic summaries are made: what the content cluster says, and no schema."""
     position: Position | None = None
     files: Mapping[str, PackageFile] | None = field(default=None, compare=False, repr=False)
-    """The files of the package by path: constants and models. None: they are not at hand, and are not checked."""
+    """The files of the package by path: constants and models. None: they are not available, and not checked."""
     _found: dict[str, Field] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What `field_named` has found beside `fields`, by name."""
+    """The fields that `field_named` has found beside `fields`, by name."""
 
     def field_named(self, name: str) -> Field | None:
         """The field of this name or alias, or the part of a field at this path (`persons.name`, `scores.key`).
@@ -413,9 +413,9 @@ class Schema:
         return _part(self.fields[outer], path) if path and outer in self.fields else None
 
     def fields_named(self, name: str) -> tuple[Field, ...]:
-        """Of a fieldset its fields, of any other name its field; none where there is none.
+        """The fields of a fieldset, or the one field of another name; empty where there is none.
 
-        Where the fieldset says how it matches, its fields are as if they said so.
+        Where the fieldset has settings of matching, its fields are returned with these.
         """
         fieldset = self.fieldset_named(name)
         names = (name,) if fieldset is None else fieldset.fields
@@ -448,11 +448,11 @@ class Schema:
         return {alias: name for field in self.fields.values() for alias, name in field.aliases.items()}
 
 
-def _matching(field: Field, match: Match, said: MatchSettings) -> Field:
-    """The field with what a fieldset says of matching."""
+def _matching(field: Field, match: Match, matching: MatchSettings) -> Field:
+    """The field with the settings of matching of a fieldset."""
     if match in ("cased", "uncased"):
         return replace(field, cased=match == "cased")
-    settings = replace(field.match_settings, gram_size=said.gram_size, exact_terminator=said.exact_terminator)
+    settings = replace(field.match_settings, gram_size=matching.gram_size, exact_terminator=matching.exact_terminator)
     return replace(field, match=match, match_settings=settings)
 
 

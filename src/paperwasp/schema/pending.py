@@ -1,8 +1,8 @@
-"""What of a valid schema is not executed yet, and what never has an effect here: told at deploy, in one place.
+"""Reports at deploy, in one place, what in a valid schema is not executed yet, and what never has an effect here.
 
 A package is not refused for either. What is not executed yet is a WARNING: documents keep such values and show them as
-they were fed, and whoever needs more of them (a query, a rank profile) is told so then. What cannot change an answer
-here is an INFO. The predicates say to the rest of the code what is executed.
+they were fed, and a query or rank profile that needs more of them gets an error then. What cannot change an answer
+here is an INFO. By the predicates the rest of the code knows what is executed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", 
 _COMPONENTS: Final = ("embed", "generate")
 _FOR_JAVA: Final = "it is for searchers written in Java"
 Z_CURVE_SUFFIX: Final = "_zcurve"
-"""Of the attribute that is made of a position."""
+"""The end of the name of the attribute that is made of a position."""
 
 
 # What is executed
@@ -67,7 +67,7 @@ def _calls(field: Field, keyword: str) -> bool:
 
 
 def unexecuted_calls(field: Field) -> list[str]:
-    """What the script of a field calls that is not executed yet."""
+    """The expressions in the script of a field that are not executed yet, as texts."""
     tree = field.script.tree if field.script is not None else None
     return [str(each) for each in tree.walk() if each.keyword in _COMPONENTS] if tree is not None else []
 
@@ -115,7 +115,7 @@ def is_found_now(field: Field) -> bool:
 
 
 _ROW_ELEMENTS: Final = frozenset({*PRIMITIVES.values(), FLOAT16, URI})
-"""What the elements of an array, and the keys of a weighted set, may be in a column."""
+"""The types that the elements of an array, and the keys of a weighted set, may have in a column."""
 _SINGLES: Final = _ROW_ELEMENTS | {RAW, POSITION, PREDICATE}
 
 
@@ -126,7 +126,7 @@ def _element(type_: DataType) -> DataType | None:
     return None if isinstance(type_, WeightedSetType) else type_
 
 
-# What is told
+# Findings
 
 
 def pending(schema: Schema) -> Iterator[Finding]:
@@ -163,15 +163,15 @@ def _no_effect(what: str, position: Position | None, why: str) -> Finding:
 
 
 def _field(field: Field, schema: Schema) -> Iterator[Finding]:
-    said = f"field {field.name}"
+    subject = f"field {field.name}"
     if field.imported is not None:
         if not (is_attribute_now(field) or field.is_outer):
             yield _later(
-                f"{said}: importing {field.imported.target} of {field.imported.target_document}", field.position
+                f"{subject}: importing {field.imported.target} of {field.imported.target_document}", field.position
             )
         return
     if calls := unexecuted_calls(field):
-        yield _later(f"{said}: {', '.join(calls)}, so filling it", field.position)
+        yield _later(f"{subject}: {', '.join(calls)}, so filling it", field.position)
     elif field.type != PREDICATE and (
         (field.index and not (is_indexed_now(field) or _is_ranked(field)))
         or (field.attribute and not (is_matched_now(field) or _is_ranked(field)))
@@ -181,13 +181,13 @@ def _field(field: Field, schema: Schema) -> Iterator[Finding]:
         )
     for what, is_said in _FIELD_LATER:
         if is_said(field):
-            yield _later(f"{said}: {what}", field.position)
+            yield _later(f"{subject}: {what}", field.position)
     if sets_language(field) and not executes_language(field, schema.fields):
         what = "set_language of what is not only made of fields of texts and numbers, for the field's tokens"
-        yield _later(f"{said}: {what}", field.position)
+        yield _later(f"{subject}: {what}", field.position)
     for what, is_said, why in _FIELD_NO_EFFECT:
         if is_said(field):
-            yield _no_effect(f"{said}: {what}", field.position, why)
+            yield _no_effect(f"{subject}: {what}", field.position, why)
 
 
 def _is_ranked(field: Field) -> bool:
@@ -264,24 +264,24 @@ def _fieldset(fieldset: FieldSet) -> Iterator[Finding]:
 
 
 def _profile(profile: RankProfile, schema: Schema) -> Iterator[Finding]:
-    """What the profile says itself; what it inherits is told of where it is said.
+    """The findings about what a profile declares itself; what it inherits is reported where it is declared.
 
     What a profile cannot be run without, such as a global phase or tensors, makes the profile itself one that is not
-    executed yet: `features.compile` tells of it.
+    executed yet: `features.compile` reports it.
     """
     parents = [schema.rank_profiles[name] for name in profile.inherits if name in schema.rank_profiles]
-    said = f"rank-profile {profile.name}"
+    subject = f"rank-profile {profile.name}"
     for key in profile.rank_properties:
         if key.startswith(_RESERVED) and not any(key in parent.rank_properties for parent in parents):
-            yield _no_effect(f"{said}: rank property {key}", profile.position, _BY_WORDS)
+            yield _no_effect(f"{subject}: rank property {key}", profile.position, _BY_WORDS)
     for keyword, value in profile.tuning.items():
         is_own = not any(parent.tuning.get(keyword) == value for parent in parents)
         if is_own and (why := _TUNING_NO_EFFECT.get(keyword)):
-            yield _no_effect(f"{said}: {keyword}", profile.position, why)
+            yield _no_effect(f"{subject}: {keyword}", profile.position, why)
     limiting = profile.match_phase
     said_here = limiting is not None and all(parent.match_phase != limiting for parent in parents)
     if limiting and said_here and limiting.pre_post_filter_tipping_point != _TIPPING_POINT:
-        yield _no_effect(f"{said}: match-phase: pre-post-filter-tipping-point", limiting.position, _EXECUTION)
+        yield _no_effect(f"{subject}: match-phase: pre-post-filter-tipping-point", limiting.position, _EXECUTION)
     for name, constant in profile.constants.items():
         if name not in schema.constants and constant.uri:
             yield _later(f"constant {name} at a uri", constant.position)

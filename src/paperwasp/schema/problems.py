@@ -1,4 +1,4 @@
-"""All that is to be told about the schemas of a package: gathered, ordered by file and place, each told once."""
+"""The findings about the schemas of a package: gathered, ordered by file and place, each reported once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Problems:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything but errors."""
-        return _ordered(finding for finding in self._found if finding.level != "ERROR")
+        return _sort_by_place(finding for finding in self._found if finding.level != "ERROR")
 
     def error(self, message: str, position: Position | None) -> None:
         """Adds an error. Raises InvalidSchemas where there are so many that nobody wants more."""
@@ -60,7 +60,7 @@ class Problems:
     def check(self) -> None:
         """Raises InvalidSchemas if there is any error."""
         if self._errors:
-            raise InvalidSchemas(_ordered(finding for finding in self._found if finding.level == "ERROR"))
+            raise InvalidSchemas(_sort_by_place(finding for finding in self._found if finding.level == "ERROR"))
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
@@ -68,14 +68,14 @@ def nearest(word: str, words: Iterable[str]) -> str:
     known = list(words)
     if hint := did_you_mean(word, known):
         return hint
-    told = known if isinstance(words, Sequence | Mapping) else sorted(known)
-    return f"; there are {', '.join(told)}" if 0 < len(known) <= _FEW else ""
+    listed = known if isinstance(words, Sequence | Mapping) else sorted(known)
+    return f"; there are {', '.join(listed)}" if 0 < len(known) <= _FEW else ""
 
 
 _FEW = 12
 
 
-def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _sort_by_place(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=_place))
 
 

@@ -1,4 +1,4 @@
-"""What `query-command` says of how the words of a field or fieldset are read in queries.
+"""Reads `query-command`, which sets how the words of a field or fieldset are read in queries.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#query-command, and com.yahoo.prelude.Index for the
 commands that it knows.
@@ -14,7 +14,7 @@ from paperwasp.schema.model import Match
 
 @dataclass(frozen=True, slots=True)
 class QueryCommands:
-    """What was said; None and empty: nothing."""
+    """The settings of all commands of a field or fieldset; None and empty: not set."""
 
     match: Match | None = None
     terminator: str = ""
@@ -24,19 +24,19 @@ class QueryCommands:
 
 def query_commands(commands: Iterable[str]) -> QueryCommands:
     """The commands of a field or fieldset. The others are for searchers written in Java."""
-    said = QueryCommands()
+    found = QueryCommands()
     for command in commands:
         word, _, argument = command.partition(" ")
         match word:
             case "word":
-                said = replace(said, match="word")
+                found = replace(found, match="word")
             case "exact":
-                said = replace(said, match="exact", terminator=argument or " ")
+                found = replace(found, match="exact", terminator=argument or " ")
             case "ngram" if argument.isdecimal() and 0 < len(argument) <= 3 and int(argument):
-                said = replace(said, match="gram", gram_size=int(argument))
+                found = replace(found, match="gram", gram_size=int(argument))
             case "phrase-segmenting":
-                said = replace(said, phrase_segmenting=argument.lower() in ("", "true"))
-    return said
+                found = replace(found, phrase_segmenting=argument.lower() in ("", "true"))
+    return found
 
 
 def is_known(command: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a rank profile may say of which attributes, checked on the profile with everything that it inherits.
+"""Checks the settings of attributes in a rank profile, on the profile with everything that it inherits.
 
 Vespa: the validators of match-phase, diversity and rank filters in its config model (com.yahoo.schema.processing).
 """
@@ -17,7 +17,7 @@ from paperwasp.schema.problems import Problems, nearest
 def check_profile(
     profile: RankProfile, fields: Mapping[str, Field], unusable: Collection[str], problems: Problems
 ) -> None:
-    """Tells what is wrong with the profile's settings of attributes; `unusable` fields are told of elsewhere."""
+    """Reports what is wrong with the profile's settings of attributes; `unusable` fields are reported elsewhere."""
     _Check(profile, fields, unusable, problems).run()
 
 

@@ -85,15 +85,15 @@ def _short(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldRanking:
-    """What the fields of a schema say about ranking, for all its profiles: most share it as it is."""
+    """The rank settings of the fields of a schema, for all its profiles: most share them as they are."""
 
     weights: Mapping[str, int]
-    """As in `default` and its heirs."""
+    """The weights in `default` and its heirs."""
     no_weights: Mapping[str, int]
-    """As in other profiles: every weight is 100 there."""
+    """The weights in other profiles: every weight is 100 there."""
     filters: frozenset[str]
     rank_types: Mapping[str, str]
-    """As in `default` and its heirs, of fields that say one."""
+    """The rank types in `default` and its heirs, of fields that have one."""
 
     @classmethod
     def of(cls, fields: Mapping[str, Field]) -> FieldRanking:
@@ -202,7 +202,7 @@ class _Resolution:
         own.parents = tuple(self.full_name(name, each) for each in node.inherits)
         parents = [parent for each in own.parents if (parent := self.parent(name, each, node)) is not None]
         self.path.pop()
-        self.done[name] = _combined(own, parents, self.around.problems) if self.has_room(name, node) else own
+        self.done[name] = _combine_parents(own, parents, self.around.problems) if self.has_room(name, node) else own
         done = self.done[name]
         self.size += done.size + (self.around.ranking_fields if done.has_field_settings else 0)
         return done
@@ -244,14 +244,14 @@ class _Resolution:
         return found
 
 
-def _combined(own: RankSettings, parents: list[RankSettings], problems: Problems) -> RankSettings:
+def _combine_parents(own: RankSettings, parents: list[RankSettings], problems: Problems) -> RankSettings:
     combine = _Combination(own, parents, problems)
 
-    def merged(what: str, name: str) -> dict[str, Any]:
+    def merge(what: str, name: str) -> dict[str, Any]:
         overridden: dict[str, Any] = getattr(own, name)
-        return combine.agreed(what, [getattr(p, name) for p in parents], overridden) | overridden
+        return combine.merge_equal(what, [getattr(p, name) for p in parents], overridden) | overridden
 
-    single = merged("", "single")
+    single = merge("", "single")
     for count in ("keep_rank_count", "rerank_count"):
         if {count, f"total_{count}"} <= single.keys():
             word = count.replace("_", "-")
@@ -261,26 +261,26 @@ def _combined(own: RankSettings, parents: list[RankSettings], problems: Problems
         node=own.node,
         parents=own.parents,
         single=single,
-        functions=combine.agreed("function ", [p.functions for p in parents], {}, _function) | own.functions,
-        constants=combine.agreed("constant ", [p.constants for p in parents], {}, _constant) | own.constants,
-        inputs=combine.agreed("input ", [p.inputs for p in parents], own.inputs, _input) | own.inputs,
+        functions=combine.merge_equal("function ", [p.functions for p in parents], {}, _function) | own.functions,
+        constants=combine.merge_equal("constant ", [p.constants for p in parents], {}, _constant) | own.constants,
+        inputs=combine.merge_equal("input ", [p.inputs for p in parents], own.inputs, _input) | own.inputs,
         onnx_models={**{k: v for p in parents for k, v in p.onnx_models.items()}, **own.onnx_models},
         features={keyword: combine.features(keyword) for keyword in FEATURE_LISTS},
         feature_positions={**{k: v for p in parents for k, v in p.feature_positions.items()}, **own.feature_positions},
         properties=combine.only("rank-properties", [p.properties for p in parents], {}) | own.properties,
-        tuning=merged("", "tuning"),
+        tuning=merge("", "tuning"),
         mutations=[*(mutation for p in parents for mutation in p.mutations), *own.mutations],
-        weights=merged("weight of ", "weights"),
-        filters=merged("rank of ", "filters"),
-        filter_thresholds=merged("filter-threshold of ", "filter_thresholds"),
-        element_gaps=merged("element-gap of ", "element_gaps"),
-        rank_types=merged("rank-type of ", "rank_types"),
+        weights=merge("weight of ", "weights"),
+        filters=merge("rank of ", "filters"),
+        filter_thresholds=merge("filter-threshold of ", "filter_thresholds"),
+        element_gaps=merge("element-gap of ", "element_gaps"),
+        rank_types=merge("rank-type of ", "rank_types"),
         is_default=own.is_default or any(p.is_default for p in parents),
     )
 
 
 def _function(function: Function) -> object:
-    """What two definitions of a function must have in common, wherever they are; so the next ones."""
+    """The part of a function by which two definitions are the same; likewise the next ones."""
     return function.parameters, function.expression, function.inline
 
 
@@ -304,14 +304,14 @@ class _Combination:
         self.parents = parents
         self.problems = problems
 
-    def agreed(
+    def merge_equal(
         self,
         what: str,
         maps: list[dict[str, _T]],
         overridden: Mapping[str, _T],
         meaning: Callable[[_T], object] = _itself,
     ) -> dict[str, _T]:
-        """The entries of all maps; one that differs between two of them and is not overridden is an error."""
+        """Merges maps. An entry that differs between two of them and is not overridden is an error."""
         result: dict[str, _T] = {}
         for entries in maps:
             for name, value in entries.items():

@@ -1,4 +1,4 @@
-"""What one rank profile says itself, read from its syntax; inheritance comes after, in `rank_profiles`.
+"""Reads the settings of one rank profile itself from its syntax; inheritance comes after, in `rank_profiles`.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#rank-profile
 """
@@ -82,12 +82,12 @@ class RankSettings:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a rank profile may refer to outside itself."""
+    """The surroundings of a rank profile, to which it may refer."""
 
     fields: Mapping[str, Field]
     unusable: Collection[str]
     ranking_fields: int
-    """How many fields say something about ranking."""
+    """How many fields have rank settings."""
     files: Mapping[str, str]
     """Path → text of the package, for expressions in files of their own."""
     directory: str
@@ -296,27 +296,28 @@ def _properties(settings: RankSettings, node: Node, around: Surroundings) -> Non
 
 
 def _match_phase(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    said = {child.keyword: child for child in node.children}
-    for word in ("attribute",) if "attribute" not in said else ():
+    elements = {child.keyword: child for child in node.children}
+    for word in ("attribute",) if "attribute" not in elements else ():
         around.problems.error(f"match-phase must have an {word}", node.position)
-    if "max-hits" not in said and "total-max-hits" not in said:
+    if "max-hits" not in elements and "total-max-hits" not in elements:
         around.problems.error("match-phase must have max-hits", node.position)
-    elif "max-hits" in said and "total-max-hits" in said:
+    elif "max-hits" in elements and "total-max-hits" in elements:
         around.problems.error(
-            "match-phase cannot have both max-hits and total-max-hits", said["total-max-hits"].position
+            "match-phase cannot have both max-hits and total-max-hits", elements["total-max-hits"].position
         )
-    if "diversity" in said:
-        _diversity(settings, said["diversity"], around)
+    if "diversity" in elements:
+        _diversity(settings, elements["diversity"], around)
 
     def value(word: str, default: float) -> float:
-        return number(said[word], around.problems, 0.0) if word in said else default
+        return number(elements[word], around.problems, 0.0) if word in elements else default
 
     hits, total = (
-        integer(said[word], around.problems, 1) if word in said else 0 for word in ("max-hits", "total-max-hits")
+        integer(elements[word], around.problems, 1) if word in elements else 0
+        for word in ("max-hits", "total-max-hits")
     )
     settings.single["match_phase"] = MatchPhase(
-        attribute=said["attribute"].text if "attribute" in said else "",
-        order=cast(Literal["ascending", "descending"], said["order"].text if "order" in said else "descending"),
+        attribute=elements["attribute"].text if "attribute" in elements else "",
+        order=cast(Literal["ascending", "descending"], elements["order"].text if "order" in elements else "descending"),
         max_hits=hits,
         total_max_hits=total,
         max_filter_coverage=value("max-filter-coverage", 0.2),
@@ -327,14 +328,14 @@ def _match_phase(settings: RankSettings, node: Node, around: Surroundings) -> No
 
 
 def _diversity(settings: RankSettings, node: Node, around: Surroundings) -> None:
-    said = {child.keyword: child for child in node.children}
-    if "attribute" not in said:
+    elements = {child.keyword: child for child in node.children}
+    if "attribute" not in elements:
         around.problems.error("diversity must have an attribute", node.position)
     settings.single["diversity"] = Diversity(
-        attribute=said["attribute"].text if "attribute" in said else "",
-        min_groups=integer(said["min-groups"], around.problems, 1) if "min-groups" in said else 1,
-        cutoff_factor=number(said["cutoff-factor"], around.problems, 1.0) if "cutoff-factor" in said else 10.0,
-        cutoff_strategy=said["cutoff-strategy"].text if "cutoff-strategy" in said else "loose",
+        attribute=elements["attribute"].text if "attribute" in elements else "",
+        min_groups=integer(elements["min-groups"], around.problems, 1) if "min-groups" in elements else 1,
+        cutoff_factor=number(elements["cutoff-factor"], around.problems, 1.0) if "cutoff-factor" in elements else 10.0,
+        cutoff_strategy=elements["cutoff-strategy"].text if "cutoff-strategy" in elements else "loose",
     )
 
 
@@ -397,7 +398,7 @@ _BUILT_IN_FUNCTIONS: Final = frozenset(
     | {"random", "range", "reduce", "relu", "rename", "round", "sigmoid", "sign", "sin", "sinh", "softmax", "sqrt"}
     | {"square", "sum", "tan", "tanh", "tensor", "top", "unpack_bits", "xw_plus_b"}
 )
-"""What a function may hide from the expressions of its profile."""
+"""Built-in functions, which a function of the same name hides from the expressions of its profile."""
 
 # The totals are over the nodes of a group, and a group is one node here.
 _FIRST_PHASE: Final[Mapping[str, _Setting]] = {

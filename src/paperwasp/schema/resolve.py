@@ -41,7 +41,7 @@ class SchemaSet:
 
     schemas: Mapping[str, Schema]
     findings: tuple[Finding, ...] = ()
-    """What is accepted without effect, or differently than written, or not executed yet, each with its place."""
+    """Notes, with places, on what has no effect, works differently than written, or is not executed yet."""
 
 
 def parse_schemas(files: Mapping[str, str]) -> SchemaSet:

@@ -20,15 +20,15 @@ _FILE = "file:"
 
 def schema_constant(node: Node, problems: Problems) -> Constant | None:
     """The constant of a `constant name { }` block; None after telling `problems` why there is none."""
-    said = {child.keyword: child for child in node.children}
-    if "type" not in said:
+    elements = {child.keyword: child for child in node.children}
+    if "type" not in elements:
         problems.error(f"constant {node.name} must have a type", node.position)
-    if "file" not in said and "uri" not in said:
+    if "file" not in elements and "uri" not in elements:
         problems.error(f"constant {node.name} must have a file", node.position)
-    type_ = _tensor(said["type"], said["type"].text, problems) if "type" in said else None
+    type_ = _tensor(elements["type"], elements["type"].text, problems) if "type" in elements else None
     if type_ is None:
         return None
-    file, uri = (said[word].text if word in said else "" for word in ("file", "uri"))
+    file, uri = (elements[word].text if word in elements else "" for word in ("file", "uri"))
     return Constant(node.name, type_, file=file, uri=uri, position=node.position)
 
 
@@ -62,12 +62,12 @@ def profile_input(node: Node, problems: Problems) -> Input | None:
 
 def onnx_model(node: Node, problems: Problems) -> OnnxModel:
     """The model of an `onnx-model name { }` block."""
-    said = {child.keyword: child for child in node.children}
-    if "file" not in said and "uri" not in said:
+    elements = {child.keyword: child for child in node.children}
+    if "file" not in elements and "uri" not in elements:
         problems.error(f"onnx-model {node.name} must have a file", node.position)
-    file, uri, mode = (said[word].text if word in said else "" for word in ("file", "uri", "execution-mode"))
+    file, uri, mode = (elements[word].text if word in elements else "" for word in ("file", "uri", "execution-mode"))
     device, intra, inter = (
-        integer(said[word], problems) if word in said else None
+        integer(elements[word], problems) if word in elements else None
         for word in ("gpu-device", "intraop-threads", "interop-threads")
     )
     return OnnxModel(

@@ -88,7 +88,7 @@ class _Resolution:
         self.path: list[str] = []
 
     def run(self) -> dict[str, _Draft]:
-        found = {name: _drafted(summary) for name, summary in self.inherited.items() if name != DEFAULT}
+        found = {name: _draft_of(summary) for name, summary in self.inherited.items() if name != DEFAULT}
         found |= {name: self.effective(name) for name in self.declared}
         for name in (name for name in self.by_fields if name != DEFAULT):
             found.setdefault(name, self.effective(name))
@@ -151,10 +151,10 @@ class _Resolution:
                     if child.name in seen:
                         self.problems.error(f"{child.describe()} is twice in {node.describe()}", child.position)
                     seen.add(child.name)
-                    self.shown(draft, child, node)
+                    self.read_summary(draft, child, node)
 
-    def shown(self, draft: _Draft, node: Node, summary: Node) -> None:
-        """One `summary name { }` of a document summary."""
+    def read_summary(self, draft: _Draft, node: Node, summary: Node) -> None:
+        """Reads one `summary name { }` of a document summary into the draft."""
         described = f"{node.describe()} in {summary.describe()}"
         shown = summary_of(node, node.name, node.name, self.problems)
         if any(True for _ in node.all("to")):
@@ -169,7 +169,7 @@ class _Resolution:
             if node.type != type_ and shown.sources[0] not in self.unusable:
                 message = f"the type of {described} is ignored: it has that of its source, {type_}"
                 self.problems.warn(message, node.position)
-        draft.fields[node.name] = self.transformed(shown)
+        draft.fields[node.name] = self.with_transform(shown)
 
     def is_known(self, source: str) -> bool:
         """Whether there is what the source names: a field, a part of one by its path, or the document id."""
@@ -178,8 +178,8 @@ class _Resolution:
             return source in self.fields or source in self.unusable or source == DOCUMENT_ID
         return part_of(self.fields[outer].type, path) is not None
 
-    def transformed(self, shown: SummaryField) -> SummaryField:
-        """The summary field with the transform that `default` has for it, where it says none itself."""
+    def with_transform(self, shown: SummaryField) -> SummaryField:
+        """The summary field with the transform that `default` has for it, where it has none itself."""
         known = self.by_fields[DEFAULT].get(shown.name)
         if known is None or known.sources != shown.sources:
             return shown
@@ -260,15 +260,15 @@ def _of_fields(fields: Mapping[str, Field]) -> dict[str, dict[str, SummaryField]
     for each in fields.values():
         if each.imported:
             continue
-        if each.summary and not any(said.shown.name == each.name for said in each.summaries):
+        if each.summary and not any(declared.shown.name == each.name for declared in each.summaries):
             found[DEFAULT][each.name] = SummaryField(each.name, (each.name,))
-        for said in each.summaries:
-            for to in said.to or (DEFAULT,):
-                found.setdefault(to, {})[said.shown.name] = said.shown
+        for declared in each.summaries:
+            for to in declared.to or (DEFAULT,):
+                found.setdefault(to, {})[declared.shown.name] = declared.shown
     return found
 
 
-def _drafted(summary: DocumentSummary) -> _Draft:
+def _draft_of(summary: DocumentSummary) -> _Draft:
     return _Draft(
         summary.name,
         dict(summary.fields),

@@ -15,7 +15,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing import Lexicon, Token, TokenStream
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.parsing.tokens import END
-from paperwasp.schema.free_text import OPENING, balanced_text, bracketed, line_end, line_text
+from paperwasp.schema.free_text import OPENING, balanced_text, line_end, line_text, read_bracketed
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
 from paperwasp.schema.tree import Node, dump
 
@@ -181,7 +181,7 @@ class _Parser:
         key = self.joined_until(":", end)
         self.tokens.expect(":")
         position = self.tokens.position()
-        value = "".join(_unquoted(token) for token in self.tokens.take_block(end))
+        value = "".join(_unquote(token) for token in self.tokens.take_block(end))
         if not key or not value:
             self.tokens.fail("expected 'key: value' on one line", first)
         return Node("property", self.tokens.position(first), key, values=(value,), value_position=position)
@@ -189,7 +189,7 @@ class _Parser:
     def joined_until(self, stop: str, end: int) -> str:
         pieces: list[str] = []
         while not self.tokens.at(stop, "}") and not self.tokens.at_kind(END) and self.tokens.current.start < end:
-            pieces.append(_unquoted(self.tokens.next()))
+            pieces.append(_unquote(self.tokens.next()))
         return "".join(pieces)
 
     def input(self, wrapper: str) -> Node:
@@ -232,7 +232,7 @@ class _Parser:
 
     def input_value(self) -> str:
         if self.tokens.at(*OPENING):
-            return bracketed(self.tokens)
+            return read_bracketed(self.tokens)
         if self.tokens.accept("file"):
             self.tokens.expect(":")
             return f"file:{self.path()}"
@@ -259,7 +259,7 @@ class _Parser:
             case Value.WORDS:
                 return self.names(_PATH)
             case Value.TEXT:
-                return (_unquoted(self.tokens.expect_kind("word", "string")),)
+                return (_unquote(self.tokens.expect_kind("word", "string")),)
             case Value.PATH:
                 return (self.path(),)
             case Value.INTEGER:
@@ -314,7 +314,7 @@ class _Parser:
             case Part.PATH:
                 draft.name = self.name_token(_PATH, "a name")
             case Part.QUOTED_NAME:
-                draft.name = _unquoted(self.tokens.expect_kind("word", "string"))
+                draft.name = _unquote(self.tokens.expect_kind("word", "string"))
             case Part.FUNCTION:
                 self.function_header(draft)
             case Part.INHERITS:
@@ -400,7 +400,7 @@ class _Parser:
         return f"{name}[{size.text if size else ''}]"
 
 
-def _unquoted(token: Token) -> str:
+def _unquote(token: Token) -> str:
     return token.text[1:-1] if token.kind == "string" else token.text
 
 

@@ -42,7 +42,7 @@ class Teasers:
 
     settings: TeaserSettings = DEFAULT_SETTINGS
     by_name: Mapping[str, TeaserSettings] = field(default_factory=lambda: MappingProxyType({}))
-    """Name of a summary field → what is said of it, instead."""
+    """Name of a summary field → its settings, instead."""
 
     def of(self, name: str) -> TeaserSettings:
         """The settings for a summary field."""

@@ -11,7 +11,7 @@ from paperwasp.schema.tree import Node
 
 INT_MAX: Final = 2**31 - 1
 _DIGITS: Final = 20
-"""Of a whole number; more are out of every range, and slow to read."""
+"""The most digits of a whole number; more are out of every range, and slow to read."""
 
 
 def integer(node: Node, problems: Problems, least: int = 0, most: int = INT_MAX) -> int:
