@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from paperwasp.application.directory import load_package
 from paperwasp.cli import app
-from paperwasp.client.check import check_application, described
+from paperwasp.client.check import check_application, describe
 from paperwasp.errors import Finding, LanguageError, Position, UnreadablePackage
 from paperwasp.schema.model import Schema
 
@@ -61,7 +61,7 @@ def checked(folder: Path, against: Path | None = None) -> tuple[bool, list[str]]
 
 def shown(line: str, column: int, message: str = "wrong", level: str = "ERROR") -> list[str]:
     finding = Finding(message, Position("a.sd", 1, column), level)  # type: ignore[arg-type]
-    return [text.plain for text in described(finding, {"a.sd": line.encode("utf-8", "surrogatepass")})]
+    return [text.plain for text in describe(finding, {"a.sd": line.encode("utf-8", "surrogatepass")})]
 
 
 def test_a_package_without_problems(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_levels_have_names() -> None:
         "a.sd:1:1: warning: wrong",
         "a.sd:1:1: note: wrong",
     ]
-    assert [text.plain for text in described(Finding("all"), {})] == ["warning: all"]
+    assert [text.plain for text in describe(Finding("all"), {})] == ["warning: all"]
 
 
 def test_tabs_and_wide_letters_keep_the_caret_in_place() -> None:
@@ -137,7 +137,7 @@ def test_places_that_are_not_there_are_only_named() -> None:
     assert shown("ab", 99)[1:] == ["ab", "  ^"]
     beyond = Finding("wrong", Position("a.sd", 9, 1))
     other = Finding("wrong", Position("b.sd", 1, 1))
-    assert [len(list(described(finding, {"a.sd": b"ab"}))) for finding in (beyond, other)] == [1, 1]
+    assert [len(list(describe(finding, {"a.sd": b"ab"}))) for finding in (beyond, other)] == [1, 1]
 
 
 @given(st.text(), st.integers(-5, 300), st.text())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.client.feed import document_path, read_operation
-from paperwasp.client.query import excerpt, highlighted, parameters_of
+from paperwasp.client.query import excerpt, highlight, parameters_of
 from paperwasp.container.document.request import read_path
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
@@ -44,7 +44,7 @@ def test_other_lines_are_refused(line: bytes) -> None:
 
 
 def test_highlights_and_excerpts() -> None:
-    text = highlighted("a <hi>blue</hi> train, <hi>blue")
+    text = highlight("a <hi>blue</hi> train, <hi>blue")
     assert text.plain == "a blue train, blue"
     assert [(span.start, span.end) for span in text.spans] == [(2, 6)]
     long = "word " * 100 + "<hi>here</hi> " + "word " * 100

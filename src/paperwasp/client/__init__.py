@@ -1,1 +1,1 @@
-"""What the command line does to a running service, over HTTP like any other client."""
+"""The commands of the command line to a running service, over HTTP like any other client."""

@@ -32,14 +32,14 @@ _NAMES: Final[Mapping[str, str]] = {"ERROR": "error", "WARNING": "warning", "INF
 _STYLES: Final[Mapping[str, str]] = {"ERROR": "bold red", "WARNING": "bold yellow", "INFO": "bold cyan"}
 _CARET_STYLE: Final = "bold green"
 _SHOWN_CHARACTERS: Final = 100
-"""Of a source line; what is longer is shown around the place."""
+"""The characters of a source line that are shown; of a longer line those around the place."""
 _BEFORE_CHARACTERS: Final = 60
 _CUT: Final = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A package, its model if it has one, and everything that is told of it."""
+    """A package, its model if it has one, and all findings about it."""
 
     package: ApplicationPackage
     model: ApplicationModel | None
@@ -49,14 +49,14 @@ class Checked:
 def check_application(
     application: Path, check_schema: SchemaCheck, against: Path | None = None, console: Console | None = None
 ) -> bool:
-    """Prints what is to be told of the package in `application`; whether it could be deployed.
+    """Prints the findings about the package in `application`. Returns whether it could be deployed.
 
     With `against` also what it needs to take the place of that application. Errors: UnreadablePackage.
     """
     console = console or Console(highlight=False)
     checked = _check(application, check_schema)
-    for finding in _ordered(checked.findings):
-        for line in described(finding, checked.package.files):
+    for finding in _sort_by_place(checked.findings):
+        for line in describe(finding, checked.package.files):
             console.print(line, soft_wrap=True)
     refused = 0
     if checked.model is not None and against is not None:
@@ -103,15 +103,15 @@ def _tell_changes(console: Console, against: Path, changes: Changes, model: Appl
     return len(refused)
 
 
-def described(finding: Finding, files: Mapping[str, bytes]) -> Iterator[Text]:
-    """The lines that show a finding: where and what, and the place in the source if there is one."""
+def describe(finding: Finding, files: Mapping[str, bytes]) -> Iterator[Text]:
+    """Makes the lines that show a finding: where and what, and the place in the source if there is one."""
     place = finding.position
     where = f"{place.source}:{place.line}:{place.column}: " if place and place.source else ""
     name, style = _NAMES[finding.level], _STYLES[finding.level]
     yield Text.assemble((where, "bold"), (f"{name}: ", style), _printable(finding.message))
     line = _source_line(place, files)
     if place is not None and line:
-        yield from _shown(line, place.column - 1)
+        yield from _show_place(line, place.column - 1)
 
 
 def _source_line(place: Position | None, files: Mapping[str, bytes]) -> str:
@@ -121,7 +121,7 @@ def _source_line(place: Position | None, files: Mapping[str, bytes]) -> str:
     return lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
 
 
-def _shown(line: str, index: int) -> Iterator[Text]:
+def _show_place(line: str, index: int) -> Iterator[Text]:
     """The part of the line around `index`, and a caret below it. Tabs stay, so that both are indented alike."""
     index = min(max(index, 0), len(line))
     start = index - _BEFORE_CHARACTERS if index > _SHOWN_CHARACTERS else 0
@@ -137,7 +137,7 @@ def _printable(text: str) -> str:
     return "".join(character if character.isprintable() or character in "\t\n" else "\ufffd" for character in text)
 
 
-def _ordered(findings: Iterable[Finding]) -> list[Finding]:
+def _sort_by_place(findings: Iterable[Finding]) -> list[Finding]:
     """By file and place; those without one come last."""
     return sorted(findings, key=_order)
 
@@ -148,12 +148,12 @@ def _order(finding: Finding) -> tuple[bool, str, int, int]:
 
 
 def _summary(application: Path, counts: Mapping[str, int], model: ApplicationModel | None) -> Text:
-    told = ", ".join(_number(counts[level], name) for level, name in _NAMES.items() if counts[level])
+    counted = ", ".join(_number(counts[level], name) for level, name in _NAMES.items() if counts[level])
     if model is None or counts["ERROR"]:
-        return Text(f"'{application}' cannot be deployed: {told}", style=_STYLES["ERROR"])
+        return Text(f"'{application}' cannot be deployed: {counted}", style=_STYLES["ERROR"])
     schemas, clusters = len(model.schemas), len(model.content_clusters)
     parts = f"{_number(schemas, 'schema')} in {_number(clusters, 'content cluster')}"
-    return Text(f"'{application}' can be deployed: {parts}" + (f"; {told}" if told else ""), style="green")
+    return Text(f"'{application}' can be deployed: {parts}" + (f"; {counted}" if counted else ""), style="green")
 
 
 def _today() -> date:

@@ -18,7 +18,7 @@ class Unreachable(NotFound):
 
 
 class Connection:
-    """Sends requests to one address, over one connection that is opened anew when it was closed."""
+    """Sends requests to one address, over one connection that is opened again when it was closed."""
 
     def __init__(self, url: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         parts = urlsplit(url)

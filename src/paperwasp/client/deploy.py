@@ -37,7 +37,7 @@ def status_lines(url: str, config_url: str) -> tuple[bool, list[str]]:
     for name, address, path in (("Config server", config_url, _APPLICATION), ("Container", url, "/state/v1/health")):
         try:
             with closing(Connection(address, timeout_seconds=5)) as connection:
-                shown, is_up = _described(connection.json("GET", path))
+                shown, is_up = _describe(connection.json("GET", path))
         except Unreachable as error:
             shown, is_up = error.message, False
         up = up and is_up
@@ -49,7 +49,7 @@ def status_lines(url: str, config_url: str) -> tuple[bool, list[str]]:
 
 
 def _containers(config: Connection) -> Iterator[tuple[str, str]]:
-    """Of all containers of all applications a line, and where they listen."""
+    """Yields for each container of all applications a line that describes it, and the address where it listens."""
     tenants: Any = config.json("GET", f"{_TENANTS}/")
     for tenant in tenants["tenants"]:
         addresses: Any = config.json("GET", f"{_TENANTS}/{tenant}/application/")
@@ -61,7 +61,7 @@ def _containers(config: Connection) -> Iterator[tuple[str, str]]:
                 yield f"Container '{service['clusterName']}' of {tenant}.{name}.{instance} at {address}", address
 
 
-def _described(answer: dict[str, Any]) -> tuple[str, bool]:
+def _describe(answer: dict[str, Any]) -> tuple[str, bool]:
     if "generation" in answer:
         return f"serves generation {answer['generation']}", True
     if "status" in answer:

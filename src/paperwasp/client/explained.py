@@ -18,7 +18,7 @@ def explanation_tree(number: int, hit: Json) -> Tree:
     if note := explanation.get("note"):
         tree.add(Text(note, "dim"))
     for phase in explanation.get("phases", ()):
-        branch = tree.add(_valued(phase["score"], Text(phase["phase"], "bold")))
+        branch = tree.add(_with_value(phase["score"], Text(phase["phase"], "bold")))
         if note := phase.get("note"):
             branch.add(Text(note, "dim"))
         if "tree" in phase:
@@ -42,9 +42,9 @@ def _line(node: Json) -> Text:
         text.append(" (shown above)", "dim")
     if node.get("taken") is False:
         return Text("not taken: ", "dim") + Text(node["expression"], "dim")
-    return _valued(node.get("value"), text)
+    return _with_value(node.get("value"), text)
 
 
-def _valued(value: object, text: Text) -> Text:
+def _with_value(value: object, text: Text) -> Text:
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)
     return Text(f"{shown}  ", "cyan") + text

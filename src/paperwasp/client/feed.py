@@ -43,12 +43,12 @@ class FeedOperation(NamedTuple):
 
 @dataclass(slots=True)
 class FeedResult:
-    """What became of a feed."""
+    """The result of a feed: how many operations succeeded and failed, and the first errors."""
 
     ok: int = 0
     failed: int = 0
     errors: list[str] = field(default_factory=list)
-    """The first few, in words."""
+    """The first few errors, in words."""
     seconds: float = 0.0
 
     def add(self, error: str | None) -> None:
@@ -146,11 +146,11 @@ def feed_file(url: str, file: Path, connections: int) -> bool:
     """Feeds a file (`-`: standard input) with a progress bar; says how it went. False if anything failed."""
     console = Console()
     with ExitStack() as stack:
-        source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_opened(file))
+        source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file))
         total_bytes = None if str(file) == "-" else file.stat().st_size
         progress = stack.enter_context(progress_bar(console))
         task = progress.add_task(f"Feeding {file.name}", total=total_bytes, unit="bytes")
-        lines = _counted(source, lambda done_bytes: progress.update(task, completed=done_bytes))
+        lines = _read_lines(source, lambda done_bytes: progress.update(task, completed=done_bytes))
         result = feed(url, (read_operation(line, f"{file}, line {number}") for number, line in lines), connections)
     for error in result.errors:
         console.print(error, style="red", markup=False, highlight=False)
@@ -165,14 +165,14 @@ def progress_bar(console: Console) -> Progress:
     return Progress(*columns, TimeRemainingColumn(), console=console)
 
 
-def _opened(file: Path) -> IO[bytes]:
+def _open(file: Path) -> IO[bytes]:
     try:
         return file.open("rb")
     except OSError as error:
         raise InvalidInput(f"Could not read '{file}': {error.strerror}") from None
 
 
-def _counted(source: IO[bytes], report: Any) -> Iterator[tuple[int, bytes]]:
+def _read_lines(source: IO[bytes], report: Any) -> Iterator[tuple[int, bytes]]:
     """The lines that are not empty, numbered; `report(bytes read)` before each."""
     done_bytes = 0
     for number, line in enumerate(source, 1):

@@ -75,7 +75,7 @@ def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def steps_of(trace: object) -> Iterator[Mapping[str, str]]:
-    """What did each step of the query, for each document type: a kernel, which is named, or the general code."""
+    """Finds in a trace, by document type, what ran each step of the query: a named kernel, or the general code."""
     if isinstance(trace, Mapping):
         if trace.get("tag") == "steps":
             yield trace["steps"]
@@ -93,23 +93,23 @@ def hits_table(hits: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("score", justify="right", style="cyan")
     table.add_column("hit")
     for number, hit in enumerate(hits, 1):
-        table.add_row(str(number), f"{float(hit['relevance']):.3f}", _described(hit))
+        table.add_row(str(number), f"{float(hit['relevance']):.3f}", _describe(hit))
     return table
 
 
-def _described(hit: Mapping[str, Any]) -> Group:
+def _describe(hit: Mapping[str, Any]) -> Group:
     fields = hit.get("fields", {})
     title_field = next((name for name in _TITLES if fields.get(name)), None)
-    title = highlighted(str(fields[title_field])) if title_field else Text(str(hit["id"]))
+    title = highlight(str(fields[title_field])) if title_field else Text(str(hit["id"]))
     title.stylize("bold")
     lines = [title]
     for name, value in fields.items():
         if name not in _HIDDEN and name != title_field:
-            lines.append(Text(f"{name}: ", "dim") + highlighted(excerpt(_shown(value))))
+            lines.append(Text(f"{name}: ", "dim") + highlight(excerpt(_as_text(value))))
     return Group(*lines)
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, str):
         return " ".join(value.split())
     return orjson.dumps(value).decode()
@@ -126,8 +126,8 @@ def excerpt(text: str, characters: int = _EXCERPT_CHARACTERS) -> str:
     return ("… " if start else "") + cut + (" …" if end < len(text) else "")
 
 
-def highlighted(text: str) -> Text:
-    """The text with what is between <hi> and </hi> standing out."""
+def highlight(text: str) -> Text:
+    """Makes a styled text of one in which <hi> and </hi> are around what matched."""
     shown = Text()
     for number, part in enumerate(text.split(_OPEN)):
         matched, closed, rest = part.partition(_CLOSE)

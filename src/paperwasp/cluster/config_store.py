@@ -9,7 +9,7 @@ The contract, which `tests/cluster/config_store_conformance.py` runs on every im
 * A change that has returned is durable, and seen by every later read.
 * A change that raised, or was cut off by a crash, has happened whole or not at all.
 * Revisions rise over the whole store and are never used twice, not even for a key that was deleted between.
-* Watchers are told of every change under their prefix, once it is durable, in order, and never under a lock.
+* Watchers are notified of every change under their prefix, once it is durable, in order, and never under a lock.
 
 Threads: every method may be called from any thread.
 """
@@ -48,7 +48,7 @@ class ConfigStore(Protocol):
     """
 
     def get(self, key: str) -> Entry | None:
-        """What `key` holds, or None."""
+        """The entry of `key`, or None where it has none."""
 
     def create(self, key: str, value: bytes) -> int:
         """Sets a key that is not there. Returns the revision. Errors: Conflict if it is there."""

@@ -1,4 +1,4 @@
-"""The bytes of the embedded operation log: file headers, records, and how damage is told from a torn tail.
+"""The bytes of the embedded operation log: file headers, records, and how damage is distinguished from a torn tail.
 
 The page docs/formats/operation-log.md shows them with a worked example. Nothing here touches a file: functions of
 bytes.
@@ -21,7 +21,7 @@ FILE_MAGIC: Final = b"PWASPLOG"
 FILE_VERSION: Final = 1
 RECORD_MAGIC: Final = b"\xf1REC"
 SECTOR_BYTES: Final = 512
-"""What a disk writes whole or not at all."""
+"""The bytes that a disk writes whole or not at all."""
 
 _FILE_START: Final = struct.Struct("<8sHHIQ")
 _BASE: Final = struct.Struct("<QI")
@@ -33,7 +33,7 @@ RECORD_HEADER_BYTES: Final = _RECORD_START.size + _RECORD_REST.size
 
 
 class RecordKind(IntEnum):
-    """What a record's payload is. The log itself does not look inside."""
+    """The kinds of payloads of records. The log itself does not look inside."""
 
     OPERATIONS = 1
     CONFIGURATION = 2
@@ -63,7 +63,7 @@ class RawRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
-    """What stands at the start of a log file: its number, and the last record of every partition before it."""
+    """The header of a log file: its number, and the last record of every partition before it."""
 
     number: int
     bases: tuple[Mark, ...]

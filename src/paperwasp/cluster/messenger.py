@@ -47,7 +47,7 @@ class Messenger(Protocol):
         """The answer, for which the calling thread waits: never an event loop's. Errors: as `request`; Timeout."""
 
     def notify(self, address: str, message: object) -> None:
-        """Delivers without asking for an answer. Nobody is told whether it arrived."""
+        """Delivers without requesting an answer. Nobody learns whether it arrived."""
 
 
 class EmbeddedMessenger:

@@ -37,7 +37,7 @@ _FILE_NAME: Final = re.compile(r"(\d{16})\.log")
 
 
 class NewRecord(NamedTuple):
-    """What is given to `append`."""
+    """A record for `append`, which gives it a sequence number."""
 
     partition: int
     payload: bytes
@@ -201,7 +201,7 @@ class FileOperationLog:
             return tuple(self._marks)
 
     def size_bytes(self) -> int:
-        """Of all files."""
+        """The size of all files of the log on disk."""
         with self._lock:
             return sum(file.path.stat().st_size for file in self._files)
 
@@ -324,8 +324,7 @@ class FileOperationLog:
 
 
 class _Opening:
-    """What happens once, when a log is opened: every file is checked, a torn tail cut, other damage refused or
-    repaired."""
+    """The opening of a log: every file is checked, a torn tail cut off, other damage refused or repaired."""
 
     def __init__(self, directory: Path, repair: bool, log: FileOperationLog) -> None:
         self._directory = directory
@@ -372,9 +371,9 @@ class _Opening:
         data = path.read_bytes()
         header = log_format.decode_file_header(data)
         if header is None:
-            return self._damaged(path, data, 0, "a damaged file header")
+            return self._handle_damage(path, data, 0, "a damaged file header")
         if message := self._misfit(path, header):
-            return self._damaged(path, data, 0, message)
+            return self._handle_damage(path, data, 0, message)
         if not self._files:
             self._marks = list(header.bases)
         self._files.append(_LogFile(path, header))
@@ -382,7 +381,7 @@ class _Opening:
         if gap := log_format.first_gap(records, self._marks):
             expected = self._marks[gap.partition].sequence + 1
             message = f"record {gap.mark.sequence} of partition {gap.partition} where {expected} is due"
-            return self._damaged(path, data, gap.offset, message)
+            return self._handle_damage(path, data, gap.offset, message)
         return self._check_tail(path, data, records, is_last)
 
     def _check_tail(self, path: Path, data: bytes, records: list[RawRecord], is_last: bool) -> bool:
@@ -390,7 +389,7 @@ class _Opening:
         acknowledged = self._end.size_bytes if self._end and self._end.number == int(path.stem) else 0
         if end < acknowledged:
             what = "the file ends here" if end == len(data) else "a damaged record"
-            return self._damaged(path, data, end, f"{what}; {acknowledged} bytes of this file were acknowledged")
+            return self._handle_damage(path, data, end, f"{what}; {acknowledged} bytes of this file were acknowledged")
         if end == len(data):
             return True
         if is_last and log_format.is_torn(data, end):
@@ -398,7 +397,7 @@ class _Opening:
             _LOGGER.warning("%s: cut a torn tail of %d bytes at offset %d", path, len(data) - end, end)
             _truncate(path, end)
             return True
-        return self._damaged(path, data, end, "a damaged record")
+        return self._handle_damage(path, data, end, "a damaged record")
 
     def _misfit(self, path: Path, header: FileHeader) -> str | None:
         if int(path.stem) != header.number:
@@ -409,7 +408,7 @@ class _Opening:
             return "records are missing between the file before it and this one"
         return None
 
-    def _damaged(self, path: Path, data: bytes, offset: int, message: str) -> bool:
+    def _handle_damage(self, path: Path, data: bytes, offset: int, message: str) -> bool:
         if not self._repair:
             raise LogDamage(f"{path}: offset {offset}: {message}")
         if offset == len(data) > 0:

@@ -71,15 +71,15 @@ class _Deadlines:
                     self._changed.wait(None if left_ns is None else left_ns / 1e9)
                     continue
                 _, _, claim = heappop(self._waiting)
-                reply = _claimed(claim)
+                reply = _take_reply(claim)
                 self.expired += reply is not None
             if reply is not None:
                 reply(Timeout("no time was left to search: it was used up in the queue"))
                 del reply
 
 
-def _claimed(claim: list[_Reply]) -> _Reply | None:
-    """The reply, for the one who comes first."""
+def _take_reply(claim: list[_Reply]) -> _Reply | None:
+    """Takes the reply; None for all but the first who call."""
     try:
         return claim.pop()
     except IndexError:
@@ -126,7 +126,7 @@ class WorkerPool:
     def _run(self) -> None:
         while (task := self._queue.get()) is not None:
             work, message, claim = task
-            reply = _claimed(claim)
+            reply = _take_reply(claim)
             if reply is None:
                 self._deadlines.skip()
                 continue

@@ -1,4 +1,4 @@
-"""The types of ranking expressions: every name is resolve and every operation checked, tensors included.
+"""The types of ranking expressions: every name is resolved and every operation checked, tensors included.
 
 A name is, in this order: a parameter of the function around it, a function of the profile, a constant, a rank feature.
 All problems are collected; what has one is of unknown type (None), with which everything agrees, so that one mistake
