@@ -6,6 +6,7 @@ values, and keys, are made of the text of their token.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import orjson
@@ -51,7 +52,10 @@ def put(fields: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "number",
-    ["1.10", "1e3", "1E+3", "-0", "-0.0", "0.0", "100.00", "12345678901234567890123", "1.2345678901234567890", "7"],
+    [
+        *("1.10", "1e3", "1E+3", "-0", "-0.0", "0.0", "100.00", "12345678901234567890123", "1.2345678901234567890"),
+        *("7", "1e400", "-2.5E+999", "9" * 400),
+    ],
 )
 def test_a_text_is_the_number_as_it_was_written(number: str) -> None:
     assert put(f'{{"title":{number}}}') == {"title": number}
@@ -59,6 +63,20 @@ def test_a_text_is_the_number_as_it_was_written(number: str) -> None:
     assert put(f'{{"labels":[{{"key":{number},"value":{number}}}]}}') == {"labels": {number: number}}
     assert put(f'{{"words":[{{"key":{number},"value":3}}]}}') == {"words": {number: 3}}
     assert put(f'{{"band":[{{"born":1957,"name":{number}}}]}}') == {"band": [{"born": 1957, "name": number}]}
+
+
+def test_a_number_that_is_too_large_for_a_double_is_infinite() -> None:
+    """Double.parseDouble of Java."""
+    found = put('{"weight":-1e400,"title":"1e400 \\" 1e400","tags":[1e400,"a"]}')
+    assert found == {"weight": -math.inf, "title": '1e400 " 1e400', "tags": ["1e400", "a"]}
+
+
+@pytest.mark.parametrize(
+    "body", ['{"fields":{"year":1e400}}', '{"fields":{"year":1957e}}', '{"fields":{"title":1e400e}}']
+)
+def test_a_number_that_is_too_large_is_no_whole_number_and_hides_no_mistake(body: str) -> None:
+    with pytest.raises(InvalidInput):
+        READER.read_put(read_body(body.encode()).fields)
 
 
 def test_other_fields_keep_their_numbers() -> None:

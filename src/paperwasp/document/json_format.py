@@ -18,9 +18,8 @@ from paperwasp.document.sent_values import SentCheck
 from paperwasp.document.types import DocumentType
 from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import FieldUpdate, Value
-from paperwasp.document.written_numbers import SentFields, value_with_texts
+from paperwasp.document.written_numbers import SentFields, load_sent_json, value_with_texts
 from paperwasp.errors import InvalidInput
-from paperwasp.large_json import load_json
 
 
 class Body(NamedTuple):
@@ -116,7 +115,7 @@ def _root(body: bytes) -> dict[str, object]:
     if not body or body.isspace():
         raise InvalidInput("expected start of root object, got null")
     try:
-        root = load_json(body)
+        root = load_sent_json(body)
     except orjson.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         if error.msg.startswith("unexpected content after"):

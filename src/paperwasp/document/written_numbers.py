@@ -1,13 +1,15 @@
 """Numbers as they were written, for fields that are texts: what is sent as `1.10` is the text `1.10` in Vespa.
 
 A decoded number no longer says how it was written. Where a text is wanted of one (`TextOfNumber`), the body is
-decoded once more with all its numbers in quotation marks. Documents whose texts are strings pay nothing for this.
+decoded once more with all its numbers in quotation marks. Documents whose texts are strings pay nothing for this. A
+number that no double is large enough for is its text from the start: `1e400` is that text, and an infinite double.
 
 Vespa: TokenBuffer.java and SingleValueReader.java of document/json read all single values from their text.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -18,6 +20,10 @@ from paperwasp.large_json import load_json, load_stored_json
 
 _STRING_OR_NUMBER: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*+', re.DOTALL)
 _QUOTE: Final = b'"'
+_TOO_LARGE: Final = "number is infinity"
+"""How orjson refuses it."""
+_LONG: Final = 300
+"""A number of fewer characters fits into a double, unless it has an exponent."""
 
 
 class SentFields(dict[str, Any]):
@@ -54,6 +60,29 @@ def numbers_as_texts(value: Any) -> Any:
 def quote_numbers(text: bytes) -> bytes:
     """JSON with each number in quotation marks."""
     return _STRING_OR_NUMBER.sub(_quoted, text)
+
+
+def load_sent_json(text: bytes) -> Any:
+    """Decodes JSON that a client sent; a number that is too large for a double becomes its text.
+
+    Errors: orjson.JSONDecodeError with the place; TooLarge.
+    """
+    try:
+        return load_json(text)
+    except orjson.JSONDecodeError as error:
+        if not error.msg.startswith(_TOO_LARGE):
+            raise
+        return load_json(_STRING_OR_NUMBER.sub(_quoted_if_too_large, text))
+
+
+def _quoted_if_too_large(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    if token.startswith(_QUOTE) or (len(token) < _LONG and b"e" not in token and b"E" not in token):
+        return token
+    try:
+        return _quoted(found) if math.isinf(float(token)) else token
+    except ValueError:  # it is no number
+        return token
 
 
 def _quoted(found: re.Match[bytes]) -> bytes:
