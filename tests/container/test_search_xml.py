@@ -21,6 +21,8 @@ from paperwasp.schema import parse_schemas
 from paperwasp.tensor.types import TensorType
 
 PERSON = struct_of("person", {"name": STRING, "tags": array_of(STRING)})
+ENTRY = struct_of("entry", {"key": STRING, "value": INT})
+WEIGHED = struct_of("weighed", {"item": STRING, "weight": INT})
 VALUES: list[tuple[DataType | None, Any, str]] = [
     (STRING, "a < b & c", "a &lt; b &amp; c"),
     (STRING, 'a "<hi>b</hi>"<sep />', 'a "<hi>b</hi>"<sep />'),
@@ -43,6 +45,8 @@ VALUES: list[tuple[DataType | None, Any, str]] = [
         [{"name": "A"}],
         '\n      <item>\n        <struct-field name="name">A</struct-field>\n      </item>\n    ',
     ),
+    (array_of(ENTRY), {"k": 1}, "\n      <item><key>k</key><value>1</value></item>\n    "),
+    (array_of(WEIGHED), {"a": 5}, '\n      <item weight="5">a</item>\n    '),
     (tensor_field(TensorType.parse("tensor(x[2])")), {"values": [1, 2]}, "tensor(x[2]):[1.0, 2.0]"),
     (tensor_field(TensorType.parse("tensor(x{})")), {"a": 1}, "tensor(x{}):{{x:a}:1.0}"),
 ]

@@ -34,7 +34,7 @@ from paperwasp.search.marking import Marking, Markings
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.query import Query
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
-from paperwasp.search.summary_values import has_float_tensors, predicate_text, raw_text, widening_of
+from paperwasp.search.summary_values import has_float_tensors, pairing_of, predicate_text, raw_text, widening_of
 from paperwasp.search.teaser import HI_TAGS, NO_TAGS
 from paperwasp.tensor.json_output import result_json
 
@@ -433,6 +433,8 @@ def _steps(
         show = partial(result_json, form=query.show.tensor_form, exact=query.show.exact_tensors)
         if convert is not None:
             yield lambda value, _, __: convert(value, show)
+    if (pair := pairing_of(source.type)) is not None:
+        yield lambda value, _, __: pair(value)
 
 
 def _each(change: Marking, value: Any, language: str) -> Any:

@@ -32,7 +32,7 @@ INTEGER_BITS: Final = 31
 
 _UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
 _NUMBER: Final = re.compile(r"[0-9.]*")
-_FRESHNESS: Final = re.compile(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII)
+_FRESHNESS: Final = re.compile(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII | re.IGNORECASE)
 _CALLBACK: Final = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
 _CALLBACK_CHARACTERS: Final = 200
 _NODES: Final = r"(?:\*|(?:\d{1,9}|\[\d{1,9},\d{1,9}>)(?:,(?:\d{1,9}|\[\d{1,9},\d{1,9}>))*)?"
@@ -179,8 +179,8 @@ def callback(text: str) -> str:
 
 
 def freshness(text: str) -> Now:
-    """`now`, `now-100`, or seconds since 1970."""
-    match = _FRESHNESS.fullmatch(text.strip())
+    """`now`, `now-100`, `now-` (a second ago), or seconds since 1970. Vespa: Freshness.java"""
+    match = _FRESHNESS.fullmatch(f"{text}1" if text.lower() == "now-" else text.strip())
     if match is None or (match[1] and match[3] and not match[2]):
         raise ValueError("must be 'now', 'now-' and seconds, or seconds since 1970")
     if match[1] or not match[3]:

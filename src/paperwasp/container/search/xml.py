@@ -34,6 +34,8 @@ from paperwasp.document.types import (
     StructType,
     TensorFieldType,
     WeightedSetType,
+    map_of,
+    weighted_set_of,
 )
 from paperwasp.errors import LanguageError
 from paperwasp.http.messages import Response
@@ -206,6 +208,8 @@ def content_of(value: Any, data_type: DataType | None, level: int = 2) -> str:
     match data_type:
         case TensorFieldType():
             return escaped(_tensor(value, data_type.tensor))
+        case ArrayType(element=StructType() as entry) if isinstance(value, dict):
+            return content_of(value, _shown_as(entry), level)
         case MapType() if isinstance(value, dict):
             pairs = ((key, content_of(item, data_type.value, level + 1)) for key, item in value.items())
             items = [f"<item><key>{escaped(key)}</key><value>{item}</value></item>" for key, item in pairs]
@@ -223,6 +227,16 @@ def content_of(value: Any, data_type: DataType | None, level: int = 2) -> str:
         return ""
     start, end = "\n" + "  " * (level + 1), "\n" + "  " * level
     return start + start.join(items) + end
+
+
+def _shown_as(entry: StructType) -> DataType:
+    """What an array of structs looks like that is shown as an object: see `summary_values.pairing_of`."""
+    key, value = entry.field("key"), entry.field("value")
+    if key is not None and value is not None:
+        return map_of(key, value)
+    item = entry.field("item")
+    assert item is not None
+    return weighted_set_of(item)
 
 
 def _member(name: str, content: str) -> str:

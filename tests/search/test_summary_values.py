@@ -1,0 +1,42 @@
+"""Arrays that look like the entries of a map are shown as one: tryEmitAsMap, tryEmitAsWset and emitTopLevel of
+JsonRenderer.java (container-search)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paperwasp.document.types import INT, STRING, DataType, array_of, map_of, struct_of, weighted_set_of
+from paperwasp.search.summary_values import pairing_of
+
+ENTRY = struct_of("entry", {"key": STRING, "value": INT})
+NUMBERED = struct_of("numbered", {"value": STRING, "key": INT, "more": STRING})
+WEIGHED = struct_of("weighed", {"item": STRING, "weight": INT})
+SHELF = struct_of("shelf", {"name": STRING, "entries": array_of(ENTRY)})
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "shown"),
+    [
+        (array_of(ENTRY), [{"key": "a", "value": 1}, {"value": 2, "key": "b"}], {"a": 1, "b": 2}),
+        (array_of(ENTRY), [{"key": "a", "value": 1}, {"key": "b"}], [{"key": "a", "value": 1}, {"key": "b"}]),
+        (array_of(ENTRY), [], []),
+        (array_of(NUMBERED), [{"key": 7, "value": "a"}], {"7": "a"}),
+        (array_of(NUMBERED), [{"key": 7, "value": "a", "more": "b"}], [{"key": 7, "value": "a", "more": "b"}]),
+        (array_of(WEIGHED), [{"item": "a", "weight": 3}], {"a": 3}),
+        (array_of(WEIGHED), [{"item": "a", "weight": 3}, {"item": "b"}], [{"item": "a", "weight": 3}, {"item": "b"}]),
+        (SHELF, {"name": "n", "entries": [{"key": "a", "value": 1}]}, {"name": "n", "entries": {"a": 1}}),
+        (array_of(SHELF), [{"entries": [{"key": "a", "value": 1}]}], [{"entries": {"a": 1}}]),
+        (map_of(STRING, array_of(ENTRY)), {"x": [{"key": "a", "value": 1}], "y": []}, {"x": {"a": 1}, "y": []}),
+    ],
+)
+def test_arrays_of_pairs_are_shown_as_objects(data_type: DataType, value: Any, shown: Any) -> None:
+    pair = pairing_of(data_type)
+    assert pair is not None
+    assert pair(value) == shown
+
+
+@pytest.mark.parametrize("data_type", [ENTRY, array_of(STRING), map_of(STRING, ENTRY), weighted_set_of(STRING), STRING])
+def test_other_types_are_shown_as_they_are(data_type: DataType) -> None:
+    assert pairing_of(data_type) is None
