@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import DataReceived, Event, ResponseReceived, StreamEnded
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from paperwasp.core import http2
 from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
+from tests.core.http2_frames import FrameType, frames
 
 HEADERS = [(":method", "POST"), (":scheme", "http"), (":authority", "a:1"), (":path", "/p?q")]
 GET = [(":method", "GET"), *HEADERS[1:]]
@@ -27,34 +26,6 @@ def serve(
     connection_window: int = 1 << 24,
 ) -> Http2Connection:
     return Http2Connection(max_streams, max_header_bytes, stream_window, connection_window)
-
-
-class FrameType(IntEnum):
-    """RFC 9113, section 6."""
-
-    DATA = 0
-    HEADERS = 1
-    PRIORITY = 2
-    RST_STREAM = 3
-    SETTINGS = 4
-    PUSH_PROMISE = 5
-    PING = 6
-    GOAWAY = 7
-    WINDOW_UPDATE = 8
-    CONTINUATION = 9
-
-
-Frame = tuple[int, int, int, bytes]
-"""type, flags, stream, payload"""
-
-
-def frames(output: bytes) -> list[Frame]:
-    found = []
-    while output:
-        end = 9 + int.from_bytes(output[:3], "big")
-        found.append((output[3], output[4], int.from_bytes(output[5:9], "big"), output[9:end]))
-        output = output[end:]
-    return found
 
 
 class Pair:

@@ -175,8 +175,8 @@ void Http2Connection::take_go_away(const Frame& frame) {
 void Http2Connection::take_window_update(const Frame& frame) {
     if (frame.length != 4) return fail(Http2Error::FRAME_SIZE_ERROR, "WINDOW_UPDATE of a broken length");
     const uint32_t more = read_32(frame.payload) & STREAM_BITS;
-    spend_control();
     if (frame.stream == 0) {
+        spend_control();
         if (more == 0) return fail(Http2Error::PROTOCOL_ERROR, "WINDOW_UPDATE by nothing");
         send_window_ += more;
         if (send_window_ > LARGEST_WINDOW)
@@ -185,6 +185,7 @@ void Http2Connection::take_window_update(const Frame& frame) {
     }
     Stream* stream = nullptr;
     if (!is_allowed(StreamFrame::WINDOW_UPDATE, frame, stream)) return;
+    spend_control();
     if (more == 0) return fail_stream(frame.stream, Http2Error::PROTOCOL_ERROR);
     stream->send_window += more;
     if (stream->send_window > LARGEST_WINDOW) return fail_stream(frame.stream, Http2Error::FLOW_CONTROL_ERROR);

@@ -83,26 +83,30 @@ enum class Rule : uint8_t {
     PROTOCOL,       // an error of the connection, PROTOCOL_ERROR
 };
 
-// RFC 9113, section 5.1. A stream that we have reset may go on for a while: the peer does not know yet. A new stream is
-// HEADERS in the state IDLE; to open one that is closed is the error that fits how it ended.
 enum class StreamFrame : uint8_t {
     DATA,
     HEADERS,
     RST_STREAM,
     WINDOW_UPDATE
 };
-constexpr Rule STREAM_RULES[4][8] = {
-    // IDLE, OPEN, HALF_CLOSED_REMOTE, HALF_CLOSED_LOCAL, ENDED, RESET_BY_PEER, RESET_BY_US, FORGOTTEN
-    {Rule::PROTOCOL, Rule::TAKE, Rule::STREAM_CLOSED, Rule::TAKE, Rule::ENDED_TWICE, Rule::STREAM_CLOSED, Rule::IGNORE,
-     Rule::STREAM_CLOSED},
-    {Rule::TAKE, Rule::TAKE, Rule::STREAM_CLOSED, Rule::TAKE, Rule::ENDED_TWICE, Rule::ENDED_TWICE, Rule::IGNORE,
-     Rule::PROTOCOL},
-    {Rule::PROTOCOL, Rule::TAKE, Rule::TAKE, Rule::TAKE, Rule::IGNORE, Rule::IGNORE, Rule::IGNORE, Rule::IGNORE},
-    {Rule::PROTOCOL, Rule::TAKE, Rule::TAKE, Rule::TAKE, Rule::IGNORE, Rule::IGNORE, Rule::IGNORE, Rule::IGNORE},
-};
 
+// RFC 9113, section 5.1. A stream that we have reset may go on for a while: the peer does not know yet. A new stream is
+// HEADERS in the state IDLE; to open one that is closed is the error that fits how it ended.
 constexpr Rule stream_rule(StreamFrame frame, StreamState state) {
-    return STREAM_RULES[static_cast<size_t>(frame)][static_cast<size_t>(state)];
+    constexpr Rule TAKE = Rule::TAKE, IGNORE = Rule::IGNORE, CLOSED = Rule::STREAM_CLOSED, TWICE = Rule::ENDED_TWICE,
+                   PROTO = Rule::PROTOCOL;
+    constexpr Rule RULES[][4] = {
+        // DATA, HEADERS, RST_STREAM, WINDOW_UPDATE
+        {PROTO, TAKE, PROTO, PROTO},       // IDLE
+        {TAKE, TAKE, TAKE, TAKE},          // OPEN
+        {CLOSED, CLOSED, TAKE, TAKE},      // HALF_CLOSED_REMOTE
+        {TAKE, TAKE, TAKE, TAKE},          // HALF_CLOSED_LOCAL
+        {TWICE, TWICE, IGNORE, IGNORE},    // ENDED
+        {CLOSED, TWICE, IGNORE, IGNORE},   // RESET_BY_PEER
+        {IGNORE, IGNORE, IGNORE, IGNORE},  // RESET_BY_US
+        {CLOSED, PROTO, IGNORE, IGNORE},   // FORGOTTEN
+    };
+    return RULES[static_cast<size_t>(state)][static_cast<size_t>(frame)];
 }
 
 inline uint32_t read_16(const uint8_t* from) { return static_cast<uint32_t>(from[0]) << 8 | from[1]; }

@@ -8,7 +8,8 @@ namespace paperwasp {
 namespace {
 
 constexpr size_t NO_PIECE = ~size_t{0};
-constexpr size_t KEPT_BYTES = 4096;  // of the room for frames that come in parts, of a connection that rests
+constexpr size_t KEPT_BYTES = 4096;   // of the room for frames that come in parts, of a connection that rests
+constexpr size_t KEPT_ELEMENTS = 64;  // and of that for events
 
 // What gives its bytes: bytes, bytearray, memoryview.
 class View {
@@ -29,6 +30,13 @@ class View {
 void release_room(std::string& bytes) {
     bytes.clear();
     if (bytes.capacity() > KEPT_BYTES) bytes = std::string();
+}
+
+template <typename T>
+void keep_some(std::vector<T>& room) {
+    if (room.size() <= KEPT_ELEMENTS) return;
+    room.resize(KEPT_ELEMENTS);
+    room.shrink_to_fit();
 }
 
 struct Words {
@@ -330,8 +338,8 @@ nb::list Http2Connection::make_events() {
     for (size_t i = 0; i < event_count_; ++i) {
         if (events_[i].kind != EventKind::NONE) events.append(make_event(events_[i]));
     }
-    constexpr size_t KEPT_EVENTS = 64;
-    if (events_.size() > KEPT_EVENTS) events_.resize(KEPT_EVENTS);
+    keep_some(events_);
+    keep_some(pieces_);
     return events;
 }
 

@@ -175,12 +175,15 @@ void read_name(HpackEntry& field) {
         return;
     }
     FieldNotes& shared = hpack_static(number).notes;
-    if (!shared.name.is_valid()) {
-        PyObject* name = latin_text(field.name).release().ptr();
-        PyUnicode_InternInPlace(&name);
-        shared.name = nb::steal(name);
-    }
+    if (!shared.name.is_valid()) shared.name = Words::interned(field.name.c_str());
     notes.name = shared.name;
+}
+
+// The names of the static table, once, so that fields that take their names from there find them read.
+void read_static_names() {
+    for (uint32_t number = 1; number <= HPACK_STATIC_ENTRIES; ++number) {
+        if (hpack_static(number).notes.kind == UNREAD) read_name(hpack_static(number));
+    }
 }
 
 bool check_value(HpackEntry& field) {
@@ -200,6 +203,11 @@ bool same_host(nb::handle a, nb::handle b) {
 }
 
 }  // namespace
+
+RequestHead::RequestHead() {
+    static const bool are_names_read = (read_static_names(), true);
+    static_cast<void>(are_names_read);
+}
 
 void RequestHead::begin(size_t most_bytes) {
     *this = RequestHead();

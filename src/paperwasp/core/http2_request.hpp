@@ -17,6 +17,8 @@ constexpr int64_t NO_LENGTH = -1;
 
 class RequestHead {
   public:
+    RequestHead();
+
     // A block begins. At most so many bytes of fields are taken, counted as HPACK counts them.
     void begin(size_t most_bytes);
 

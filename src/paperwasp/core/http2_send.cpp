@@ -143,6 +143,7 @@ nb::bytes Http2Connection::take_output(size_t most_bytes) {
         Stream& stream = *streams_.find(turns_.front());
         turns_.pop_front();
         stream.is_in_turn = false;
+        if (stream.send_window <= 0) continue;  // settings made it smaller; the stream comes back with its window
         planned += plan_turn(stream, most_bytes - planned);
         if (stream.unsent_bytes > 0) {
             queue(stream);
