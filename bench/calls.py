@@ -164,8 +164,8 @@ def in_process(directory: Path, application: Path, documents: Iterable[dict[str,
 
 def _fill_rows(node: ContentNode) -> None:
     """Do at once what the node's chore does within a second, so that what is measured does not depend on when."""
-    filling = RowFilling(node)
-    while node.view().rows.limit < node.view().limit:
+    filling = RowFilling(node.reader)
+    while node.reader.view().rows.limit < node.reader.view().limit:
         filling()
 
 

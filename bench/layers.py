@@ -64,7 +64,7 @@ def _node(data: Path, cluster: ContentCluster) -> Iterator[ContentNode]:
     node = ContentNode(directories[0] / "node", log)
     try:
         node.configure(1, cluster.schemas)
-        if not node.view().live_count:
+        if not node.reader.view().live_count:
             raise NothingMeasured(f"the content node in {directories[0]} has no documents")
         yield node
     finally:
@@ -87,10 +87,12 @@ def _stages(node: ContentNode, config: SearchConfig, profiles: ServedSchemas, pa
     message = replace(asked.query, deadline=Deadline())
     _, rank_us = _timed(
         lambda: search(
-            node.view(), replace(message, order=replace(message.order, hits=0, offset=message.order.hits)), profiles
+            node.reader.view(),
+            replace(message, order=replace(message.order, hits=0, offset=message.order.hits)),
+            profiles,
         )
     )
-    answer, search_us = _timed(lambda: search(node.view(), message, profiles))
+    answer, search_us = _timed(lambda: search(node.reader.view(), message, profiles))
     if not answer.total_count:
         raise NothingMeasured(f"the query finds nothing: {path}")
     _, render_us = _timed(lambda: respond(merged(planned, [(asked.cluster, answer)]), "json"))

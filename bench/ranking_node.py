@@ -40,7 +40,8 @@ def beyond_matching(node: ContentNode, request: Query, repeats: int) -> float:
 
     def seconds(profile: str) -> float:
         return least_seconds(
-            lambda: search(node.view(), replace(asked, rank=replace(asked.rank, profile=profile)), profiles), repeats
+            lambda: search(node.reader.view(), replace(asked, rank=replace(asked.rank, profile=profile)), profiles),
+            repeats,
         )
 
     return max(seconds(request.rank.profile) - seconds("nothing"), 1e-9)
@@ -71,7 +72,9 @@ def node_of(
             free = Semaphore(1000)
             for number in range(count):
                 free.acquire()
-                node.submit(Put(DocumentId("b", "row", str(number)), dict(fields(number))), lambda _: free.release())
+                node.operations.submit(
+                    Put(DocumentId("b", "row", str(number)), dict(fields(number))), lambda _: free.release()
+                )
             for _ in range(1000):
                 free.acquire()
             yield node

@@ -68,7 +68,7 @@ def run(report: Report, options: Options) -> None:
     step = max(1, len(papers) // options.queries_count)
     titles = {number: words for number in range(0, len(papers), step) if (words := _words(papers[number][0]))}
     with node_of(SCHEMA, lambda number: {"body": papers[number][1]}, len(papers)) as node:
-        view, served = node.view(), ServedSchemas()
+        view, served = node.reader.view(), ServedSchemas()
         for profile in ("bm25", "nativeRank"):
             best = _find(view, served, titles, profile, OrItem)
             some = _find(view, served, titles, profile, WeakAndItem)

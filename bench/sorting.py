@@ -79,7 +79,7 @@ def _fill(node: ContentNode, options: Options) -> None:
                 "group": values.randrange(100),
                 "name": f"Name {values.randrange(10_000)}",
             }
-            node.submit(Put(DocumentId("b", "row", str(number)), fields), answer)
+            node.operations.submit(Put(DocumentId("b", "row", str(number)), fields), answer)
         done.wait()
 
 
@@ -90,7 +90,7 @@ def _sort(
     taken = []
     for _ in range(options.repeats + 1):
         started = time.thread_time_ns()
-        answer = search(node.view(), request, profiles)
+        answer = search(node.reader.view(), request, profiles)
         taken.append(time.thread_time_ns() - started)
     if answer.total_count != options.documents_count or len(answer.hits) != request.order.hits:
         raise AssertionError(f"{answer.total_count} documents match, {len(answer.hits)} are shown")

@@ -87,7 +87,7 @@ class Running:
 
     def _apply(self, operation: Operation) -> None:
         done = Event()
-        self.nodes[CLUSTER_OF[operation.id.document_type]].submit(operation, lambda _: done.set())
+        self.nodes[CLUSTER_OF[operation.id.document_type]].operations.submit(operation, lambda _: done.set())
         assert done.wait(30)
 
 

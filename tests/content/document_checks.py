@@ -42,7 +42,7 @@ def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:
 
 def shown_of(node: TestNode, name: int) -> Fields | None:
     """All fields of a document, those that are made too."""
-    found = node.node.get(DocumentId("n", "thing", str(name)), frozenset(ALL_FIELDS))
+    found = node.node.reader.get(DocumentId("n", "thing", str(name)), frozenset(ALL_FIELDS))
     fields: Fields | None = None if found is None else orjson.loads(found)
     return fields
 

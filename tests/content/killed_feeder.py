@@ -47,7 +47,7 @@ def feed(path: Path, first: int, descriptor: int) -> None:
     number = first
     while True:
         room.acquire()
-        node.node.submit(operation(number), partial(acknowledge, number))
+        node.node.operations.submit(operation(number), partial(acknowledge, number))
         number += 1
 
 

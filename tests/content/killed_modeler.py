@@ -62,7 +62,7 @@ def work(path: Path, seed: int, first: int, descriptor: int) -> None:
         os.write(descriptor, number.to_bytes(4, "little"))
         room.release()
 
-    filling = RowFilling(node.node)
+    filling = RowFilling(node.node.reader)
     number = first
     while True:
         if number % OPERATIONS_OF_SCHEMA == 0 and number > first:
@@ -74,7 +74,7 @@ def work(path: Path, seed: int, first: int, descriptor: int) -> None:
             filling()
         room.acquire()
         operation = deed_of(seed, number).operation()
-        node.node.submit(operation, partial(acknowledge, number))
+        node.node.operations.submit(operation, partial(acknowledge, number))
         number += 1
 
 

@@ -108,18 +108,18 @@ class TestNode:
                 done.set()
 
         for place, operation in enumerate(operations):
-            self.node.submit(operation, partial(answer, place))
+            self.node.operations.submit(operation, partial(answer, place))
         if operations:
             assert done.wait(30)
         return answers
 
     def get(self, name: object, kind: str = "music") -> Any:
-        fields = self.node.get(doc_id(name, kind))
+        fields = self.node.reader.get(doc_id(name, kind))
         return None if fields is None else orjson.loads(fields)
 
     def fault(self) -> str | None:
         """Why the node cannot apply what it has logged, if it cannot."""
-        return self.node.fault
+        return self.node.fault.reason
 
     def close(self) -> None:
         self.node.stop()
@@ -127,7 +127,7 @@ class TestNode:
 
     def crash(self) -> None:
         """Ends without a checkpoint, as a killed process does (which also forgets its locks)."""
-        self.node._last_checkpoint = lambda: None  # type: ignore[method-assign]
+        self.node._checkpoints.write_last = lambda: None  # type: ignore[method-assign]
         self.close()
 
 
@@ -152,7 +152,7 @@ def reindexed(node: ContentNode, request: ReindexRequest) -> ReindexResponse:
         answers.append(answer)
         done.set()
 
-    reindex(node, request, reply)
+    reindex(node.reader, node.operations, request, reply)
     assert done.wait(30) and isinstance(answers[0], ReindexResponse), answers
     return answers[0]
 

@@ -10,9 +10,9 @@ from paperwasp.content.view import View
 
 def fill_rows(node: ContentNode) -> None:
     """Adds all documents that are there to the row store, which an earlier process may have left behind."""
-    filling = RowFilling(node)
+    filling = RowFilling(node.reader)
     filling()
-    while node.view().rows.limit < node.view().limit:
+    while node.reader.view().rows.limit < node.reader.view().limit:
         filling()
 
 

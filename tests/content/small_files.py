@@ -31,8 +31,8 @@ def main() -> None:
     assert isinstance(answer, InternalError), answer
     assert "File too large" in answer.message, answer
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    node.node._fault._not_before_ns = 0
-    node.node.go_on()
+    node.node.fault._not_before_ns = 0
+    node.node.recover_if_due()
     assert node.fault() is None
     assert node.get(number - 1) is None, "what was refused has not happened"
     assert node.apply(put(number)) == [False]

@@ -17,10 +17,10 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.content import compaction
-from paperwasp.content import node as node_module
 from paperwasp.content.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.node_state import NodeState
+from paperwasp.content.state_machine import StateMachine
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from tests.chance import SEED
@@ -57,15 +57,15 @@ def fed(path: Path) -> TestNode:
 
 def test_nothing_that_is_seen_changes(tmp_path: Path) -> None:
     node = fed(tmp_path)
-    before, documents = node.node.view(), all_fields(node, range(50))
+    before, documents = node.node.reader.view(), all_fields(node, range(50))
     order, seen = titles(before, "version7"), visited(before)
     node.node.compact()
-    view = node.node.view()
+    view = node.node.reader.view()
     assert before.limit == 401 and view.limit == view.live_count == 46
     assert view.live_counts == {"music": 45, "book": 1}
     for _ in range(2):
         assert all_fields(node, range(50)) == documents and node.get("x", "book") == {"title": "common", "pages": 3}
-        assert titles(node.node.view(), "version7") == order and visited(node.node.view()) == seen
+        assert titles(node.node.reader.view(), "version7") == order and visited(node.node.reader.view()) == seen
         assert view.index.term_id("version6") < 0 <= before.index.term_id("version6")
         # Whoever has the view from before goes on with it.
         assert titles(before, "version7") == order and visited(before) == seen
@@ -73,12 +73,12 @@ def test_nothing_that_is_seen_changes(tmp_path: Path) -> None:
         node.apply(update(1, year=-1), remove("y"))
     node.crash()
     with started(tmp_path) as again:
-        assert all_fields(again, range(50)) == documents and titles(again.node.view(), "version7") == order
+        assert all_fields(again, range(50)) == documents and titles(again.node.reader.view(), "version7") == order
 
 
 def test_the_store_from_before_goes_with_its_last_reader(tmp_path: Path) -> None:
     with closing(fed(tmp_path)) as node:
-        before = node.node.view()
+        before = node.node.reader.view()
         node.node.compact()
         assert {path.name for path in tmp_path.glob("store*")} == {"store", "store-1"}
         del before
@@ -91,7 +91,7 @@ def test_the_store_from_before_goes_with_its_last_reader(tmp_path: Path) -> None
         assert len(list(tmp_path.glob("index-*"))) == 1
     with started(tmp_path) as again:
         assert {path.name for path in tmp_path.glob("store*")} == {"store"}
-        assert again.node.view().limit == 46
+        assert again.node.reader.view().limit == 46
 
 
 def test_strings_that_no_row_has_any_more_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,13 +101,13 @@ def test_strings_that_no_row_has_any_more_go(tmp_path: Path, monkeypatch: pytest
         node.apply(*[put(k, title="t", year=k) for k in range(10)])
         for version in range(60):
             node.apply(*[update(k, genre=f"g{k} {version}", tags=[f"t{k} {version}", "all"]) for k in range(10)])
-            for thread in (node.node._saver, node.node._compactor._thread):
+            for thread in (node.node._checkpoints._thread, node.node._checkpoints._compactor._thread):
                 if thread is not None:
                     thread.join()
         for name in ("genre", "tags"):
-            assert len(node.node.view().columns["music", name].dictionary) < 150  # type: ignore[attr-defined]
+            assert len(node.node.reader.view().columns["music", name].dictionary) < 150  # type: ignore[attr-defined]
         assert node.get(3)["tags"] == ["t3 59", "all"] and node.get(3)["genre"] == "g3 59"
-        assert node.node.view().limit == 10
+        assert node.node.reader.view().limit == 10
 
 
 @pytest.mark.parametrize("in_place", [False, True], ids=["put", "update"])
@@ -121,12 +121,12 @@ def test_few_large_values_that_were_replaced_go(
         """About 24,000 bytes of new strings."""
         tags = [f"a tag of version {version} {number:04}" for number in range(700)]
         node.apply(update(0, tags=tags) if in_place else put(0, title="t", tags=tags))
-        for thread in (node.node._saver, node.node._compactor._thread):
+        for thread in (node.node._checkpoints._thread, node.node._checkpoints._compactor._thread):
             if thread is not None:
                 thread.join()
 
     def strings(node: TestNode) -> int:
-        return len(node.node.view().columns["music", "tags"].dictionary)  # type: ignore[attr-defined]
+        return len(node.node.reader.view().columns["music", "tags"].dictionary)  # type: ignore[attr-defined]
 
     with started(tmp_path) as node:
         node.apply(*[put(k, title="t", year=k) for k in range(50)])
@@ -135,11 +135,11 @@ def test_few_large_values_that_were_replaced_go(
             change(node, version)
             most = max(most, strings(node))
         assert 3 * 700 < most < 12 * 700, "100,000 bytes of dead strings, and what came until they were gone"
-    dead_bytes = node.node._state.dead_bytes
+    dead_bytes = node.node._current.state.dead_bytes
     with started(tmp_path) as again:
         kept = dead_bytes if dead_bytes < limits.DEAD_BYTES_LEAST else 0
-        assert again.node._state.dead_bytes == kept, "a restart forgets nothing, or leaves it behind"
-        assert again.node._state.live_bytes > 20_000 or in_place
+        assert again.node._current.state.dead_bytes == kept, "a restart forgets nothing, or leaves it behind"
+        assert again.node._current.state.live_bytes > 20_000 or in_place
         for further in range(5):
             change(again, version + 1 + further)
             assert strings(again) < 12 * 700
@@ -160,7 +160,7 @@ def test_a_checkpoint_without_sizes_of_rows_is_read(tmp_path: Path, monkeypatch:
             node.apply(put("a", note="x" * 1000), put("b"))
     with started(tmp_path) as again:
         assert again.apply(put("a", note="y" * 100), remove("b")) == [True, True]
-        state = again.node._state
+        state = again.node._current.state
         assert state.dead_bytes == 0 and state.live_bytes == len('{"note":""}') + 100
         assert len(state.row_bytes.view()) == 3
 
@@ -173,13 +173,13 @@ def test_dead_rows_are_left_behind_while_documents_are_replaced(
     monkeypatch.setattr(limits, "DEAD_ROWS_SERVED_LEAST", 200)
     over = Event()
     taken: list[int] = []
-    take_over = node_module.ContentNode._take_over
+    take_over = StateMachine.take_over
 
-    def counted(node: node_module.ContentNode, state: NodeState) -> None:
-        take_over(node, state)
-        taken.append(node.view().limit)
+    def counted(machine: StateMachine, state: NodeState) -> None:
+        take_over(machine, state)
+        taken.append(machine._current.reader.view().limit)
 
-    monkeypatch.setattr(node_module.ContentNode, "_take_over", counted)
+    monkeypatch.setattr(StateMachine, "take_over", counted)
 
     def feed(node: TestNode, first: int) -> dict[int, Any]:
         chance = random.Random(f"{seed} {first}")
@@ -202,9 +202,9 @@ def test_dead_rows_are_left_behind_while_documents_are_replaced(
 
     def look(node: TestNode) -> None:
         while not over.is_set():
-            view = node.node.view()
+            view = node.node.reader.view()
             assert len(titles(view, "all")) == view.live_count, seed
-            for _, fields in visited(node.node.view()):
+            for _, fields in visited(node.node.reader.view()):
                 assert fields["title"] == f"all v{fields['year']}", seed
 
     with started(tmp_path) as node, ThreadPoolExecutor(4) as pool:
@@ -241,11 +241,11 @@ def test_an_attempt_that_fails_leaves_all_as_it_was(tmp_path: Path, failing: lis
     with closing(fed(tmp_path)) as node:
         documents = all_fields(node, range(50))
         node.node.compact()
-        assert node.node.view().limit == 401 and all_fields(node, range(50)) == documents
+        assert node.node.reader.view().limit == 401 and all_fields(node, range(50)) == documents
         assert {path.name for path in tmp_path.glob("store*")} == {"store"}
-        assert not node.node._compactor.is_due(node.node._state)
+        assert not node.node._checkpoints._compactor.is_due(node.node._current.state)
         node.node.compact()
-        assert node.node.view().limit == 46 and all_fields(node, range(50)) == documents
+        assert node.node.reader.view().limit == 46 and all_fields(node, range(50)) == documents
 
 
 @pytest.mark.parametrize("ending", ["checkpoint", "stop", "crash", "compact"])
@@ -268,7 +268,7 @@ def test_a_checkpoint_or_a_stop_ends_an_attempt(tmp_path: Path, monkeypatch: pyt
         node.apply(put("new", title="version9"))
         if ending in ("checkpoint", "compact"):
             getattr(node.node, ending)()
-            assert node.node.view().limit == (402 if ending == "checkpoint" else 47)
+            assert node.node.reader.view().limit == (402 if ending == "checkpoint" else 47)
             assert all_fields(node, range(50)) == documents
         (node.crash if ending == "crash" else node.close)()
         compacting.result()
@@ -286,7 +286,7 @@ def test_no_attempt_follows_a_checkpoint_that_failed(tmp_path: Path, monkeypatch
 
     with started(tmp_path) as node:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(node.node._checkpoints, "freeze", freeze)
+            patch.setattr(node.node._checkpoints._checkpoints, "freeze", freeze)
             for version in range(40):
                 node.apply(put("a", year=version))
             assert len(tried) == 1

@@ -100,7 +100,7 @@ def test_a_required_time(tmp_path: Path, together: bool) -> None:
     node = start(tmp_path)
     for operation_ in (put("a", year=1), put("b", year=1), put("c", year=1, note="n"), put("d", year=1)):
         node.apply(operation_)  # one by one: the lids are in this order
-    a, b, c, d = node.node.view().timestamps[:4].tolist()
+    a, b, c, d = node.node.reader.view().timestamps[:4].tolist()
     add = (FieldUpdate("year", Calculate("increment", 10)),)
     asked: list[Put | Update | Remove] = [
         Update(doc_id("a"), add, required_us=a),
@@ -125,7 +125,7 @@ def test_now_is_the_time_of_the_operation(tmp_path: Path) -> None:
     """In seconds; and the same when the log is applied again."""
     node = start(tmp_path)
     node.apply(put("a", year=1))
-    remembered = update("a", plays=node.node.view().timestamps[0].item() // 1_000_000)
+    remembered = update("a", plays=node.node.reader.view().timestamps[0].item() // 1_000_000)
     condition = "music.plays > now() - 100 and music.plays <= now()"
     put_on = Update(doc_id("a"), (FieldUpdate("year", Assign(2)),), False, condition)
     assert node.outcomes(remembered, put_on) == [DONE, DONE]
@@ -176,13 +176,13 @@ def test_what_grows_beyond_its_column_is_refused(tmp_path: Path, monkeypatch: py
 
 
 def timestamps(node: TestNode, names: str) -> list[int]:
-    view = node.node.view()
+    view = node.node.reader.view()
     found = {document.id: view.timestamp_of(document) for _, document in view.store.scan()}
     return [found[doc_id(name).text] for name in names]
 
 
 def tombstones(node: TestNode) -> dict[str, int]:
-    found = (document for _, document in node.node.view().store.scan(removes=True))
+    found = (document for _, document in node.node.reader.view().store.scan(removes=True))
     return {document.id: document.timestamp_us for document in found if document.is_removed}
 
 
@@ -206,7 +206,7 @@ def test_the_time_of_the_last_change_is_kept(tmp_path: Path, monkeypatch: pytest
     node.apply(put("d"), put("d"))
     node.close()
     with started(tmp_path, None) as again:
-        assert again.node.view().limit == 4 and timestamps(again, "abc") == second
+        assert again.node.reader.view().limit == 4 and timestamps(again, "abc") == second
         assert again.get("b") == {"year": 2, "note": "n"}
 
 
@@ -237,7 +237,7 @@ def test_some_fields(tmp_path: Path) -> None:
         node.apply(put("a", year=1, note="n", title="t"), update("a", year=2))
 
         def get(*fields: str) -> Any:
-            return node.node.get(doc_id("a"), frozenset(fields))
+            return node.node.reader.get(doc_id("a"), frozenset(fields))
 
         assert get("year", "nothing") == b'{"year":2}' and get() == b"{}" and get("note") == b'{"note":"n"}'
 

@@ -108,7 +108,7 @@ class DocumentModel(RuleBasedStateMachine):
     def reindex(self) -> None:
         """Changes only what is made of documents, and not the time of the last change."""
         reindexed(self.node.node, ReindexRequest("thing"))
-        if self.node.node.view().schemas:  # none are configured just after a start
+        if self.node.node.reader.view().schemas:  # none are configured just after a start
             self.documents = {name: fields and with_made(fields) for name, fields in self.documents.items()}
 
     @rule()
@@ -116,10 +116,10 @@ class DocumentModel(RuleBasedStateMachine):
         """Changes nothing that is seen."""
         self.node.node.compact()
         there = [name for name, fields in self.documents.items() if fields is not None]
-        assert self.node.node.view().limit == len(there)
+        assert self.node.node.reader.view().limit == len(there)
 
     def found_times(self) -> dict[int, int]:
-        view = self.node.node.view()
+        view = self.node.node.reader.view()
         found = (document for _, document in view.store.scan(removes=True))
         return {int(DocumentId.parse(document.id).user_specified): view.timestamp_of(document) for document in found}
 
@@ -128,7 +128,7 @@ class DocumentModel(RuleBasedStateMachine):
         if not hasattr(self, "node"):
             return
         assert {name: shown_of(self.node, name) for name in range(DOCUMENTS)} == self.documents
-        view = self.node.node.view()
+        view = self.node.node.reader.view()
         check_columns(view, self.documents)
         assert check_stored(view, self.documents) == {str(name) for name in self.removed}
         assert self.found_times() == self.times

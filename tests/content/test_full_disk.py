@@ -14,8 +14,8 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.cluster.log_end import LogEndFile
-from paperwasp.content import node as node_module
 from paperwasp.content import replay as replay_module
+from paperwasp.content import state_machine
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
@@ -41,18 +41,18 @@ def test_operations_are_refused_until_there_is_room(
 
     node = start(tmp_path)
     node.apply(put("a", year=1))
-    before = node.node.view()
+    before = node.node.reader.view()
     with monkeypatch.context() as patch:
         patch.setattr(os, broken, fail)
         refused = node.outcomes(put("a", year=2), update("a", year=3), remove("a"), put("b"))
         assert [type(answer) for answer in refused] == [error] * 4
         assert node.get("a") == {"year": 1} and node.get("b") is None
-        assert node.node.view().live_count == before.live_count == 1
+        assert node.node.reader.view().live_count == before.live_count == 1
     assert node.outcomes(update("a", year=4)) == [Outcome(True)]
     node.crash()
     with started(tmp_path) as again:
         assert again.get("a") == {"year": 4} and again.get("b") is None
-        assert again.node.view().store.get(doc_id("b").gid) is None
+        assert again.node.reader.view().store.get(doc_id("b").gid) is None
 
 
 def test_a_disk_that_fails_at_random_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +149,14 @@ def test_a_store_that_goes_on_failing_is_told_of_until_it_does_not(
 
     clock = [0]
     node = start(tmp_path)
-    node.node._fault._environment = Environment(monotonic_ns=lambda: clock[0])
+    node.node.fault._environment = Environment(monotonic_ns=lambda: clock[0])
     node.apply(put("a", year=1))
     with monkeypatch.context() as patch:
         patch.setattr(DocumentStore, "write", fail)
         assert [type(answer) for answer in node.outcomes(put("b", year=2))] == [refusal]
-        assert node.node.fault is not None and str(cause) in node.node.fault
+        assert node.node.fault.reason is not None and str(cause) in node.node.fault.reason
         with pytest.raises(refusal, match=str(cause)):
-            node.node.submit(put("c"), lambda _: None)
+            node.node.operations.submit(put("c"), lambda _: None)
         with pytest.raises(refusal, match=str(cause)):
             node.node.configure(2, SCHEMAS)
         with pytest.raises(refusal, match=str(cause)):
@@ -164,11 +164,11 @@ def test_a_store_that_goes_on_failing_is_told_of_until_it_does_not(
         assert node.get("a") == {"year": 1}, "reads go on"
         clock[0] += 40 * 10**9
         with pytest.raises(refusal, match=str(cause)):
-            node.node.go_on()
-    node.node.go_on()
+            node.node.recover_if_due()
+    node.node.recover_if_due()
     assert node.fault() is not None, "it is not due yet"
     clock[0] += 40 * 10**9
-    node.node.go_on()
+    node.node.recover_if_due()
     assert node.fault() is None
     assert node.get("b") is None, "what was refused has not happened"
     assert node.apply(put("c", year=3)) == [False]
@@ -185,11 +185,11 @@ def test_an_update_that_is_refused_and_repeated_counts_once(tmp_path: Path, monk
     add_ten = Update(doc_id("a"), (FieldUpdate("year", Calculate("increment", 10)),))
     for _ in range(3):
         with monkeypatch.context() as patch:
-            patch.setattr(node_module, "apply_entries", no_room)
+            patch.setattr(state_machine, "apply_entries", no_room)
             patch.setattr(replay_module, "apply_entries", no_room)
             assert [type(answer) for answer in node.outcomes(add_ten)] == [NoSpace]
-        node.node._fault._not_before_ns = 0
-        node.node.go_on()
+        node.node.fault._not_before_ns = 0
+        node.node.recover_if_due()
     assert node.get("a") == {"year": 1}
     assert node.outcomes(add_ten) == [Outcome(True)]
     node.crash()
@@ -201,12 +201,12 @@ def test_what_cannot_be_taken_out_of_the_log_is_applied_later(tmp_path: Path, mo
     """The disk that holds the end of the log fails, too."""
     node = start(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(node_module, "apply_entries", no_room)
+        patch.setattr(state_machine, "apply_entries", no_room)
         patch.setattr(replay_module, "apply_entries", no_room)
         patch.setattr(LogEndFile, "sync", lambda _: False)
         assert [type(answer) for answer in node.outcomes(put("a", year=2))] == [NoSpace]
-    node.node._fault._not_before_ns = 0
-    node.node.go_on()
+    node.node.fault._not_before_ns = 0
+    node.node.recover_if_due()
     assert node.get("a") == {"year": 2}
     assert node.apply(put("b", year=3)) == [False]
     node.crash()
@@ -219,12 +219,12 @@ def test_a_layout_that_is_refused_is_not_applied_later(tmp_path: Path, monkeypat
     node.apply(put("a", year=1, note="kept"))
     fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
     with monkeypatch.context() as patch:
-        patch.setattr(node_module, "change_layout", no_room)
+        patch.setattr(state_machine, "change_layout", no_room)
         patch.setattr(Checkpoints, "load_aside", no_room)
         with pytest.raises(NoSpace):
             node.node.configure(2, {"music": fewer, "book": BOOK})
-    node.node._fault._not_before_ns = 0
-    node.node.go_on()
+    node.node.fault._not_before_ns = 0
+    node.node.recover_if_due()
     assert node.get("a") == {"year": 1, "note": "kept"}
     assert node.apply(update("a", year=2)) == [True]
     node.crash()
@@ -246,7 +246,7 @@ def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, mon
 
         fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
         with monkeypatch.context() as patch:
-            patch.setattr(node_module, "change_layout", fail_once)
+            patch.setattr(state_machine, "change_layout", fail_once)
             node.node.configure(2, {"music": fewer, "book": BOOK})
         assert node.fault() is None
         assert node.get("a") == {"note": "kept"}
@@ -260,4 +260,4 @@ def test_a_store_that_really_fails(tmp_path: Path) -> None:
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     with started(tmp_path) as node:
-        assert node.node.view().live_count == int(ended.stdout)
+        assert node.node.reader.view().live_count == int(ended.stdout)

@@ -21,7 +21,7 @@ from paperwasp.content.messages import VisitRequest, VisitResponse
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from paperwasp.document.types import INT
-from paperwasp.env import Environment
+from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InternalError
 from paperwasp.schema.model import Field, ImportedField
 from paperwasp.store.document_store import DocumentStore
@@ -43,7 +43,7 @@ class Collector:
         environment = Environment(time_ns=lambda: 10**18 + self.now_ns, monotonic_ns=lambda: self.now_ns)
         collection = collection_of(collected)
         assert collection is not None
-        self.chore = GarbageCollector(node.node, collection, environment)
+        self.chore = GarbageCollector(node.node.reader, node.node.operations, collection, environment)
         self.node = node
 
     def forward(self, seconds: float) -> int:
@@ -53,7 +53,7 @@ class Collector:
             self.now_ns = self.due_ns
             self.due_ns += max(1, round(self.chore() * 1e9))
         self.now_ns = end_ns
-        return self.node.node.view().live_count
+        return self.node.node.reader.view().live_count
 
 
 def test_what_is_collected() -> None:
@@ -101,10 +101,10 @@ def test_the_selection_of_the_cluster_counts_too(tmp_path: Path) -> None:
 def test_documents_expire(tmp_path: Path) -> None:
     """`now()` is the time of the round, in seconds, and of the operation."""
     with started(tmp_path) as node:
-        now_s = node.node._environment.time_ns() // 10**9
+        now_s = SYSTEM.time_ns() // 10**9
         node.apply(*(put(days, plays=now_s - days * 86400) for days in range(5)))
         collector = Collector(node, cluster(music="music.plays > now() - 180000"))
-        collector.due_ns = node.node._environment.time_ns() - 10**18
+        collector.due_ns = SYSTEM.time_ns() - 10**18
         assert collector.forward(collector.due_ns / 1e9 + 1) == 3
 
 
@@ -125,10 +125,10 @@ def test_a_change_that_comes_between_wins(tmp_path: Path, monkeypatch: pytest.Mo
 def test_clients_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", year=1))
-        monkeypatch.setattr(node.node, "waiting", lambda: limits.OPERATION_QUEUE_LENGTH)
+        monkeypatch.setattr(node.node.operations, "waiting", lambda: limits.OPERATION_QUEUE_LENGTH)
         collector = Collector(node, cluster(music="music.year > 5"))
         assert collector.forward(80) == 1
-        monkeypatch.setattr(node.node, "waiting", lambda: 0)
+        monkeypatch.setattr(node.node.operations, "waiting", lambda: 0)
         assert collector.forward(1) == 0
 
 
@@ -140,16 +140,16 @@ def test_it_goes_on_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         collector.now_ns = round(limits.COLLECT_FIRST_SECONDS * 1e9)
         for left in (43, 36, 29, 22, 15, 8, 1, 0):
             assert collector.chore() >= limits.COLLECT_PAUSE_SECONDS
-            assert node.node.view().live_count == left
+            assert node.node.reader.view().live_count == left
 
 
 def test_a_node_that_fails_fails_the_chore(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", year=1))
         collector = Collector(node, cluster(music="music.year > 5"))
-        node.node._fault.begin(OSError("the disk is gone"))
+        node.node.fault.begin(OSError("the disk is gone"))
         with pytest.raises(InternalError):
             collector.forward(61)
-        node.node._fault.end()
+        node.node.fault.end()
         assert collector.forward(1) == 0, "the round goes on"
         assert node.get("a") is None and doc_id("a") is not None

@@ -85,7 +85,7 @@ def test_without_chores_or_a_start_there_is_nothing_to_stop() -> None:
 
 
 def tombstones(node: TestNode) -> int:
-    return sum(document.is_removed for _, document in node.node.view().store.scan(removes=True))
+    return sum(document.is_removed for _, document in node.node.reader.view().store.scan(removes=True))
 
 
 def test_old_tombstones_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_old_tombstones_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             node.apply(put(name))
             node.apply(remove(name))
         node.apply(put("alive"))
-        removed_us = max(document.timestamp_us for _, document in node.node.view().store.scan(removes=True))
+        removed_us = max(document.timestamp_us for _, document in node.node.reader.view().store.scan(removes=True))
         clock.ns = (removed_us + limits.TOMBSTONE_SECONDS * 10**6 - 10**6) * 1000
         clock.forward(-3600)
         assert prune(node.node, clock.environment) == limits.PRUNE_SECONDS
@@ -107,18 +107,18 @@ def test_old_tombstones_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert tombstones(node) == 2
         assert prune(node.node, clock.environment) == limits.PRUNE_SECONDS
         assert tombstones(node) == 0
-        assert node.node.view().live_count == 1
+        assert node.node.reader.view().live_count == 1
 
 
 def test_posting_lists_are_made_before_a_query_wants_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posting, "_SMALLEST_COLUMN", 4)
     with started(tmp_path) as node:
-        assert prepare(node.node) == limits.PREPARE_SECONDS, "there are no rows"
+        assert prepare(node.node.reader) == limits.PREPARE_SECONDS, "there are no rows"
         for year in range(8):
             node.apply(put(year, year=year))
-        assert prepare(node.node) == 0, "and perhaps there is more to do"
-        assert prepare(node.node) == limits.PREPARE_SECONDS
+        assert prepare(node.node.reader) == 0, "and perhaps there is more to do"
+        assert prepare(node.node.reader) == limits.PREPARE_SECONDS
         taken: list[object] = []
         monkeypatch.setattr(posting.Posting, "_take", lambda *given: taken.append(given))
-        found = node.node.view().columns["music", "year"].equal_bitmap(3)
+        found = node.node.reader.view().columns["music", "year"].equal_bitmap(3)
         assert (found.tolist(), taken) == ([1 << 3], [])

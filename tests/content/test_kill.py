@@ -83,7 +83,7 @@ def after(fields: Fields, change: Operation) -> Fields:
 
 def check_index_and_columns(node: TestNode, documents: dict[int, Fields]) -> None:
     """What is searched is what is stored."""
-    view = node.node.view()
+    view = node.node.reader.view()
     there = {name: fields for name, fields in documents.items() if fields is not None}
     live = np.flatnonzero(np.unpackbits(view.live.view(np.uint8), bitorder="little"))
     assert view.live_count == len(live) == len(there)

@@ -57,11 +57,11 @@ def test_no_operation_is_lost_or_done_by_half(tmp_path: Path, monkeypatch: pytes
         node.node.configure(first, {"thing": variant_schema(variant_of(first))})
         for _ in range(2):
             assert {name: shown_of(node, name) for name in documents} == documents, f"seed {SEED}, {first} operations"
-            check_columns(node.node.view(), documents)
-            check_stored(node.node.view(), documents)
+            check_columns(node.node.reader.view(), documents)
+            check_stored(node.node.reader.view(), documents)
             fill_rows(node.node)
-            check_rows(node.node.view())
-            check_searches(node.node.view(), documents, variant_of(first))
+            check_rows(node.node.reader.view())
+            check_searches(node.node.reader.view(), documents, variant_of(first))
             if moments.random() < 0.5:
                 break
             node.node.compact()

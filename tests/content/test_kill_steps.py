@@ -74,7 +74,7 @@ def test_killed_at_each_step(tmp_path: Path) -> None:
             node = start(path, None)
             found = {k: fields for k in range(40) if (fields := node.get(k)) is not None}
             possible = [expected(batches) for batches in range(acknowledged, min(acknowledged, 4) + 2)]
-            view = node.node.view()
+            view = node.node.reader.view()
             check_columns(view, found)
             view.rows.open(view.gids[: view.limit])
             check_rows(view)

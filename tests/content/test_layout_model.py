@@ -358,7 +358,7 @@ class LayoutModel(RuleBasedStateMachine):
                 document.changed = False
                 document.indexed = self.kinds[kind].write(document.seen).indexed
         if not is_configured:
-            assert self.node.node.view().layout.types.keys() == self.kinds.keys()
+            assert self.node.node.reader.view().layout.types.keys() == self.kinds.keys()
         self.configure(dict(self.kinds))
 
     # ----------------------------------------------------------------------------------------------- what holds
@@ -376,7 +376,7 @@ class LayoutModel(RuleBasedStateMachine):
 
     @invariant()
     def has_them_in_columns(self) -> None:
-        view = self.node.node.view()
+        view = self.node.node.reader.view()
         assert view.live_count == len(self.documents)
         wanted = {(kind, name) for kind, layout in self.kinds.items() for name in NAMES if layout.is_attribute(name)}
         assert view.columns.keys() == wanted
@@ -393,7 +393,7 @@ class LayoutModel(RuleBasedStateMachine):
 
     @invariant()
     def finds_their_words(self) -> None:
-        view = self.node.node.view()
+        view = self.node.node.reader.view()
         for kind, layout in self.kinds.items():
             for name in NAMES:
                 if (profile := layout.profile(name)) is None:
@@ -410,7 +410,7 @@ class LayoutModel(RuleBasedStateMachine):
     @precondition(lambda self: len(self.kinds) < len(KINDS))
     @invariant()
     def forgets_types(self) -> None:
-        assert self.node.node.view().layout.types.keys() == self.kinds.keys()
+        assert self.node.node.reader.view().layout.types.keys() == self.kinds.keys()
 
     def by_lid(self, view: View, kind: str) -> dict[int, Document]:
         lids = {view.gid(int(lid)): int(lid) for lid in lids_of(view.live)}

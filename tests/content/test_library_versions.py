@@ -30,7 +30,7 @@ def test_another_version_is_told(
         node.node.checkpoint()
     monkeypatch.setattr(versions, "versions", lambda: {"PyStemmer": now, "new": "1"})
     with caplog.at_level(logging.WARNING, "paperwasp.content"), started(tmp_path, dict(SCHEMAS)) as node:
-        assert search(node.node.view(), query_of(WordItem("t", "running")), ServedSchemas()).total_count == 1
+        assert search(node.node.reader.view(), query_of(WordItem("t", "running")), ServedSchemas()).total_count == 1
     warned = [record.getMessage() for record in caplog.records if "Libraries" in record.getMessage()]
     assert bool(warned) == told and all(
         "PyStemmer 4.0.0, before 3.0.0" in text and "/reindex" in text for text in warned

@@ -36,7 +36,7 @@ def schemas(script: str) -> dict[str, Schema]:
 
 def shown(node: TestNode, name: str) -> dict[str, object]:
     """All fields of a document."""
-    found = node.node.get(doc_id(name), frozenset({"title", "year", "lower", "decade"}))
+    found = node.node.reader.get(doc_id(name), frozenset({"title", "year", "lower", "decade"}))
     assert found is not None
     fields: dict[str, object] = orjson.loads(found)
     return fields
@@ -78,7 +78,7 @@ def test_what_was_made_by_a_script_that_went_is_no_reason_to_refuse(tmp_path: Pa
         title = (FieldUpdate("title", Assign("Green")),)
         late_update = Update(doc_id("a"), processor.update(doc_id("a"), title))
         assert "lower" in late_put.fields and any(update.field == "lower" for update in late_update.updates)
-        read_us = node.node.view().timestamp_us
+        read_us = node.node.reader.view().timestamp_us
         late_reindex = Reindex(doc_id("a"), {"lower": "blue", "decade": 1970}, read_us)
         node.node.configure(2, after)
         assert node.apply(late_reindex, late_put, late_update) == [True, False, True]  # type: ignore[arg-type]
@@ -114,7 +114,7 @@ def test_what_was_made_of_an_earlier_document_is_not_written(tmp_path: Path) -> 
     known = schemas("lowercase")
     with started(tmp_path, known) as node:
         feed(node, known["music"], "a", title="Blue", year=1959)
-        read_us = int(node.node.view().timestamps[0])
+        read_us = int(node.node.reader.view().timestamps[0])
         late = Reindex(doc_id("a"), {"lower": "late", "decade": None}, read_us)
         node.apply(update("a", year=1960))
         (outcome,) = node.outcomes(late)  # type: ignore[arg-type]

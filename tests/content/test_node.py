@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.content import node as node_module
 from paperwasp.content import replay as replay_module
+from paperwasp.content import state_machine
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.node_state import NodeState
@@ -103,7 +103,7 @@ def test_one_document_many_times_in_a_batch(tmp_path: Path) -> None:
         assert node.apply(*operations) == [False, False, True, True, True, False, False, True, True, False]
         assert node.get("a") == {"title": "five", "genre": "x", "year": 5}
         assert node.get("b") == {"year": 5} and node.get("b", "book") == {"pages": 3}
-        view = node.node.view()
+        view = node.node.reader.view()
         assert view.live_count == 3 == len(live_lids(view)) and view.live_counts == {"music": 2, "book": 1}
         assert found(view, "music", "title", "five") == [live_lids(view)[k] for k in range(3) if is_a(view, k)]
 
@@ -115,21 +115,21 @@ def is_a(view: View, place: int) -> bool:
 def test_updates_of_attributes_touch_rows_alone(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", **FULL))
-        before = node.node.view()
+        before = node.node.reader.view()
         values: dict[str, Any] = {"year": 5, "genre": "pop", "tags": ["z"], "live": True, "score": None, "numbers": []}
         assert node.apply(update("a", **values)) == [True]
-        after = node.node.view()
+        after = node.node.reader.view()
         assert after.limit == before.limit == 1
         gone = {"score", "numbers"}
         assert node.get("a") == {k: v for k, v in (SHOWN | values).items() if k not in gone}
         assert after.columns["music", "year"].gather(np.array([0], np.uint32)) == [5]
         assert node.apply(update("a", note="new", plays=1)) == [True]
-        assert node.node.view().limit == 2
+        assert node.node.reader.view().limit == 2
         assert node.get("a") == {
             k: v for k, v in (SHOWN | values | {"note": "new", "plays": 1}).items() if k not in gone
         }
         assert node.apply(update("a", artist="x")) == [True]
-        assert node.node.view().limit == 3
+        assert node.node.reader.view().limit == 3
 
 
 def test_a_bool_is_unset_false_or_true(tmp_path: Path) -> None:
@@ -145,27 +145,27 @@ def test_a_bool_is_unset_false_or_true(tmp_path: Path) -> None:
 def test_a_view_never_changes_its_documents(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(*[put(k, year=k, title=f"word{k}") for k in range(300)])
-        view = node.node.view()
+        view = node.node.reader.view()
         lids = live_lids(view)
         node.apply(*[remove(k) for k in range(150)], *[put(k, year=0) for k in range(150, 500)])
         assert live_lids(view) == lids and view.limit == 300 and view.live_count == 300
         lid = found(view, "music", "title", "word7")
         assert len(lid) == 1 and view.columns["music", "year"].gather(np.array(lid, np.uint32)) == [7]
-        assert found(node.node.view(), "music", "title", "word7") == []
+        assert found(node.node.reader.view(), "music", "title", "word7") == []
 
 
 def test_rows_that_are_added_while_the_index_merges_stay_found(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         for k in range(200):
             node.apply(*[put(f"{k}-{n}", title="common " * 400) for n in range(1 + k % 3)], remove("0-0"))
-        view = node.node.view()
+        view = node.node.reader.view()
         assert len(found(view, "music", "title", "common")) == view.live_count == 398
 
 
 def test_every_column_covers_every_lid(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", year=1), put("b", "book", pages=2), put("c", year=3))
-        view = node.node.view()
+        view = node.node.reader.view()
         assert all(column.limit == 3 for column in view.columns.values())
         types = [view.type_numbers["music"], view.type_numbers["book"]]
         assert sorted(view.document_types[:3].tolist()) == sorted([types[0], types[1], types[0]])
@@ -220,7 +220,7 @@ def test_a_restart_brings_everything_back(tmp_path: Path, ending: str) -> None:
     assert again.node.replayed_operations == {"crash": 121, "close": 0, "checkpoint": 4}[ending]
     assert {k: again.get(k) for k in expected} == expected
     assert again.get("x", "book") == {"pages": 1}
-    view = again.node.view()
+    view = again.node.reader.view()
     assert view.live_count == len(live_lids(view)) == 91 + (ending == "checkpoint") - (ending == "checkpoint")
     assert len(found(view, "music", "title", "common")) == 90 - (ending == "checkpoint")
     assert again.apply(put("new", year=3), update(5, year=4)) == [False, True]
@@ -234,7 +234,7 @@ def test_documents_are_there_before_the_schemas_are(tmp_path: Path) -> None:
         node.apply(put("a", year=1))
     with started(tmp_path, None) as node:
         assert node.get("a") == {"year": 1}
-        assert node.node.view().generation == 1 and not node.node.view().schemas
+        assert node.node.reader.view().generation == 1 and not node.node.reader.view().schemas
 
 
 def test_fields_and_types_are_added_live(tmp_path: Path) -> None:
@@ -245,10 +245,10 @@ def test_fields_and_types_are_added_live(tmp_path: Path) -> None:
     node.apply(put("b", extra=5, text="hello"), put("b", "book", pages=1), update("a", extra=4))
     expected = [{"title": "one", "year": 1, "extra": 4}, {"extra": 5, "text": "hello"}]
     assert [node.get("a"), node.get("b")] == expected
-    assert len(found(node.node.view(), "music", "text", "hello")) == 1
+    assert len(found(node.node.reader.view(), "music", "text", "hello")) == 1
     node.crash()
     again = start(tmp_path, None)
-    assert [again.get("a"), again.get("b")] == expected and again.node.view().generation == 2
+    assert [again.get("a"), again.get("b")] == expected and again.node.reader.view().generation == 2
     again.close()
 
 
@@ -268,7 +268,7 @@ def test_a_start_decodes_no_more_of_the_log_at_once_than_a_batch_has_bytes(
 
     monkeypatch.setattr(replay_module, "apply_entries", counted)
     with started(tmp_path) as again:
-        assert again.node.view().live_count == sum(batches) == 20 and max(batches) <= 5
+        assert again.node.reader.view().live_count == sum(batches) == 20 and max(batches) <= 5
 
 
 def test_checkpoints_run_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,8 +276,8 @@ def test_checkpoints_run_by_themselves(tmp_path: Path, monkeypatch: pytest.Monke
     node = start(tmp_path)
     for start_at in range(0, 1000, 20):
         node.apply(*[put(k, year=k, title="t") for k in range(start_at, start_at + 20)])
-        if node.node._saver is not None:
-            node.node._saver.join()
+        if node.node._checkpoints._thread is not None:
+            node.node._checkpoints._thread.join()
     node.crash()
     with started(tmp_path) as again:
         assert again.node.replayed_operations < 200
@@ -309,7 +309,7 @@ def test_what_comes_after_the_end_is_answered(tmp_path: Path) -> None:
     with pytest.raises(InternalError, match="is stopping"):
         node.node.configure(2, SCHEMAS)
     with pytest.raises(InternalError, match="is stopping"):
-        node.node.submit(put("a"), lambda _: None)
+        node.node.operations.submit(put("a"), lambda _: None)
 
 
 def test_a_full_queue_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,12 +321,12 @@ def test_a_full_queue_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             entered.set()
             release.wait(30)
 
-        node.node.submit(put("a"), block)
+        node.node.operations.submit(put("a"), block)
         assert entered.wait(30)
         for k in range(3):
-            node.node.submit(put(k), answered.append)
+            node.node.operations.submit(put(k), answered.append)
         with pytest.raises(Overload, match="3 operations are waiting"):
-            node.node.submit(put("b"), answered.append)
+            node.node.operations.submit(put("b"), answered.append)
         release.set()
     assert len(answered) == 3
 
@@ -341,15 +341,15 @@ def test_bytes_that_wait_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyP
             entered.set()
             release.wait(30)
 
-        node.node.submit(put("a"), block)
+        node.node.operations.submit(put("a"), block)
         assert entered.wait(30)
-        node.node.submit(put("large"), answered.append, 1000)  # nothing waits before it
+        node.node.operations.submit(put("large"), answered.append, 1000)  # nothing waits before it
         with pytest.raises(Overload, match="1000 bytes are waiting"):
-            node.node.submit(put("b"), answered.append, 1)
+            node.node.operations.submit(put("b"), answered.append, 1)
         release.set()
         node.node.checkpoint()
         for k in range(10):
-            node.node.submit(put(k), answered.append, 10)
+            node.node.operations.submit(put(k), answered.append, 10)
     assert [type(answer) for answer in answered] == [Outcome] * 11
 
 
@@ -390,7 +390,7 @@ def test_damage_in_a_checkpoint_is_reported(tmp_path: Path) -> None:
 def test_what_a_failed_apply_has_refused_is_not_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = start(tmp_path)
     with monkeypatch.context() as patch:
-        for module in (node_module, replay_module):
+        for module in (state_machine, replay_module):
             patch.setattr(module, "apply_entries", lambda state, entries: 1 / 0)
         (answer,) = node.apply(put("a", year=1))
         assert isinstance(answer, InternalError)
@@ -411,7 +411,7 @@ def test_dead_rows_are_left_behind_at_a_start(tmp_path: Path, monkeypatch: pytes
         before = {k: node.get(k) for k in range(100)}
     for ending in ("crash", "close", "close"):
         node = start(tmp_path)
-        view = node.node.view()
+        view = node.node.reader.view()
         assert view.limit == view.live_count == 51 and view.live_counts == {"music": 50, "book": 1}
         assert {k: node.get(k) for k in range(100)} == before and node.get("x", "book") == {
             "title": "common",
@@ -424,4 +424,4 @@ def test_dead_rows_are_left_behind_at_a_start(tmp_path: Path, monkeypatch: pytes
     with started(tmp_path) as node:
         assert node.node.replayed_operations == 0
         assert node.apply(update(3, title="new"), put("y", "book", pages=1)) == [True, False]
-        assert node.node.view().limit == 53
+        assert node.node.reader.view().limit == 53

@@ -107,7 +107,7 @@ class NodeModel(RuleBasedStateMachine):
             return
         found = {name: self.node.get(name) for name in range(6)}
         assert found == {name: as_json(self.documents.get(name)) for name in range(6)}
-        view = self.node.node.view()
+        view = self.node.node.reader.view()
         live = np.flatnonzero(np.unpackbits(view.live.view(np.uint8), bitorder="little")).astype(np.uint32)
         assert view.live_count == view.live_counts["music"] == len(live) == len(self.documents)
         by_gid = {doc_id(name).gid: fields for name, fields in self.documents.items()}

@@ -248,13 +248,13 @@ class ReferencesModel(RuleBasedStateMachine):
 
     @rule()
     def hold_a_view(self) -> None:
-        view = self.node.node.view()
+        view = self.node.node.reader.view()
         self.earlier.append((view, parents_in(view)))
 
     @invariant()
     def all_is_as_the_documents_say(self) -> None:
         if hasattr(self, "node"):
-            check(self.node.node.view(), self.documents)
+            check(self.node.node.reader.view(), self.documents)
             for view, parents in self.earlier:
                 assert_not_beyond(view, parents)
 
@@ -293,7 +293,7 @@ def node(tmp_path: Path) -> Iterator[TestNode]:
 
 
 def imported(node: TestNode, name: str, kind: str = "person", field: str = "people") -> Any:
-    view = node.node.view()
+    view = node.node.reader.view()
     document = view.store.get(doc_id(name, kind).gid)
     assert document is not None
     return view.columns[kind, field].get(document.lid)
@@ -334,14 +334,14 @@ def test_nothing_is_kept_where_nothing_refers(tmp_path: Path) -> None:
     only = {"country": SCHEMAS["country"]}
     with started(tmp_path, only) as node:
         node.apply(put("no", "country", size=1))
-        assert node.node._state.references.snapshot(node.node._state.gid_map) == {}
+        assert node.node._current.state.references.snapshot(node.node._current.state.gid_map) == {}
 
 
 def test_a_field_whose_parent_has_no_such_column_is_not_there(tmp_path: Path) -> None:
     """The child's schema is deployed, the parent's is stored only."""
     with started(tmp_path, None) as node:
         node.node.configure(1, SCHEMAS, MappingProxyType({"city": "store-only"}))
-        assert ("person", "people") not in node.node.view().columns
+        assert ("person", "people") not in node.node.reader.view().columns
 
 
 def test_readers_beside_the_writer(node: TestNode) -> None:
@@ -354,7 +354,7 @@ def test_readers_beside_the_writer(node: TestNode) -> None:
     def read() -> None:
         try:
             while not is_done.is_set():
-                view = node.node.view()
+                view = node.node.reader.view()
                 lids = np.arange(60, dtype=np.uint32)
                 people, marks = view.columns["person", "people"], view.columns["person", "marks"]
                 assert people.as_float64(lids).tolist() == marks.element(lids, 0).tolist()

@@ -66,7 +66,7 @@ YEAR, NOTE = Field("year", INT, attribute=ATTRIBUTE), Field("note", STRING)
 
 def found(node: TestNode, item: Item, kind: str = "music") -> list[str]:
     """The documents that match, in order of their names."""
-    view = node.node.view()
+    view = node.node.reader.view()
     space = space_of(view, kind)
     lids = lids_of(plan(item, space).bitmap() & space.accept)
     documents = view.store.multi_get([view.gid(int(lid)) for lid in lids])
@@ -78,7 +78,7 @@ def configure(node: TestNode, generation: int, *fields: Field, **modes: str) -> 
 
 
 def values(node: TestNode, field: str, names: str) -> list[Any]:
-    view = node.node.view()
+    view = node.node.reader.view()
     lids = {view.gid(int(lid)): int(lid) for lid in lids_of(view.live)}
     return [view.columns["music", field].get(lids[doc_id(name).gid]) for name in names]
 
@@ -91,7 +91,7 @@ def test_an_attribute_is_filled_from_the_documents(tmp_path: Path) -> None:
         configure(node, 2, Field("year", INT, attribute=AttributeSettings(fast_search=True)), NOTE)
         assert values(node, "year", "124") == [1, 5, None]
         assert found(node, RangeItem("year", 1, 4)) == ["1"]
-        assert node.apply(update("1", year=7)) == [True] and node.node.view().limit == 6, "changed in place"
+        assert node.apply(update("1", year=7)) == [True] and node.node.reader.view().limit == 6, "changed in place"
 
 
 def test_what_was_changed_in_place_outlives_its_attribute(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_was_changed_in_place_outlives_its_attribute(tmp_path: Path) -> Non
     node.apply(put("1", year=1, note="n"), put("2", year=2), update("1", year=10), update("2", year=None))
     configure(node, 2, Field("year", INT), NOTE)
     shown = [{"year": 10, "note": "n"}, {}]
-    assert [node.get("1"), node.get("2")] == shown and not node.node.view().columns
+    assert [node.get("1"), node.get("2")] == shown and not node.node.reader.view().columns
     node.crash()
     with started(tmp_path, None) as again:
         assert [again.get("1"), again.get("2")] == shown
@@ -176,7 +176,7 @@ def test_what_is_shown_does_not_depend_on_starts(tmp_path: Path, monkeypatch: py
     node.crash()
     for generation in (3, 4):
         node = start(tmp_path, None)
-        assert node.node.view().limit == node.node.view().live_count == 3, "new rows"
+        assert node.node.reader.view().limit == node.node.reader.view().live_count == 3, "new rows"
         shown = [{"note": "n"}, {}, {"note": "m"}]
         assert [node.get(name) for name in "124"] == shown
         configure(node, generation, NOTE, Field("year", LONG))
@@ -253,9 +253,9 @@ def test_layouts_say_every_type() -> None:
 def test_a_removed_type_takes_its_documents_along(tmp_path: Path) -> None:
     node = start(tmp_path)
     node.apply(*[put(k, year=k, title="word") for k in range(50)], *[put(k, "book", pages=k) for k in range(50)])
-    before = node.node.view()
+    before = node.node.reader.view()
     node.node.configure(2, {"book": BOOK})
-    view = node.node.view()
+    view = node.node.reader.view()
     assert view.live_counts == {"book": 50} and view.live_count == 50 == len(lids_of(view.live))
     assert node.get(1) is None and node.get(1, "book") == {"pages": 1}
     assert {kind for kind, _ in view.columns} == {kind for kind, _ in view.index.fields} == {"book"}
@@ -264,9 +264,9 @@ def test_a_removed_type_takes_its_documents_along(tmp_path: Path) -> None:
         node.apply(put("a"))
     node.crash()
     with started(tmp_path, None) as again:
-        assert again.node.view().live_counts == {"book": 50} and again.get(1) is None
+        assert again.node.reader.view().live_counts == {"book": 50} and again.get(1) is None
         again.node.configure(3, SCHEMAS)
-        assert again.node.view().live_counts == {"book": 50, "music": 0} and again.get(1) is None
+        assert again.node.reader.view().live_counts == {"book": 50, "music": 0} and again.get(1) is None
         assert again.apply(put(1, title="word")) == [False] and found(again, WordItem("title", "word")) == ["1"]
 
 
@@ -278,14 +278,14 @@ def test_an_operation_that_waits_while_its_type_goes_is_refused(tmp_path: Path) 
             entered.set()
             assert release.wait(30)
 
-        node.node.submit(put("a"), block)
+        node.node.operations.submit(put("a"), block)
         assert entered.wait(30)
         changing = threading.Thread(target=node.node.configure, args=(2, {"book": BOOK}))
         changing.start()
-        while node.node.waiting() == 0:
+        while node.node.operations.waiting() == 0:
             pass
-        node.node.submit(put("b"), answers.append)
-        node.node.submit(put("c", "book", pages=1), answers.append)
+        node.node.operations.submit(put("b"), answers.append)
+        node.node.operations.submit(put("c", "book", pages=1), answers.append)
         release.set()
         changing.join()
         node.node.checkpoint()
@@ -297,11 +297,11 @@ def test_documents_that_are_only_stored(tmp_path: Path) -> None:
         node.apply(put("1", title="word", year=1), update("1", year=2))
         configure(node, 2, *MUSIC_FIELDS, music="store-only")
         node.apply(put("2", title="word", year=3), update("1", year=4))
-        assert node.get("1") == {"title": "word", "year": 4} and not node.node.view().columns
-        assert search(node.node.view(), query_of(TrueItem()), ServedSchemas()).hits == ()
+        assert node.get("1") == {"title": "word", "year": 4} and not node.node.reader.view().columns
+        assert search(node.node.reader.view(), query_of(TrueItem()), ServedSchemas()).hits == ()
         configure(node, 3, *MUSIC_FIELDS, music="streaming")
         with pytest.raises(IllegalQuery, match=r"requires either streaming\.groupname or streaming\.selection"):
-            search(node.node.view(), query_of(TrueItem()), ServedSchemas())
+            search(node.node.reader.view(), query_of(TrueItem()), ServedSchemas())
         configure(node, 4, *MUSIC_FIELDS)
         assert values(node, "year", "12") == [4, 3] and found(node, WordItem("title", "word")) == []
 
@@ -311,7 +311,7 @@ def test_a_redeployment_that_changes_nothing_writes_nothing(tmp_path: Path) -> N
         before = node.log.last()
         for generation in range(2, 50):
             node.node.configure(generation, dict(SCHEMAS))
-        assert node.log.last() == before and node.node.view().generation == 49
+        assert node.log.last() == before and node.node.reader.view().generation == 49
 
 
 def test_many_deployments_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,8 +330,8 @@ def test_many_deployments_leave_nothing_behind(tmp_path: Path, monkeypatch: pyte
         node.node.checkpoint()
         size = sum(path.stat().st_size for path in (tmp_path / "log").iterdir())
         assert size < 1_000_000 and len(list((tmp_path / "index-1").iterdir())) < 40
-        snapshot = node.node.view().index
-        assert snapshot.numbers < 20 and len(node.node.view().columns) <= len(MUSIC_FIELDS) + 1
+        snapshot = node.node.reader.view().index
+        assert snapshot.numbers < 20 and len(node.node.reader.view().columns) <= len(MUSIC_FIELDS) + 1
 
 
 def test_many_small_operations_make_a_checkpoint_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ def test_many_small_operations_make_a_checkpoint_due(tmp_path: Path, monkeypatch
         node.apply(put("a", year=0))
         for year in range(60):
             node.apply(update("a", year=year))
-        saver = node.node._saver
+        saver = node.node._checkpoints._thread
         assert saver is not None
         saver.join()
         assert list((tmp_path / "checkpoints").glob("*/manifest.json"))
@@ -356,10 +356,10 @@ def test_where_the_marker_cannot_be_written_nothing_changes(tmp_path: Path, monk
             patch.setattr(FileOperationLog, "append", full)
             with pytest.raises(NoSpace):
                 configure(node, 2, NOTE)
-        assert node.node.view().generation == 1 and node.get("1") == {"year": 1, "tags": ["a"]}
+        assert node.node.reader.view().generation == 1 and node.get("1") == {"year": 1, "tags": ["a"]}
         assert node.apply(update("1", year=2)) == [True]
         node.node.check(2, {"music": schema("music", NOTE)})
-        assert node.node.view().generation == 1
+        assert node.node.reader.view().generation == 1
 
 
 def test_reindexing_loses_no_write(tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_reindexing_loses_no_write(tmp_path: Path) -> None:
         assert [node.get(k)["year"] for k in range(0, 300, 3)] == [29] * 100
         assert [node.get(k)["note"] for k in range(1, 300, 3)] == ["29"] * 100
         assert [node.get(k) for k in range(2, 300, 6)] == [None] * 50
-        assert node.node.view().live_count == 250
+        assert node.node.reader.view().live_count == 250
 
 
 def test_reindexing_waits_for_clients_and_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +424,7 @@ def test_queries_go_on_while_layouts_change(tmp_path: Path) -> None:
         def ask() -> None:
             while not is_done.is_set():
                 request = query_of(WordItem("title", "word"), hits=20, order_by=(SortKey("year"),))
-                response = search(node.node.view(), request, profiles)
+                response = search(node.node.reader.view(), request, profiles)
                 if response.total_count != 2000 or any(b'"year":' not in hit.fields for hit in response.hits):
                     problems.append(response)
 

@@ -19,7 +19,7 @@ from tests.content.row_checks import check_rows, fill_rows
 
 def names_with_rows(node: ContentNode) -> list[str]:
     """The last parts of the ids of the documents that are in the row store, in order."""
-    view = node.view()
+    view = node.reader.view()
     rows = [view.rows.rows.get(lid) for lid in range(view.limit)]
     return sorted(row[0].decode().rpartition(":")[2] for row in rows if row is not None)
 
@@ -33,17 +33,17 @@ def test_documents_are_in_the_row_store_as_they_were_put(tmp_path: Path) -> None
         node.apply(*(put(k, title=f"word{k}", year=k) for k in range(5)), put("x", "book", pages=3))
         node.apply(remove(1), put(2, title="again"))
         fill_rows(node.node)
-        assert check_rows(node.node.view(), whole=True) == 5
+        assert check_rows(node.node.reader.view(), whole=True) == 5
         assert names_with_rows(node.node) == ["0", "2", "3", "4", "x"]
-        rows = node.node.view().rows.rows
+        rows = node.node.reader.view().rows.rows
         assert rows.get(6) == (str(doc_id(2)).encode(), b'{"title":"again"}')
-        assert node.node.sizes_bytes()["rows"] == node.node.view().rows.size_bytes() > 0
+        assert node.node.sizes_bytes()["rows"] == node.node.reader.view().rows.size_bytes() > 0
 
 
 def test_a_few_documents_are_added_when_no_more_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ROW_CHUNK_LEAST", 3)
     with started(tmp_path) as node:
-        filling = RowFilling(node.node)
+        filling = RowFilling(node.node.reader)
         node.apply(put(1))
         assert filling() == limits.ROW_SECONDS and names_with_rows(node.node) == []
         node.apply(put(2))
@@ -57,15 +57,15 @@ def test_a_few_documents_are_added_when_no_more_come(tmp_path: Path, monkeypatch
 def test_a_chunk_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with started(tmp_path) as node:
         node.apply(*(put(k, title="t" * 100) for k in range(600)))
-        filling = RowFilling(node.node)
+        filling = RowFilling(node.node.reader)
         monkeypatch.setattr(limits, "ROW_CHUNK_DOCUMENTS", 100)
         filling()
         filling()
-        assert node.node.view().rows.limit == 100
+        assert node.node.reader.view().rows.limit == 100
         monkeypatch.setattr(limits, "ROW_CHUNK_DOCUMENTS", 1000)
         monkeypatch.setattr(limits, "ROW_CHUNK_BYTES", 1000)
         filling()
-        assert node.node.view().rows.limit == 356  # documents are read in steps of 256
+        assert node.node.reader.view().rows.limit == 356  # documents are read in steps of 256
 
 
 def test_what_was_changed_in_place_is_not_added(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_rows_are_taken_over_after_a_start(tmp_path: Path, stop: str, monkeypatc
     with started(tmp_path) as again:
         assert names_with_rows(again.node) == []  # the start has read none of them
         fill_rows(again.node)
-        assert check_rows(again.node.view(), whole=True) == 6
+        assert check_rows(again.node.reader.view(), whole=True) == 6
 
 
 def test_a_row_store_that_is_lost_or_damaged_is_made_again(tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ def test_a_row_store_that_is_lost_or_damaged_is_made_again(tmp_path: Path) -> No
     path.write_bytes(content[:-1] + b"?")
     with started(tmp_path) as node:
         fill_rows(node.node)
-        assert check_rows(node.node.view(), whole=True) == 5
+        assert check_rows(node.node.reader.view(), whole=True) == 5
     assert path.read_bytes() == content
     shutil.rmtree(path.parent)
     with started(tmp_path) as node:
         fill_rows(node.node)
-        assert check_rows(node.node.view(), whole=True) == 5
+        assert check_rows(node.node.reader.view(), whole=True) == 5
 
 
 def test_a_repaired_log_leaves_no_rows(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_a_repaired_log_leaves_no_rows(tmp_path: Path) -> None:
         node.apply(*(put(k, title=f"word{k}") for k in range(5)))
         fill_rows(node.node)
     node = start(tmp_path, repair=True)
-    RowFilling(node.node)()
+    RowFilling(node.node.reader)()
     assert names_with_rows(node.node) == []
     fill_rows(node.node)
-    assert check_rows(node.node.view(), whole=True) == 5
+    assert check_rows(node.node.reader.view(), whole=True) == 5
     node.close()
 
 
@@ -137,7 +137,7 @@ def test_documents_of_a_dropped_type_are_not_added(tmp_path: Path) -> None:
         node.node.configure(3, SCHEMAS)
         node.apply(put("x", "book", pages=2))
         fill_rows(node.node)
-        assert names_with_rows(node.node) == ["1", "x"] and check_rows(node.node.view(), whole=True) == 2
+        assert names_with_rows(node.node) == ["1", "x"] and check_rows(node.node.reader.view(), whole=True) == 2
 
 
 def test_new_rows_have_files_of_their_own(tmp_path: Path) -> None:
@@ -146,10 +146,10 @@ def test_new_rows_have_files_of_their_own(tmp_path: Path) -> None:
             node.apply(*(put(k, year=year) for k in range(20)))
         node.apply(update(3, year=9))
         fill_rows(node.node)
-        before = node.node.view()
+        before = node.node.reader.view()
         assert check_rows(before, whole=True) == 19
         node.node.compact()
-        after = node.node.view()
+        after = node.node.reader.view()
         assert after.limit == 20 and after.rows.rows.get(0) is None
         fill_rows(node.node)
         assert check_rows(after, whole=True) == 20  # what was changed in place is in the document now
@@ -159,12 +159,12 @@ def test_new_rows_have_files_of_their_own(tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.glob("index-*/rows/*")] == ["0-20.rows"]
     with started(tmp_path) as node:
         fill_rows(node.node)
-        assert check_rows(node.node.view(), whole=True) == 20
+        assert check_rows(node.node.reader.view(), whole=True) == 20
 
 
 def test_a_node_without_schemas_adds_nothing(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put(1), put(2))
     with started(tmp_path, None) as node:
-        filling = RowFilling(node.node)
-        assert [filling(), filling()] == [limits.ROW_SECONDS] * 2 and node.node.view().rows.limit == 0
+        filling = RowFilling(node.node.reader)
+        assert [filling(), filling()] == [limits.ROW_SECONDS] * 2 and node.node.reader.view().rows.limit == 0

@@ -30,7 +30,7 @@ NOW_US = 2_000_000_000_000_000
 
 def chunk(node: TestNode, **wishes: Any) -> VisitResponse:
     request = VisitRequest(wishes.pop("document_types", ALL), **wishes)
-    return visit(node.node.view().store, node.node.view, request)
+    return visit(node.node.reader.view().store, node.node.reader.view, request)
 
 
 def visited(node: TestNode, **wishes: Any) -> list[VisitedDocument]:
@@ -167,7 +167,7 @@ def test_timestamps(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put(1, year=1))
         node.apply(put(2, year=2))
-        view = node.node.view()
+        view = node.node.reader.view()
         first, second = (
             view.timestamp_of(found) for _, found in sorted(view.store.scan(), key=lambda item: item[1].id)
         )

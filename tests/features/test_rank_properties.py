@@ -127,7 +127,7 @@ def test_all_that_is_read_of_a_query_is_in_the_table(tmp_path: Path, monkeypatch
         )
         node.apply(Put(DocumentId.parse("id:n:s::1"), fields))
         tree = parse_yql('select * from s where title contains "a"').tree
-        assert search(node.node.view(), query_of(tree, ("s",), "asked"), ServedSchemas()).total_count == 1
+        assert search(node.node.reader.view(), query_of(tree, ("s",), "asked"), ServedSchemas()).total_count == 1
     named = {re.sub(r"\(\w+\)", "(<field>)", re.sub(r"\.v$", ".<name>", key)) for key in recorder.read}
     by_other_code = {"query(<name>)", "<name>", "$<name>", "vespa.now", "vespa.term.<number>.significance"}
     assert named | by_other_code == rows_of(OF_QUERIES).keys()

@@ -97,7 +97,7 @@ def space_with(*operations: Put, inputs: dict[str, object] | None = None) -> Ite
 
 
 def asked(node: TestNode, inputs: dict[str, object] | None) -> SearchSpace:
-    space = space_of(node.node.view(), "thing")
+    space = space_of(node.node.reader.view(), "thing")
     return SearchSpace(
         space.schema, space.limit, space.accept, space.documents, space.dead, space.index, space.columns, inputs or {}
     )

@@ -114,7 +114,7 @@ def node_with(*operations: Put | Update | Remove, batch: int = 50) -> Iterator[T
 def ask(node: TestNode, tree: Item, profile: str = "sum", **parameters: object) -> SearchResponse:
     parameters.setdefault("document_types", ("paper",))
     request = query_of(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
-    return search(node.node.view(), request, PROFILES)
+    return search(node.node.reader.view(), request, PROFILES)
 
 
 def names(response: SearchResponse) -> list[str]:

@@ -95,7 +95,7 @@ def ask(
 ) -> SearchResponse:
     parameters.setdefault("hits", 400)
     request = query_of(tree or TrueItem(), rank_profile=profile, **parameters)  # type: ignore[arg-type]
-    return search(node.node.view(), request, ServedSchemas(), env)
+    return search(node.node.reader.view(), request, ServedSchemas(), env)
 
 
 def numbers(response: SearchResponse) -> list[int]:

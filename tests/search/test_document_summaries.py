@@ -142,7 +142,7 @@ def node() -> Iterator[TestNode]:
 
 def hit_of(node: TestNode, tree: Item = TrueItem(), **parameters: object) -> Hit:  # noqa: B008
     request = query_of(tree, rank_profile="unranked", **parameters)  # type: ignore[arg-type]
-    [hit] = search(node.node.view(), request, PROFILES).hits
+    [hit] = search(node.node.reader.view(), request, PROFILES).hits
     return hit
 
 
@@ -300,7 +300,7 @@ def test_floats_of_tensors_have_the_fewest_digits() -> None:
             assert b'"values":[1.1,null]' in written
             exact = hit_of(album, summary=summary, exact_tensors=True).fields
             assert b'"values":[1.100000023841858,null]' in exact
-        assert b"1.100000023841858" in (album.node.get(DOCUMENT.id) or b"")  # as document/v1 shows it
+        assert b"1.100000023841858" in (album.node.reader.get(DOCUMENT.id) or b"")  # as document/v1 shows it
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_what_writing_the_hits_took_is_measured() -> None:
     clock = count(0, 1_000)
     with node() as album:
         request = query_of(TrueItem(), rank_profile="unranked")
-        response = search(album.node.view(), request, PROFILES, Environment(monotonic_ns=lambda: next(clock)))
+        response = search(album.node.reader.view(), request, PROFILES, Environment(monotonic_ns=lambda: next(clock)))
         assert 0 < response.summary_ns < next(clock)
 
 
@@ -408,7 +408,7 @@ def test_floats_within_a_field_have_the_digits_of_doubles() -> None:
     with TemporaryDirectory() as directory, started(Path(directory), dict(schemas)) as floats:
         floats.apply(Put(DocumentId("n", "s", "1"), {**values, "points": {"a": {"at": tenth, "name": "x"}}}))
         fields = hit_of(floats).fields
-        stored = floats.node.get(DocumentId("n", "s", "1"))
+        stored = floats.node.reader.get(DocumentId("n", "s", "1"))
     assert orjson.loads(fields) == {
         "single": 0.1,
         "kept": [0.10000000149011612, "Infinity"],

@@ -46,7 +46,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestNode]:
 
 def explained(node: TestNode, profile: str, hits: int = COUNT) -> list[Hit]:
     request = query_of(TrueItem(), rank_profile=profile, hits=hits, trace_level=1, explain_level=1)
-    return list(search(node.node.view(), request, ServedSchemas()).hits)
+    return list(search(node.node.reader.view(), request, ServedSchemas()).hits)
 
 
 def test_the_first_hits_are_explained(node: TestNode) -> None:

@@ -80,7 +80,7 @@ def asked(node: TestNode, kind: str, where: str, **properties: str) -> dict[str,
     given = {name.replace("_", "."): value for name, value in properties.items()}
     tree = parse_yql(f"select * from {kind} where {where}").tree
     request = query_of(tree, (kind,), "p", inputs=inputs, rank_properties=given)
-    hits = search(node.node.view(), request, ServedSchemas()).hits
+    hits = search(node.node.reader.view(), request, ServedSchemas()).hits
     return {hit.document_id.rsplit(":", 1)[1]: dict(hit.match_features or {}) for hit in hits}
 
 

@@ -160,7 +160,7 @@ def found(node: TestNode, script: Script, number: int, profiles: ServedSchemas, 
         now_seconds=case.now,
         streaming=Streaming(group="all") if mode == "streaming" else None,
     )
-    hits = search(node.node.view(), request, profiles).hits
+    hits = search(node.node.reader.view(), request, profiles).hits
     shown = {hit.document_id.rsplit(":", 1)[1]: hit.match_features or {} for hit in hits}
     numbers = [str(number) for number in range(1, len(script.documents) + 1)]
     return {name: [shown[each][name] if each in shown else "-" for each in numbers] for name in case.features}

@@ -71,7 +71,7 @@ def test_pruned_hits_are_those_of_scoring_all(tmp_path: Path, seed: int) -> None
         for where in QUERIES:
             tree = parse_yql(f"select * from s where {where}").tree
             pruned, whole = (
-                search(node.node.view(), query_of(tree, ("s",), profile, hits=20), profiles)
+                search(node.node.reader.view(), query_of(tree, ("s",), profile, hits=20), profiles)
                 for profile in ("pruned", "whole")
             )
             assert pruned.total_count == whole.total_count, (seed, where)
@@ -84,7 +84,7 @@ def test_the_settings_leave_hits_out(tmp_path: Path) -> None:
     with closing(node_of(tmp_path, 0)) as node:
         tree = parse_yql(f"select * from s where {QUERIES[0]}").tree
         totals = [
-            search(node.node.view(), query_of(tree, ("s",), name), ServedSchemas()).total_count
+            search(node.node.reader.view(), query_of(tree, ("s",), name), ServedSchemas()).total_count
             for name in ("pruned", "default")
         ]
     assert 0 < totals[0] < totals[1]

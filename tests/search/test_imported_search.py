@@ -81,7 +81,7 @@ def node(tmp_path: Path) -> Iterator[TestNode]:
 
 
 def ask(node: TestNode, tree: Item, kind: str = "ad", **parameters: Any) -> SearchResponse:
-    return search(node.node.view(), query_of(tree, (kind,), **parameters), PROFILES)
+    return search(node.node.reader.view(), query_of(tree, (kind,), **parameters), PROFILES)
 
 
 def found(node: TestNode, tree: Item, kind: str = "ad", **parameters: Any) -> list[str]:
@@ -164,13 +164,13 @@ def test_what_is_not_searched_by_values_says_so(node: TestNode) -> None:
 
 
 def test_an_earlier_view_shows_what_was_then(node: TestNode) -> None:
-    view = node.node.view()
+    view = node.node.reader.view()
     node.apply(put("gone", "campaign", budget=5, title="gone"), remove("ski", "campaign"))
     for number in range(300):
         node.apply(put(f"new{number}", "ad", campaign=str(doc_id(f"more{number}", "campaign"))))
     request = query_of(RangeItem("budget", 5, 5), ("ad",))
     assert search(view, request, PROFILES).total_count == 2
-    assert search(node.node.view(), request, PROFILES).total_count == 1
+    assert search(node.node.reader.view(), request, PROFILES).total_count == 1
 
 
 COUNTRY = """schema country { document country {
@@ -213,8 +213,10 @@ def test_places_and_vectors_over_two_parents() -> None:
             ('default contains "one"', "abc"),
         ):
             tree = parse_yql(f"select * from shop where {where}").tree
-            hits = search(node.node.view(), query_of(tree, ("shop",), "near", inputs=inputs), ServedSchemas()).hits
+            hits = search(
+                node.node.reader.view(), query_of(tree, ("shop",), "near", inputs=inputs), ServedSchemas()
+            ).hits
             assert "".join(sorted(hit.document_id[-1] for hit in hits)) == found, where
         both = parse_yql("select * from shop where ({targetHits: 5}nearestNeighbor(vector, q))").tree
-        [hit] = search(node.node.view(), query_of(both, ("shop",), "near", inputs=inputs), ServedSchemas()).hits
+        [hit] = search(node.node.reader.view(), query_of(both, ("shop",), "near", inputs=inputs), ServedSchemas()).hits
         assert hit.match_features == {"distance(place).km": 40_000.0, "distance(field,vector)": 5.0}

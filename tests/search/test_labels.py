@@ -27,7 +27,7 @@ def test_a_labeled_condition_matches_as_without_and_scores_where_it_does(tmp_pat
     schemas = dict(parse_schemas({"schemas/thing.sd": SCHEMA}).schemas)
     with started(tmp_path, schemas) as node:
         node.apply(*(Put(doc_id(number, "thing"), fields) for number, fields in enumerate(THINGS)))
-        space = space_of(node.node.view(), "thing")
+        space = space_of(node.node.reader.view(), "thing")
         red = LabeledItem((WordItem("title", "red"),), "colour", 0.5)
         either = LabeledItem((OrItem((WordItem("title", "green"), WordItem("kind", "a"))),), "other", 2.0)
 

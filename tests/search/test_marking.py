@@ -239,16 +239,16 @@ def test_summaries_are_the_same_by_the_kernel_and_without(tmp_path: Path) -> Non
     schemas = dict(parse_schemas({"schemas/d.sd": SCHEMA}).schemas)
     with started(tmp_path, schemas) as node:
         node.apply(*[Put(DocumentId("n", "d", str(n)), fields) for n, fields in enumerate(DOCUMENTS)])
-        compiled = [_shown(node.node.view(), query, ServedSchemas()) for query in QUERIES]
+        compiled = [_shown(node.node.reader.view(), query, ServedSchemas()) for query in QUERIES]
         with patch.object(Marking, "of_member", return_value=None), patch.object(_core, "mark", return_value=None):
-            assert [_shown(node.node.view(), query, ServedSchemas()) for query in QUERIES] == compiled
+            assert [_shown(node.node.reader.view(), query, ServedSchemas()) for query in QUERIES] == compiled
         assert b'"title":"<hi>Cats</hi> and a' in compiled[0][0]
         assert b"Hund sind hier: <hi>cat</hi>" in compiled[0][1]
         assert b'"note":"cat <hi>dog</hi> \\"<hi>x</hi>\\"\\n<hi>dog</hi>' in compiled[5][0]
         assert b"<sep />" in compiled[5][0]
         kept = ServedSchemas()
         with patch.object(summary, "_form", side_effect=summary._form) as made:
-            assert [_shown(node.node.view(), query, kept) for query in QUERIES] == compiled
+            assert [_shown(node.node.reader.view(), query, kept) for query in QUERIES] == compiled
         assert made.call_count == 1
 
 
@@ -290,5 +290,5 @@ def test_fields_share_what_they_are_searched_for(tree: Item, bolded: list[str], 
     schemas = dict(parse_schemas({"schemas/d.sd": SHARED}).schemas)
     with started(tmp_path, schemas) as node:
         node.apply(Put(DocumentId("n", "d", "1"), dict.fromkeys("abc", "cat dog")))
-        [shown] = _shown(node.node.view(), OrItem((tree, TrueItem())), ServedSchemas())
+        [shown] = _shown(node.node.reader.view(), OrItem((tree, TrueItem())), ServedSchemas())
     assert list(orjson.loads(shown).values()) == bolded

@@ -276,7 +276,7 @@ def query(chance: random.Random, depth: int = 0) -> Item:
 
 def found(node: TestNode, item: Item, kind: str = "crew") -> set[str]:
     request = query_of(item, rank_profile="unranked", document_types=(kind,), hits=400)
-    hits = search(node.node.view(), request, PROFILES).hits
+    hits = search(node.node.reader.view(), request, PROFILES).hits
     return {hit.document_id.rsplit(":", 1)[1] for hit in hits}
 
 
@@ -352,7 +352,7 @@ def test_matched_elements(node: TestNode, seed: int) -> None:
     chance = random.Random(seed)
     documents = [fields(chance) for _ in range(20)]
     node.apply(*(Put(doc_id(number, "crew"), each) for number, each in enumerate(documents)))
-    view = node.node.view()
+    view = node.node.reader.view()
     lids = np.arange(len(documents), dtype=np.uint32)
     stored = view.store.multi_get([view.gid(lid) for lid in lids.tolist()])
     by_lid = [documents[int(each.id.rsplit(":", 1)[1])] for each in stored if each]

@@ -73,9 +73,9 @@ def test_all_documents_of_a_partition_share_an_operation_and_survive_a_crash(tmp
 def test_times_of_documents_stay(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", year=1))
-        times = node.node.view().timestamps.copy()
+        times = node.node.reader.view().timestamps.copy()
         node.apply(*operations(["a"], ("year", "+=", 1.0)))
-        assert np.array_equal(node.node.view().timestamps, times)
+        assert np.array_equal(node.node.reader.view().timestamps, times)
 
 
 class Refusing:

@@ -115,9 +115,9 @@ def test_hits_are_those_of_the_features(node: TestNode, profile: str) -> None:
         where = condition(chance)
         tree = parse_yql(f"select * from s where {where}").tree
         request = query_of(tree, ("s",), profile, hits=chance.choice((1, 7, 40, DOCUMENTS)))
-        found = search(node.node.view(), request, ServedSchemas())
+        found = search(node.node.reader.view(), request, ServedSchemas())
         with patch.object(native_query, "word_lists", return_value=None):
-            whole = search(node.node.view(), request, ServedSchemas())
+            whole = search(node.node.reader.view(), request, ServedSchemas())
         assert found.total_count == whole.total_count, where
         assert [(hit.document_id, hit.relevance) for hit in found.hits] == [
             (hit.document_id, hit.relevance) for hit in whole.hits
@@ -128,7 +128,7 @@ def test_the_kernel_runs_where_it_can(node: TestNode) -> None:
     """So that the test above compares two things."""
     tree = parse_yql("select * from s where default contains 'a' or body contains phrase('b', 'c')").tree
     with patch("paperwasp.features.native_query._core.native_scores") as kernel:
-        search(node.node.view(), query_of(tree, ("s",), "default", hits=3), ServedSchemas())
+        search(node.node.reader.view(), query_of(tree, ("s",), "default", hits=3), ServedSchemas())
     assert kernel.call_count > 1
     floors = [call.args[-2] for call in kernel.call_args_list]
     assert floors[0] == float("-inf")

@@ -54,7 +54,7 @@ def test_a_long_query_ends_in_time(node: TestNode, tree: Item) -> None:
     begun = time.monotonic()
     request = query_of(tree, hits=10, deadline_ns=time.monotonic_ns() + 20_000_000)
     with suppress(Timeout):
-        assert "timeout" in search(node.node.view(), request, ServedSchemas()).degraded
+        assert "timeout" in search(node.node.reader.view(), request, ServedSchemas()).degraded
     assert time.monotonic() - begun < 5
     check_time()
 
@@ -64,25 +64,25 @@ def test_a_deep_query_asks_each_operator_a_few_times(node: TestNode) -> None:
     tree: Item = WordItem("title", "b")
     for _ in range(95):
         tree = AndItem((WordItem("title", "a"), OrItem((WordItem("title", "b"), tree))))
-    assert search(node.node.view(), query_of(tree, hits=0), ServedSchemas()).total_count == 2000
+    assert search(node.node.reader.view(), query_of(tree, hits=0), ServedSchemas()).total_count == 2000
 
 
 def test_a_query_without_a_deadline_has_all_the_time(node: TestNode) -> None:
-    answer = search(node.node.view(), query_of(PhraseItem("title", ("a", "a", "a", "b"))), ServedSchemas())
+    answer = search(node.node.reader.view(), query_of(PhraseItem("title", ("a", "a", "a", "b"))), ServedSchemas())
     assert answer.total_count == 2000 and not answer.degraded
 
 
 def test_a_text_of_too_many_tokens_is_refused(node: TestNode) -> None:
     tree = WordItem("title", "a-" * (limits.QUERY_ITEMS + 1))
     with pytest.raises(InvalidQuery, match=r"'title' has 10001 tokens; at most 10000"):
-        search(node.node.view(), query_of(tree), ServedSchemas())
+        search(node.node.reader.view(), query_of(tree), ServedSchemas())
 
 
 def test_a_text_of_too_many_characters_is_refused(node: TestNode) -> None:
     """Some become eighteen each, and cutting them holds the interpreter for seconds."""
     tree = WordItem("title", "\ufdfa" * (limits.QUERY_TERM_CHARACTERS + 1))
     with pytest.raises(InvalidQuery, match=r"'title' has 100001 characters; at most 100000"):
-        search(node.node.view(), query_of(tree), ServedSchemas())
+        search(node.node.reader.view(), query_of(tree), ServedSchemas())
 
 
 def test_an_order_goes_on_where_time_was_over() -> None:

@@ -182,7 +182,7 @@ def test_rows_that_cannot_be_shown_go_the_general_way(tmp_path: Path) -> None:
         query: dict[str, object] = {"fields": "title, year, price, documentid"}
         shown = compared(ask(things, query))
         assert (things.rendered, things.left) == (25, 15)
-        view = things.node.node.view()
+        view = things.node.node.reader.view()
         plain = search(view, query_of(TrueItem(), ("thing",), hits=40), ServedSchemas())
         years = {hit.document_id: orjson.loads(hit.fields)["year"] for hit in plain.hits}
         body = orjson.loads(shown[1])  # type: ignore[arg-type]
@@ -199,9 +199,12 @@ def test_documents_of_an_earlier_layout_are_shown_as_the_new_one_has_them(tmp_pa
     with cluster(tmp_path) as things:
         things.feed({1: {"name": "one", "title": "a"}, 2: {"name": "two"}})
         fill_rows(things.node.node)
-        assert things.node.node.view().rows.limit == 2
+        assert things.node.node.reader.view().rows.limit == 2
         things.node.node.configure(2, {**SCHEMAS, "thing": after["thing"]})
-        view, query = things.node.node.view(), query_of(TrueItem(), ("thing",), summary="attributes", source="things")
+        view, query = (
+            things.node.node.reader.view(),
+            query_of(TrueItem(), ("thing",), summary="attributes", source="things"),
+        )
         assert page_of(view, query) is None  # read from columns alone
         named = query_of(TrueItem(), ("thing",), summary_fields=("name", "title"), source="things")
         found = search(view, named, ServedSchemas())
@@ -219,7 +222,7 @@ def test_what_is_removed_meanwhile_is_shown_as_the_view_has_it(tmp_path: Path) -
     node.apply(put(1, title="in a row"))
     fill_rows(node.node)
     node.apply(put(2, title="not yet in one"))
-    view = node.node.view()
+    view = node.node.reader.view()
     node.apply(remove(1), remove(2))
     found = search(view, query, ServedSchemas())
     assert found.page is not None
@@ -228,7 +231,7 @@ def test_what_is_removed_meanwhile_is_shown_as_the_view_has_it(tmp_path: Path) -
         b'"fields":{"documentid":"id:n:music::1","title":"in a row"}}'
     ]
     assert [(hit.document_id, hit.fields) for hit in found.hits] == [("", b"{}")]
-    assert search(node.node.view(), query, ServedSchemas()).total_count == 0
+    assert search(node.node.reader.view(), query, ServedSchemas()).total_count == 0
     node.close()
 
 
@@ -238,9 +241,9 @@ def test_several_document_types_go_the_general_way(tmp_path: Path) -> None:
         things.node.apply(put(1, title="b"))
         fill_rows(things.node.node)
         both = query_of(TrueItem(), summary_fields=("title",), source="things")
-        assert page_of(things.node.node.view(), both) is None
+        assert page_of(things.node.node.reader.view(), both) is None
         one = query_of(TrueItem(), ("music",), summary_fields=("title",), source="things")
-        assert page_of(things.node.node.view(), one) == (
+        assert page_of(things.node.node.reader.view(), one) == (
             b'{"id":"index:things/0/%b","relevance":0.0,"source":"things","fields":{"title":"b"}}'
             % doc_id(1).gid.hex().encode(),
         )
@@ -253,9 +256,9 @@ def test_no_two_schemas_share_a_step(tmp_path: Path) -> None:
     node = start(tmp_path, SCHEMAS)
     node.apply(put(1, title="b"))
     fill_rows(node.node)
-    first = search(node.node.view(), query, served).page
+    first = search(node.node.reader.view(), query, served).page
     again: dict[str, Schema] = parse_schemas({"schemas/music.sd": _MUSIC}).schemas  # type: ignore[assignment]
     node.node.configure(2, again)
     served.compile_all(again, {})
-    assert search(node.node.view(), query, served).page == first is not None
+    assert search(node.node.reader.view(), query, served).page == first is not None
     node.close()

@@ -119,7 +119,7 @@ def ad(name: object, target: str) -> Put:
 
 def found(node: TestNode, item: Item) -> set[str]:
     request = query_of(item, rank_profile="unranked", document_types=("ad",), hits=400)
-    hits = search(node.node.view(), request, PROFILES).hits
+    hits = search(node.node.reader.view(), request, PROFILES).hits
     return {hit.document_id.rsplit(":", 1)[1] for hit in hits}
 
 
@@ -231,7 +231,7 @@ def test_subqueries_are_rank_features(node: TestNode) -> None:
     node.apply(ad("1", "a in [x]"), ad("2", "true"))
     item = PredicateItem("target", (("a", "x", 1 << 63 | 6),))
     request = query_of(item, rank_profile="bits", document_types=("ad",))
-    hits = search(node.node.view(), request, PROFILES).hits
+    hits = search(node.node.reader.view(), request, PROFILES).hits
     low, full = 2**31, 2**32 - 1
     expected = {"1": (6, 6, low), "2": (full, full, full)}
     for hit in hits:

@@ -123,7 +123,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestNode]:
 
 def reports(node: TestNode, tree: Item, profile: str, profiling: Profiling, trace_level: int = 1) -> dict[str, Any]:
     request = query_of(tree, rank_profile=profile, trace_level=trace_level, profiling=profiling)
-    trace = search(node.node.view(), request, ServedSchemas()).trace
+    trace = search(node.node.reader.view(), request, ServedSchemas()).trace
     if trace is None:
         return {}
     [told] = orjson.loads(orjson.dumps(trace))
@@ -171,7 +171,7 @@ def test_hits_that_are_found_without_scoring_all(node: TestNode) -> None:
 def test_profiles_change_no_score(node: TestNode) -> None:
     def scores(**asked: object) -> list[float]:
         request = query_of(TrueItem(), rank_profile="both", inputs={"here": here}, **asked)  # type: ignore[arg-type]
-        return [hit.relevance for hit in search(node.node.view(), request, ServedSchemas()).hits]
+        return [hit.relevance for hit in search(node.node.reader.view(), request, ServedSchemas()).hits]
 
     here: Tensor = parse_tensor("tensor<float>(x[2]):[1, 5]")
     assert scores() == scores(trace_level=1, explain_level=1, profiling=Profiling(3, 3, 3))

@@ -93,7 +93,7 @@ def asked(node: TestNode, name: str, where: str, profiles: ServedSchemas, mode: 
         streaming=Streaming(group="all") if mode == "streaming" else None,
     )
     try:
-        hits = search(node.node.view(), request, profiles).hits
+        hits = search(node.node.reader.view(), request, profiles).hits
     except InvalidQuery as error:
         return {error.message: (0.0, {})}
     return {hit.document_id: (hit.relevance, hit.match_features or {}) for hit in hits}

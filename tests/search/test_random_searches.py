@@ -66,7 +66,7 @@ def compare_one(
     expected = {name for name, document in documents.items() if matches(query, document, domain)}
     request = query_of(query, hits=len(documents) + 1)
     try:
-        answer = search(node.node.view(), request, profiles)
+        answer = search(node.node.reader.view(), request, profiles)
     except Exception as error:
         raise AssertionError(f"{which}: {to_yql(query)}: {error!r}\n{domain.declaration}") from error
     found = {hit.document_id.rsplit(":", 1)[1] for hit in answer.hits}

@@ -66,5 +66,5 @@ def test_elements_are_those_that_the_feature_names(
         fields = {"lines": ["red fox", "a dog", "the red"], "places": [7, 8, 9]}
         node.apply(Put(DocumentId("n", "note", "1"), fields))
         request = query_of(WordItem("lines", "red"), rank_profile=profile, summary=summary)
-        [hit] = search(node.node.view(), request, ServedSchemas()).hits
+        [hit] = search(node.node.reader.view(), request, ServedSchemas()).hits
         assert orjson.loads(hit.fields) == shown

@@ -90,7 +90,7 @@ def ask(node: TestNode, *keys: SortKey, tree: Item | None = None, **parameters: 
     parameters.setdefault("document_types", ("thing",))
     parameters.setdefault("rank_profile", "unranked")
     request = query_of(tree or TrueItem(), order_by=keys, **parameters)  # type: ignore[arg-type]
-    return search(node.node.view(), request, PROFILES)
+    return search(node.node.reader.view(), request, PROFILES)
 
 
 def names(response: SearchResponse) -> str:

@@ -62,7 +62,7 @@ def test_hits_of_each_type_are_named(tmp_path: Path) -> None:
     with started(tmp_path, parsed) as node:
         node.node.configure(2, parsed, {"mail": "streaming"})
         query = query_of(TrueItem(), streaming=Streaming(group="g"), trace_level=1)
-        found = steps_of(search_module.search(node.node.view(), query, ServedSchemas()).trace)
+        found = steps_of(search_module.search(node.node.reader.view(), query, ServedSchemas()).trace)
     assert [each["hits"] for each in found] == ["general (documents)"] * 3
 
 
@@ -72,7 +72,7 @@ def test_writing_hits_of_several_types_is_measured_for_each(tmp_path: Path) -> N
     served = ServedSchemas()
     with started(tmp_path, parsed) as node:
         node.apply(*(Put(DocumentId.parse(f"id:n:{name}::{number}"), {}) for name in schemas for number in range(8)))
-        search_module.search(node.node.view(), query_of(TrueItem()), served)
+        search_module.search(node.node.reader.view(), query_of(TrueItem()), served)
     costs = [served.rank_plan(parsed[name], "default").cost.write_ns for name in schemas]
     assert costs[0] == costs[1] != RankCost().write_ns
 

@@ -91,7 +91,7 @@ def ask(node: TestNode, tree: Item, profile: str = "bm25", **parameters: object)
     parameters.setdefault("document_types", ("mail",))
     parameters.setdefault("streaming", ANN)
     request = query_of(tree, rank_profile=profile, **parameters)  # type: ignore[arg-type]
-    return search(node.node.view(), request, ServedSchemas())
+    return search(node.node.reader.view(), request, ServedSchemas())
 
 
 def names(response: SearchResponse) -> str:
@@ -156,7 +156,7 @@ def test_what_matches() -> None:
 
 def test_changes_show_at_once_and_nothing_is_indexed() -> None:
     with node_with(*MAILS) as node:
-        assert not node.node.view().columns
+        assert not node.node.reader.view().columns
         node.apply(
             Update(MAILS[0].id, (FieldUpdate("size", Assign(50)),)), Remove(MAILS[1].id), mail("g", subject="hello new")
         )
@@ -167,7 +167,7 @@ def test_changes_show_at_once_and_nothing_is_indexed() -> None:
 
 def test_profiles_are_compiled_before_the_first_query(monkeypatch: pytest.MonkeyPatch) -> None:
     with node_with(*MAILS) as node:
-        view, served = node.node.view(), ServedSchemas()
+        view, served = node.node.reader.view(), ServedSchemas()
         served.compile_all(view.schemas, view.modes)
         monkeypatch.delattr(served_schemas, "served_profile")
         request = query_of(TrueItem(), ("mail",), "bm25", streaming=ANN)

@@ -81,7 +81,7 @@ def node_with(*operations: Put | Remove, batch: int = 50) -> Iterator[TestNode]:
 
 def names(node: TestNode, tree: Item, profile: str = "plain", **parameters: Any) -> str:
     request = query_of(tree, rank_profile=profile, document_types=("song",), hits=1000, **parameters)
-    response = search(node.node.view(), request, ServedSchemas())
+    response = search(node.node.reader.view(), request, ServedSchemas())
     return "".join(sorted(hit.document_id.rsplit(":", 1)[1] for hit in response.hits))
 
 
@@ -235,7 +235,7 @@ def test_expressions_in_an_index_are_looked_up_as_words() -> None:
 
 
 def planned(node: TestNode, tree: Item) -> list[TermOperator]:
-    return list(plan(tree, space_of(node.node.view(), "song")).terms())
+    return list(plan(tree, space_of(node.node.reader.view(), "song")).terms())
 
 
 def rows(found: tuple[np.ndarray, np.ndarray]) -> list[list[int]]:

@@ -52,7 +52,7 @@ def node(tmp_path: Path) -> Iterator[TestNode]:
 def found(node: TestNode, profile: str, seconds: float = 0.0, soft_timeout: bool = True) -> SearchResponse:
     deadline_ns = time.monotonic_ns() + int(seconds * 1e9) if seconds else 0
     request = query_of(TrueItem(), rank_profile=profile, deadline_ns=deadline_ns, soft_timeout=soft_timeout)
-    return search(node.node.view(), request, ServedSchemas())
+    return search(node.node.reader.view(), request, ServedSchemas())
 
 
 @pytest.mark.parametrize("profile", ["given", "busy"])

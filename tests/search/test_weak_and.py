@@ -51,7 +51,7 @@ class Corpus:
         tree = parse_yql(f"select * from s where {where}").tree
         keys = (SortKey(order),) if order else ()
         request = query_of(tree, ("s",), profile, hits=DOCUMENTS, order_by=keys)
-        return search(self.node.node.view(), request, ServedSchemas())
+        return search(self.node.node.reader.view(), request, ServedSchemas())
 
     def numbers(self, where: str, profile: str = "by_number", order: str = "") -> set[int]:
         found = self.ask(where, profile, order)

@@ -28,7 +28,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
         for cluster in service.service.applications._content._running.values():
             cluster._housekeeping.stop()  # which fills the row store by and by
             fill_rows(cluster._node)
-            check_rows(cluster._node.view())
+            check_rows(cluster._node.reader.view())
         yield service
 
 

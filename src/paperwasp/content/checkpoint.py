@@ -73,7 +73,8 @@ class FrozenState:
 class Checkpoints:
     """The checkpoints of one data directory."""
 
-    def __init__(self, data_directory: Path) -> None:
+    def __init__(self, data_directory: Path, make_index: IndexFactory) -> None:
+        self.make_index: Final = make_index
         self._directory = data_directory / "checkpoints"
         self._store = data_directory / "store"
         self._data = data_directory
@@ -136,7 +137,7 @@ class Checkpoints:
         """A folder that no checkpoint names, for an index that begins empty."""
         return self._data / f"{_INDEX}{_last_number(self._data, _INDEX) + 1}"
 
-    def load(self, make_index: IndexFactory) -> NodeState:
+    def load(self) -> NodeState:
         """The state that the current checkpoint holds; an empty one where there is none. Errors: Corruption."""
         current = self._current()
         for store in self._data.glob(f"{_OTHER_STORE}*"):
@@ -145,30 +146,28 @@ class Checkpoints:
             shutil.rmtree(self._store, ignore_errors=True)
         else:
             self._remove_others(current, self._data / _read_manifest(current)["index_directory"])
-        return self._load_state(current, self._store, make_index)
+        return self._load_state(current, self._store)
 
-    def load_aside(self, make_index: IndexFactory) -> NodeState:
+    def load_aside(self) -> NodeState:
         """The same in a store of its own, while the working store is in use. Errors: Corruption."""
-        return self._load_state(self._current(), self._new_store_directory(), make_index)
+        return self._load_state(self._current(), self._new_store_directory())
 
-    def load_beside(self, make_index: IndexFactory) -> NodeState:
+    def load_beside(self) -> NodeState:
         """The same in a store of its own, without an index. Errors: Corruption."""
         current = self._current()
         if current is None:
             raise InternalError("there is no checkpoint")
-        return self._load_state(current, self._new_store_directory(), make_index, with_index=False)
+        return self._load_state(current, self._new_store_directory(), with_index=False)
 
-    def _load_state(
-        self, current: Path | None, store_directory: Path, make_index: IndexFactory, with_index: bool = True
-    ) -> NodeState:
+    def _load_state(self, current: Path | None, store_directory: Path, with_index: bool = True) -> NodeState:
         if current is None:
             index_directory = self.new_index_directory()
-            return NodeState(make_index(index_directory), DocumentStore(store_directory), index_directory)
+            return NodeState(self.make_index(index_directory), DocumentStore(store_directory), index_directory)
         manifest = _read_manifest(current)
         index_directory = self._data / manifest["index_directory"] if with_index else self.new_index_directory()
         store = _restore_store(current / _STORE, store_directory)
         try:
-            state = NodeState(make_index(index_directory), store, index_directory)
+            state = NodeState(self.make_index(index_directory), store, index_directory)
             if with_index:
                 state.index.load(manifest["index"])
             _fill(state, current, manifest)
@@ -211,9 +210,18 @@ class Since:
     """The changes since the last checkpoint."""
 
     def __init__(self, limit: int) -> None:
+        self.restart(limit)
+
+    def restart(self, limit: int, changes: int = 0) -> None:
+        """A checkpoint was begun when lids reached up to `limit`."""
         self.limit = limit
-        self.changes = 0
+        self.changes = changes
         self.log_bytes = 0
+
+    def note(self, changes: int, log_bytes: int) -> None:
+        """Changes that were applied, and what they take in the log."""
+        self.changes += changes
+        self.log_bytes += log_bytes
 
     def is_due(self, state: NodeState) -> bool:
         return (

@@ -29,7 +29,7 @@ from paperwasp import limits
 from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.checkpoint import Checkpoints, IndexFactory
+from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, EntryKind
@@ -103,14 +103,12 @@ class Compactor:
     would take away from the log what the attempt still needs. So whoever writes checkpoints calls `cancel` before.
     """
 
-    def __init__(
-        self, checkpoints: Checkpoints, log: OperationLog, make_index: IndexFactory, environment: Environment = SYSTEM
-    ) -> None:
+    def __init__(self, checkpoints: Checkpoints, log: OperationLog, environment: Environment = SYSTEM) -> None:
         self._checkpoints = checkpoints
         self._log = log
-        self._make_index = make_index
         self._environment = environment
         self._thread: Thread | None = None
+        self._is_closed = False
         self._cancelled = Event()
         self._handed: Future[None] | None = None
         self._lock = Lock()
@@ -132,7 +130,9 @@ class Compactor:
 
     def start(self, hand_over: HandOver) -> None:
         """Begins with the checkpoint that counts; `hand_over` takes what has caught up with all but the last of the
-        log. The attempt before must have ended."""
+        log. The attempt before must have ended. Nothing where it is closed."""
+        if self._is_closed:
+            return
         self._cancelled, self._handed = Event(), None
         self._thread = Thread(
             target=self._run, args=(hand_over, self._cancelled), name="content-compaction", daemon=True
@@ -146,6 +146,11 @@ class Compactor:
             if self._handed is not None:
                 self._handed.cancel()
 
+    def close(self) -> None:
+        """As `cancel`; and nothing is begun any more."""
+        self._is_closed = True
+        self.cancel()
+
     def join(self) -> None:
         """Waits for the end of what was begun."""
         if self._thread is not None:
@@ -154,7 +159,7 @@ class Compactor:
     def _run(self, hand_over: HandOver, cancelled: Event) -> None:
         state = None
         try:
-            state = self._checkpoints.load_beside(self._make_index)
+            state = self._checkpoints.load_beside()
             self._begun_ns = self._environment.monotonic_ns()
             state = self._compact(state, cancelled)
             for _ in range(_ROUNDS):
@@ -175,7 +180,7 @@ class Compactor:
 
     def _compact(self, state: NodeState, cancelled: Event) -> NodeState:
         directory = state.index_directory
-        return compact(state, self._make_index(directory), directory, lambda: self._pause(cancelled))
+        return compact(state, self._checkpoints.make_index(directory), directory, lambda: self._pause(cancelled))
 
     def _pause(self, cancelled: Event) -> None:
         """As long as what was done since the last one took."""

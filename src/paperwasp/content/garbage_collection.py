@@ -20,7 +20,8 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
 from paperwasp.content.messages import VisitRequest
-from paperwasp.content.node import ContentNode
+from paperwasp.content.operation_queue import OperationQueue
+from paperwasp.content.reader import Reader
 from paperwasp.content.visiting import visit
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Remove
@@ -69,8 +70,11 @@ def collection_of(cluster: ContentCluster) -> Collection | None:
 class GarbageCollector:
     """The chore of a content node. One thread."""
 
-    def __init__(self, node: ContentNode, collection: Collection, environment: Environment = SYSTEM) -> None:
-        self._node = node
+    def __init__(
+        self, reader: Reader, operations: OperationQueue, collection: Collection, environment: Environment = SYSTEM
+    ) -> None:
+        self._reader = reader
+        self._operations = operations
         self._collection = collection
         self._environment = environment
         first_s = min(limits.COLLECT_FIRST_SECONDS, collection.interval_s)
@@ -85,7 +89,7 @@ class GarbageCollector:
             if begun_ns < self._next_round_ns:
                 return (self._next_round_ns - begun_ns) / 1e9
             self._begin(begun_ns)
-        if self._node.waiting() <= limits.OPERATION_QUEUE_LENGTH // _QUEUE_SHARE:
+        if self._operations.waiting() <= limits.OPERATION_QUEUE_LENGTH // _QUEUE_SHARE:
             self._collect()
         elapsed_s = (self._environment.monotonic_ns() - begun_ns) / 1e9
         return max(limits.COLLECT_PAUSE_SECONDS, elapsed_s * (1 / limits.COLLECT_SHARE - 1))
@@ -103,7 +107,7 @@ class GarbageCollector:
 
     def _collect(self) -> None:
         assert self._round is not None
-        found = visit(self._node.view().store, self._node.view, self._round)
+        found = visit(self._reader.view().store, self._reader.view, self._round)
         self._removed += self._remove([document.id for document in found.documents])
         if found.token is not None:
             self._round = replace(self._round, token=found.token)
@@ -123,7 +127,7 @@ class GarbageCollector:
                 done.set()
 
         for document_id in document_ids:
-            self._node.submit(Remove(DocumentId.parse(document_id), self._collection.condition), take)
+            self._operations.submit(Remove(DocumentId.parse(document_id), self._collection.condition), take)
         if document_ids and not done.wait(limits.COLLECT_ANSWER_SECONDS):
             raise InternalError("removes of garbage collection were not answered")
         for answer in answers:

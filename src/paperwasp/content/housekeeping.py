@@ -14,6 +14,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.content.node import ContentNode
+from paperwasp.content.reader import Reader
 from paperwasp.content.selected import oldest_tombstone_us
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
@@ -66,16 +67,16 @@ class Housekeeping:
             return limits.CHORE_RETRY_SECONDS
 
 
-def prepare(node: ContentNode) -> float:
+def prepare(reader: Reader) -> float:
     """The chore that makes the posting lists of one column, if it finds some that have grown old."""
-    is_done = any(column.prepare() for column in node.view().columns.values())
+    is_done = any(column.prepare() for column in reader.view().columns.values())
     return 0.0 if is_done else limits.PREPARE_SECONDS
 
 
-def go_on(node: ContentNode) -> float:
+def recover(node: ContentNode) -> float:
     """The chore that ends a fault of the node when its cause is gone. Why it cannot is the node's to tell."""
     with suppress(PaperwaspError):
-        node.go_on()
+        node.recover_if_due()
     return limits.RECOVERY_FIRST_SECONDS
 
 

@@ -19,7 +19,8 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
-from paperwasp.content.node import ContentNode
+from paperwasp.content.operation_queue import OperationQueue
+from paperwasp.content.reader import Reader
 from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
@@ -45,19 +46,22 @@ class Chunk:
         return 1.0 if self.token is None else int.from_bytes(self.token, "big") / (1 << 8 * GID_BYTES)
 
 
-def reindex(node: ContentNode, request: ReindexRequest, reply: Callable[[object], None]) -> None:
+def reindex(
+    reader: Reader, operations: OperationQueue, request: ReindexRequest, reply: Callable[[object], None]
+) -> None:
     """Begins with the next chunk; `reply` gets the ReindexResponse when it is applied, or an error.
 
     Errors, raised here: Overload while many operations wait; InvalidInput, also of a document that cannot be processed.
     """
-    view = node.view()
+    view = reader.view()
     if request.document_type not in view.layout.types:
         raise InvalidInput(f"Document type {request.document_type} does not exist")
-    if node.waiting() > limits.OPERATION_QUEUE_LENGTH // _QUEUE_SHARE:
+    if operations.waiting() > limits.OPERATION_QUEUE_LENGTH // _QUEUE_SHARE:
         raise Overload("many operations are waiting: reindexing waits")
     chunk = next_chunk(view.store, request)
     schema = view.schemas.get(request.document_type)
-    answers = _Answers(node, chunk, None if schema is None else processor_of(schema), reply)
+    processor = None if schema is None else processor_of(schema)
+    answers = _Answers(reader, operations, chunk, processor, reply)
     answers.submit(view, chunk.documents)
 
 
@@ -82,9 +86,15 @@ class _Answers:
     """Submits a chunk and waits for the outcomes. Only the writer thread calls `_take`, after `submit`."""
 
     def __init__(
-        self, node: ContentNode, chunk: Chunk, processor: Processor | None, reply: Callable[[object], None]
+        self,
+        reader: Reader,
+        operations: OperationQueue,
+        chunk: Chunk,
+        processor: Processor | None,
+        reply: Callable[[object], None],
     ) -> None:
-        self._node = node
+        self._reader = reader
+        self._operations = operations
         self._chunk = chunk
         self._processor = processor
         self._reply = reply
@@ -103,7 +113,7 @@ class _Answers:
         if not operations:
             self._answer()
         for operation, document in zip(operations, documents, strict=True):
-            self._node.submit(operation, partial(self._take, operation.id), len(document.fields))
+            self._operations.submit(operation, partial(self._take, operation.id), len(document.fields))
 
     def _operation(self, view: View, document: StoredDocument) -> Reindex:
         document_id = DocumentId.parse(document.id)
@@ -132,7 +142,7 @@ class _Answers:
     def _try_again(self) -> None:
         """Those that were changed between reading and applying, as they are now."""
         changed, self._changed = self._changed, []
-        view = self._node.view()
+        view = self._reader.view()
         found = [view.store.get(id.gid) for id in changed]
         documents = [document for document in found if document is not None and not document.is_removed]
         self._waiting, self._tries = len(documents), self._tries + 1

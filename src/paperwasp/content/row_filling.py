@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.content.layout import INDEX_MODE
-from paperwasp.content.node import ContentNode
+from paperwasp.content.reader import Reader
 from paperwasp.content.view import View
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.store.row_store import RowDocument
@@ -26,14 +26,14 @@ _STEP: Final = 256
 class RowFilling:
     """The chore of a content node. One thread."""
 
-    def __init__(self, node: ContentNode, environment: Environment = SYSTEM) -> None:
-        self._node = node
+    def __init__(self, reader: Reader, environment: Environment = SYSTEM) -> None:
+        self._reader = reader
         self._environment = environment
         self._seen_limit = 0
 
     def __call__(self) -> float:
         """Adds a chunk of documents; gives the seconds until the next. It works no more than half of the time."""
-        view = self._node.view()
+        view = self._reader.view()
         view.rows.open(view.gids[: view.limit])
         begun_ns, seen_limit = self._environment.monotonic_ns(), self._seen_limit
         self._seen_limit = view.limit

@@ -58,18 +58,18 @@ class Touched:
                 yield Mutate(DocumentId("-", document_type, "-", number=partition), changes, own.tobytes())
 
 
-class Node(Protocol):
-    """What of a content node is needed."""
+class Operations(Protocol):
+    """Takes operations that are to be logged and applied."""
 
     def submit(self, operation: Mutate, reply: Callable[[object], None], size_bytes: int = 0) -> None: ...
 
 
-def mutate(node: Node, response: SearchResponse, reply: Callable[[object], None]) -> None:
+def mutate(operations: Operations, response: SearchResponse, reply: Callable[[object], None]) -> None:
     """Gives the answer, without its mutations, when these are applied or refused."""
     waiting = _Waiting(len(response.mutations), lambda: reply(replace(response, mutations=())))
     for operation in response.mutations:
         try:
-            node.submit(operation, waiting.done, len(operation.gids))
+            operations.submit(operation, waiting.done, len(operation.gids))
         except PaperwaspError as error:
             waiting.done(error)
 

@@ -19,7 +19,7 @@ from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.addresses import address_of
 from paperwasp.content.garbage_collection import GarbageCollector, collection_of
-from paperwasp.content.housekeeping import Chore, Housekeeping, go_on, prepare, prune
+from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune, recover
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.row_filling import RowFilling
@@ -79,7 +79,7 @@ class RunningCluster:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
         key = _node_of(cluster).distribution_key
         self._node.configure(generation, cluster.schemas, _modes(cluster), key)
-        view = self._node.view()
+        view = self._node.reader.view()
         self._served.compile_all(view.schemas, view.modes)
         self._keep_house(cluster)
 
@@ -95,12 +95,12 @@ class RunningCluster:
 
     def _chores(self, cluster: ContentCluster) -> Iterator[Chore]:
         yield self._measure
-        yield partial(go_on, self._node)
+        yield partial(recover, self._node)
         yield partial(prune, self._node)
-        yield partial(prepare, self._node)
-        yield RowFilling(self._node)
+        yield partial(prepare, self._node.reader)
+        yield RowFilling(self._node.reader)
         if (collection := collection_of(cluster)) is not None:
-            yield GarbageCollector(self._node, collection)
+            yield GarbageCollector(self._node.reader, self._node.operations, collection)
 
     def _measure(self) -> float:
         self._gate.observe(self._probe())

@@ -62,14 +62,17 @@ class ContentService:
         """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
         if type(message) is ApplyRequest:
             self._gate.check(message.operation)
-            self._node.submit(message.operation, reply, message.size_bytes)
+            self._node.operations.submit(message.operation, reply, message.size_bytes)
         elif type(message) is ReindexRequest:
             self._gate.check_any()
-            self._pool.submit(lambda request: reindex(self._node, request, reply), message, _if_error(reply))
+            node = self._node
+            self._pool.submit(
+                lambda request: reindex(node.reader, node.operations, request, reply), message, _if_error(reply)
+            )
         elif type(message) is HealthRequest:
-            reply(HealthResponse(self._node.fault))
+            reply(HealthResponse(self._node.fault.reason))
         elif type(message) is StampRequest:
-            reply(self._node.view().stamp)
+            reply(self._node.reader.view().stamp)
         elif type(message) is VisitRequest:
             self._visits.submit(self._visit, message, reply)
         elif type(message) is Query:
@@ -86,7 +89,7 @@ class ContentService:
         work: Callable[[Query], SearchResponse] = self._answer_query
         if self._inline.acquire(blocking=False):
             try:
-                bound = BoundSearch.if_short(self._node.view(), query, self._served)
+                bound = BoundSearch.if_short(self._node.reader.view(), query, self._served)
                 if bound is not None and bound.is_short:
                     self._reply(bound.answer(), reply)
                     return
@@ -97,7 +100,7 @@ class ContentService:
         self._pool.submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)
 
     def _answer_query(self, query: Query) -> SearchResponse:
-        return search(self._node.view(), query, self._served)
+        return search(self._node.reader.view(), query, self._served)
 
     def _reply(self, answer: object, reply: Reply) -> None:
         """Answers a search, once what it changes is applied. What there is no room for is not changed."""
@@ -106,22 +109,22 @@ class ContentService:
         elif self._gate.reason is not None:
             reply(replace(answer, mutations=()))
         else:
-            mutate(self._node, answer, reply)
+            mutate(self._node.operations, answer, reply)
 
     def _visit(self, request: VisitRequest) -> VisitResponse:
-        return visit(self._node.view().store, self._node.view, request)
+        return visit(self._node.reader.view().store, self._node.reader.view, request)
 
     def _answer(self, message: Request) -> Response:
         if isinstance(message, GetRequest):
-            return GetResponse(self._node.get(message.id, message.fields, message.tensor_form))
+            return GetResponse(self._node.reader.get(message.id, message.fields, message.tensor_form))
         if isinstance(message, StatusRequest):
-            view = self._node.view()
+            view = self._node.reader.view()
             return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), self._metrics())
         raise InternalError(f"a content node does not serve {type(message).__name__}")
 
     def _metrics(self) -> dict[str, float]:
         metrics = self._gate.metrics()
-        is_down = float(self._node.fault is not None)
+        is_down = float(self._node.fault.reason is not None)
         blocked = "content.proton.resource_usage.feeding_blocked"
         metrics[blocked] = max(metrics[blocked], is_down)
         return {**metrics, "cluster-controller.up.count": 1.0 - is_down, "cluster-controller.down.count": is_down}

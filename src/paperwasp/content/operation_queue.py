@@ -1,0 +1,108 @@
+"""What waits for a content node's writer: operations, and actions that run between two batches.
+
+Operations that cannot be applied are refused here, before the log. Any thread may add; the writer's takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+from paperwasp import limits
+from paperwasp.content.current_state import CurrentState
+from paperwasp.content.fault import Fault
+from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
+from paperwasp.content.records import Mutate, Reindex
+from paperwasp.document.operations import Operation
+from paperwasp.errors import InternalError, InvalidInput, Overload
+
+
+class OperationQueue:
+    """A bounded queue from which one thread takes batches."""
+
+    def __init__(self, current: CurrentState, fault: Fault) -> None:
+        self._current = current
+        self._fault = fault
+        self._items: SimpleQueue[Waiting | Control] = SimpleQueue()
+        self._gatherer = Gatherer(self._items)
+        self.is_closed = False
+        self._has_ended = False
+        # What waits is their difference: each is written by one thread only.
+        self._submitted_bytes = 0
+        self._answered_bytes = 0
+
+    def submit(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int = 0) -> None:
+        """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
+
+        Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; NoSpace or
+        InternalError while the node cannot apply what it has logged.
+        """
+        self._fault.check()
+        if self.is_closed:
+            raise InternalError("the content node is stopping")
+        if operation.id.document_type not in self._current.state.layout.types:
+            raise unknown_type(operation.id.document_type)
+        if self.waiting() >= limits.OPERATION_QUEUE_LENGTH:
+            raise Overload(f"{limits.OPERATION_QUEUE_LENGTH} operations are waiting already")
+        waiting_bytes = self._submitted_bytes - self._answered_bytes
+        if waiting_bytes > 0 and waiting_bytes + size_bytes > limits.OPERATION_QUEUE_BYTES:
+            raise Overload(f"operations of {waiting_bytes} bytes are waiting already")
+        self._submitted_bytes += size_bytes
+        self._put((operation, reply, size_bytes))
+
+    def waiting(self) -> int:
+        """How many operations wait."""
+        return self._items.qsize()
+
+    def run(self, action: Callable[[], object]) -> None:
+        """Runs `action` on the writer thread, between two batches. Errors: what it raises."""
+        self.add_action(action).result()
+
+    def add_action(self, action: Callable[[], object]) -> Future[None]:
+        """Queues an action for the writer thread; the future can be cancelled until it begins."""
+        control = Control(action)
+        self._put(control)
+        return control.done
+
+    def take(self) -> tuple[list[Waiting], Control | None]:
+        """The next batch, and the action or the end that follows it; waits for something. The writer's thread."""
+        return self._gatherer.take()
+
+    def note_answered(self, size_bytes: int) -> None:
+        """Operations of so many bytes wait no more. The writer's thread."""
+        self._answered_bytes += size_bytes
+
+    def close(self) -> None:
+        """Takes no more operations. Actions are run until `end`."""
+        self.is_closed = True
+
+    def end(self) -> None:
+        """Ends the thread that takes, once it has taken what is queued."""
+        self._items.put(Control(None))
+
+    def refuse_rest(self) -> None:
+        """Answers what came too late, and what still comes, now that nobody takes any more."""
+        self._has_ended = True
+        self._refuse_queued()
+
+    def _put(self, item: Waiting | Control) -> None:
+        """Queues for the writer. What comes after its end is answered here."""
+        self._items.put(item)
+        if self._has_ended:
+            self._refuse_queued()
+
+    def _refuse_queued(self) -> None:
+        error = InternalError("the content node is stopping")
+        with suppress(Empty):
+            while True:
+                item = self._items.get_nowait()
+                if isinstance(item, Control):
+                    item.refuse(error)
+                else:
+                    item[1](error)
+
+
+def unknown_type(name: str) -> InvalidInput:
+    return InvalidInput(f"Document type {name} does not exist")

@@ -1,0 +1,109 @@
+"""The one thread that changes a content node: takes what waits, has it logged and applied, and answers.
+
+take a batch → encode by partition → log, apply, publish → replies → a checkpoint, where one is due
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Future
+from threading import Thread
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.content.checkpoint_writer import CheckpointWriter
+from paperwasp.content.current_state import CurrentState
+from paperwasp.content.gathering import OperationReply, Waiting
+from paperwasp.content.late_operations import LateOperations
+from paperwasp.content.node_state import NodeState
+from paperwasp.content.operation_queue import OperationQueue, unknown_type
+from paperwasp.content.records import Entry
+from paperwasp.content.state_machine import StateMachine
+from paperwasp.env import Environment
+from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
+from paperwasp.yielding import yielding_if_large
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class Encoder:
+    """Makes entries of the log from operations. One thread, the writer's."""
+
+    def __init__(self, current: CurrentState, late: LateOperations, environment: Environment) -> None:
+        self._current = current
+        self._late = late
+        self._environment = environment
+
+    def encode(self, batch: Sequence[Waiting]) -> list[tuple[Entry, OperationReply]]:
+        """Entries in the order of the log: by partition, then as they came. Refused ones are answered."""
+        state = self._current.state
+        first_us = max(self._environment.time_ns() // 1000, state.timestamp_us + 1)
+        by_partition: list[list[tuple[Entry, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
+        for timestamp_us, (operation, reply, _) in enumerate(batch, first_us):
+            document_type = operation.id.document_type
+            kind = state.layout.types.get(document_type)
+            if kind is None:
+                reply(unknown_type(document_type))
+                continue
+            try:
+                entry = self._late.entry(operation, kind, state.codecs[document_type], timestamp_us)
+            except PaperwaspError as error:
+                reply(error)
+            except (TypeError, ValueError) as error:
+                reply(InvalidInput(f"{operation.id}: {error}"))
+            except Exception as error:  # a defect costs its own operation, and never the writer
+                _LOGGER.exception("%s could not be encoded", operation.id)
+                reply(InternalError(f"{operation.id}: {error}"))
+            else:
+                by_partition[operation.id.partition].append((entry, reply))
+        return [waiting for partition in by_partition for waiting in partition]
+
+
+class Writer:
+    """The writer thread of a content node. It ends when the queue does."""
+
+    def __init__(
+        self, queue: OperationQueue, encoder: Encoder, machine: StateMachine, checkpoints: CheckpointWriter
+    ) -> None:
+        self._queue = queue
+        self._encoder = encoder
+        self._machine = machine
+        self._checkpoints = checkpoints
+        self._thread = Thread(target=self._run, name="content-writer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        """Waits for the end of the thread."""
+        self._thread.join()
+
+    def take_over_later(self, compacted: NodeState) -> Future[None]:
+        """Has the node go on with that state, between two batches. Any thread."""
+        return self._queue.add_action(lambda: self._machine.take_over(compacted))
+
+    def _run(self) -> None:
+        while True:
+            batch, control = self._queue.take()
+            if batch:
+                self._process(batch)
+            if control is not None:
+                if control.action is None:
+                    return
+                control.run()
+            self._checkpoints.start_if_due(self.take_over_later)
+
+    def _process(self, batch: Sequence[Waiting]) -> None:
+        size_bytes = sum(size_bytes for _, _, size_bytes in batch)
+        with yielding_if_large(size_bytes):
+            waiting = self._encoder.encode(batch)
+            replies = [reply for _, reply in waiting]
+            entries = [entry for entry, _ in waiting]
+            try:
+                answers: Sequence[object] = self._machine.log_and_apply(entries)
+            except Exception as error:
+                answers = [error] * len(replies)
+        self._queue.note_answered(size_bytes)
+        for reply, answer in zip(replies, answers, strict=True):
+            reply(answer)
