@@ -40,7 +40,7 @@ LATE_IMPORTS = {
     "paperwasp.cli": "each command has modules of its own",
     "paperwasp.app": "a start without an application needs no code of applications",
     "paperwasp.application.model": "the same",
-    "paperwasp.configserver.server": "the same",
+    "paperwasp.configserver.preparation": "the same",
     "paperwasp.container.app": "the same",
     "paperwasp.service.content_clusters": "the same",
     "paperwasp.linguistics.collation": "ICU, for profiles and queries that sort by a locale",

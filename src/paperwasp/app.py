@@ -99,7 +99,7 @@ class Service:
         """
         from paperwasp.application.directory import load_package
 
-        prepared, error = self.config.prepare_and_activate(load_package(application).to_zip())
+        prepared, error = self.config.deployments.prepare_and_activate(load_package(application).to_zip())
         for finding in prepared.findings:
             _log.log(logging.getLevelNamesMapping()[finding.level], "%s", finding)
         if error is not None:
@@ -208,7 +208,7 @@ async def serve_until_signal(settings: Settings, application: Path | None, ready
         for number in _SIGNALS:
             loop.add_signal_handler(number, on_signal)
         _settle_heap()
-        if not service.config.running:  # the code for applications is loaded with the first of them
+        if not service.config.applications.running:  # the code for applications is loaded with the first of them
             service.after_next_activation = _settle_heap
         service.start()
         ready(service)

@@ -183,7 +183,7 @@ def config_server(
 
 def deploy(server: ConfigServer, name: str, application: ApplicationId = ApplicationId(), **options: bool) -> int:  # noqa: B008 — frozen
     """Deploys a package; returns its generation."""
-    prepared, error = server.prepare_and_activate(PACKAGES[name], PrepareOptions(application, **options))
+    prepared, error = server.deployments.prepare_and_activate(PACKAGES[name], PrepareOptions(application, **options))
     assert error is None
     return prepared.session.id
 

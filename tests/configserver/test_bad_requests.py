@@ -16,7 +16,8 @@ from urllib.parse import quote
 import pytest
 
 from paperwasp import limits
-from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp
+from paperwasp.configserver import ApplicationId, ConfigServerApp
+from paperwasp.configserver.repository import SessionRepository
 from paperwasp.http.messages import Request
 from tests.chance import SEED
 from tests.configserver.config_stores import MemoryStore
@@ -118,7 +119,7 @@ def test_any_request_is_answered(app: ConfigServerApp) -> None:
 
     async def talk() -> None:
         for number in range(REQUESTS):
-            if not app._server.running:
+            if not app._server.applications.running:
                 deploy(app._server, "music")
             request = any_request(chance)
             response = await answer(app, request)
@@ -128,7 +129,7 @@ def test_any_request_is_answered(app: ConfigServerApp) -> None:
                 assert set(json.loads(response.body)) == {"error-code", "message"}, told
 
     asyncio.run(talk())
-    assert sum(ApplicationId() == name for name in app._server.running) <= 1
+    assert sum(ApplicationId() == name for name in app._server.applications.running) <= 1
 
 
 def any_request(chance: random.Random) -> Request:
@@ -170,10 +171,10 @@ def test_a_body_over_the_limit_is_refused(app: ConfigServerApp, monkeypatch: pyt
 def test_a_defect_is_answered_and_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def defect(self: ConfigServer, tenant: str, session_id: int) -> None:
+    def defect(self: SessionRepository, tenant: str, session_id: int) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(ConfigServer, "session", defect)
+    monkeypatch.setattr(SessionRepository, "get", defect)
     service = Service()
     app = config_app(config_server(tmp_path, service), service)
     path = "/application/v2/tenant/default/session/1/prepared"

@@ -17,15 +17,15 @@ DEFAULT = ApplicationId()
 OTHER = ApplicationId("abroad", "other", "inst")
 
 STEPS: list[tuple[dict[ApplicationId, int], Callable[[ConfigServer], object]]] = [
-    ({}, lambda server: server.add_tenant("abroad")),
+    ({}, lambda server: server.sessions.add_tenant("abroad")),
     ({DEFAULT: 1}, lambda server: deploy(server, "two-clusters")),
     ({DEFAULT: 1, OTHER: 2}, lambda server: deploy(server, "music", OTHER)),
     ({DEFAULT: 3, OTHER: 2}, lambda server: deploy(server, "music", ignore_validation_errors=True)),
     ({DEFAULT: 4, OTHER: 2}, lambda server: deploy(server, "allowed")),
-    ({OTHER: 2}, lambda server: server.delete_application(DEFAULT)),
+    ({OTHER: 2}, lambda server: server.deployments.delete_application(DEFAULT)),
     ({OTHER: 6}, lambda server: deploy(server, "artist-added", OTHER)),
-    ({}, lambda server: server.delete_application(OTHER)),
-    ({}, lambda server: server.remove_tenant("abroad")),
+    ({}, lambda server: server.deployments.delete_application(OTHER)),
+    ({}, lambda server: server.sessions.remove_tenant("abroad")),
 ]
 """What runs after each step, and the step."""
 
@@ -57,26 +57,26 @@ def check_after_crash(store: ConfigStore, done: list[dict[ApplicationId, int]]) 
     service = Service()
     server = config_server(store, service)
     server.restore()
-    found = {application: activation.generation for application, activation in server.running.items()}
+    found = {application: activation.generation for application, activation in server.applications.running.items()}
     assert found in (done[-1], STEPS[len(done) - 1][0])
     for application, generation in found.items():
-        session = server.session(application.tenant, generation)
-        assert server.active_session(application) == session and session.state is State.ACTIVE
-        assert server.package(session).files
+        session = server.sessions.get(application.tenant, generation)
+        assert server.sessions.active_session(application) == session and session.state is State.ACTIVE
+        assert server.packages.of(session).files
         check_reindexing(store, server, application)
-    blobs = {server.session(t, i).blob for t in server.tenants() for i in server.sessions_of(t)}
+    blobs = {server.sessions.get(t, i).blob for t in server.sessions.tenants() for i in server.sessions.ids(t)}
     assert set(store.blobs()) >= blobs
     assert deploy(server, "type-changed", ApplicationId("default", "later")) > max(found.values(), default=0)
     for application in found:
-        server.delete_application(application)
+        server.deployments.delete_application(application)
         assert service.activations[-1].is_deletion
     server.restore()
-    assert len(server.running) == 1
+    assert len(server.applications.running) == 1
 
 
 def check_reindexing(store: ConfigStore, server: ConfigServer, application: ApplicationId) -> None:
     """A change that needs reindexing has it ready once it is active, and not before."""
     reindexing = ReindexingRepository(store).get(application)
     assert not reindexing.scheduled
-    changed = server.running[application].generation == 4
+    changed = server.applications.running[application].generation == 4
     assert set(reindexing.runs) == ({("music", "music")} if changed else set())

@@ -39,13 +39,13 @@ ABROAD = ApplicationId("abroad")
 def test_nothing_is_restored_where_nothing_was_deployed(tmp_path: Path) -> None:
     server = config_server(tmp_path)
     server.restore()
-    assert not server.running
-    assert (server.current_generation(DEFAULT), server.wanted_generation(DEFAULT)) == (0, 0)
+    assert not server.applications.running
+    assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (0, 0)
 
 
 def test_all_applications_come_back_after_a_restart(tmp_path: Path) -> None:
     first = config_server(tmp_path)
-    first.add_tenant("abroad")
+    first.sessions.add_tenant("abroad")
     deploy(first, "music")
     deploy(first, "music", ABROAD)
     generation = deploy(first, "artist-added")
@@ -54,21 +54,21 @@ def test_all_applications_come_back_after_a_restart(tmp_path: Path) -> None:
     server = config_server(tmp_path, service)
     server.restore()
     assert [(a.generation, a.application) for a in service.activations] == [(2, ABROAD), (3, DEFAULT), (4, OTHER)]
-    assert server.current_generation(DEFAULT) == generation
-    assert "artist" in server.running[DEFAULT].model.schemas["music"].fields
-    assert server.tenants() == ["default", "abroad"]
+    assert server.applications.current_generation(DEFAULT) == generation
+    assert "artist" in server.applications.running[DEFAULT].model.schemas["music"].fields
+    assert server.sessions.tenants() == ["default", "abroad"]
     assert deploy(server, "artist-added") == 5
-    assert server.current_generation(OTHER) == 4
+    assert server.applications.current_generation(OTHER) == 4
 
 
 def test_a_session_can_be_finished_after_a_restart(tmp_path: Path) -> None:
     first = config_server(tmp_path)
-    session = first.create(PACKAGES["music"])
-    first.prepare("default", session.id)
+    session = first.deployments.create(PACKAGES["music"])
+    first.deployments.prepare("default", session.id)
     server = config_server(tmp_path)
     server.restore()
-    assert server.activate("default", session.id)[0].state is State.ACTIVE
-    assert server.current_generation(DEFAULT) == session.id
+    assert server.deployments.activate("default", session.id)[0].state is State.ACTIVE
+    assert server.applications.current_generation(DEFAULT) == session.id
 
 
 def test_no_package_is_left_behind(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_no_package_is_left_behind(tmp_path: Path) -> None:
     server.restore()
     assert store.blobs() == ()
     deploy(server, "music")
-    server.delete_application(DEFAULT)
+    server.deployments.delete_application(DEFAULT)
     assert store.blobs() == ()
     assert store.keys() == ("generation-counter",)
 
@@ -88,16 +88,16 @@ def test_deleting_an_application_leaves_the_others(tmp_path: Path) -> None:
     server = config_server(tmp_path, service)
     deploy(server, "music")
     deploy(server, "music", OTHER)
-    server.delete_application(DEFAULT)
+    server.deployments.delete_application(DEFAULT)
     last = service.activations[-1]
     assert (last.application, last.model, last.generation) == (DEFAULT, empty_model(), 3)
     assert last.is_deletion
-    assert list(server.running) == [OTHER]
-    assert server.active_session(OTHER).state is State.ACTIVE
+    assert list(server.applications.running) == [OTHER]
+    assert server.sessions.active_session(OTHER).state is State.ACTIVE
     with pytest.raises(NotFound):
-        server.active_session(DEFAULT)
+        server.sessions.active_session(DEFAULT)
     with pytest.raises(NotFound, match=r"default\.default\.default: Not found"):
-        server.delete_application(DEFAULT)
+        server.deployments.delete_application(DEFAULT)
 
 
 def test_a_cluster_is_removed_only_where_that_is_allowed(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_cluster_is_removed_only_where_that_is_allowed(tmp_path: Path) -> None
     with pytest.raises(InvalidPackage, match="content-cluster-removal"):
         deploy(server, "music")
     deploy(server, "music", ignore_validation_errors=True)
-    assert [cluster.id for cluster in server.running[DEFAULT].model.content_clusters] == ["music"]
+    assert [cluster.id for cluster in server.applications.running[DEFAULT].model.content_clusters] == ["music"]
 
 
 def test_of_those_that_add_a_tenant_at_once_one_does(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_of_those_that_add_a_tenant_at_once_one_does(tmp_path: Path) -> None:
     def add() -> None:
         start.wait()
         try:
-            server.add_tenant("abroad")
+            server.sessions.add_tenant("abroad")
         except InvalidInput as error:
             refused.append(error)
 
@@ -126,38 +126,38 @@ def test_of_those_that_add_a_tenant_at_once_one_does(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(refused), server.tenants()) == (7, ["default", "abroad"])
+    assert (len(refused), server.sessions.tenants()) == (7, ["default", "abroad"])
 
 
 def test_tenants(tmp_path: Path) -> None:
     server = config_server(tmp_path)
-    server.add_tenant("abroad")
+    server.sessions.add_tenant("abroad")
     for wrong in ("abroad", "default", "a b", "", "a/b", "ä", ".", "x" * 61):
         with pytest.raises(InvalidInput):
-            server.add_tenant(wrong)
-    session = server.create(PACKAGES["music"], ABROAD)
+            server.sessions.add_tenant(wrong)
+    session = server.deployments.create(PACKAGES["music"], ABROAD)
     with pytest.raises(NotFound):
-        server.session("default", session.id)
+        server.sessions.get("default", session.id)
     deploy(server, "music", ABROAD)
     with pytest.raises(InvalidInput, match=r"active applications: \[abroad\.default\.default\]"):
-        server.remove_tenant("abroad")
-    server.delete_application(ABROAD)
-    server.remove_tenant("abroad")
+        server.sessions.remove_tenant("abroad")
+    server.deployments.delete_application(ABROAD)
+    server.sessions.remove_tenant("abroad")
     with pytest.raises(NotFound):
-        server.create(PACKAGES["music"], ABROAD)
+        server.deployments.create(PACKAGES["music"], ABROAD)
     with pytest.raises(InvalidInput, match="not allowed"):
-        server.remove_tenant("default")
-    server.add_tenant("abroad")
+        server.sessions.remove_tenant("default")
+    server.sessions.add_tenant("abroad")
     with pytest.raises(NotFound):
-        server.session("abroad", session.id)
+        server.sessions.get("abroad", session.id)
 
 
 def test_there_are_not_ever_more_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TENANTS", 2)
     server = config_server(tmp_path)
-    server.add_tenant("one")
+    server.sessions.add_tenant("one")
     with pytest.raises(InvalidInput, match="2 tenants"):
-        server.add_tenant("two")
+        server.sessions.add_tenant("two")
 
 
 def test_a_failing_activation_leaves_the_old_application(tmp_path: Path) -> None:
@@ -165,28 +165,31 @@ def test_a_failing_activation_leaves_the_old_application(tmp_path: Path) -> None
     server = config_server(tmp_path, service)
     generation = deploy(server, "music")
     service.error = NoSpace("the disk is full")
-    prepared, error = server.prepare_and_activate(PACKAGES["artist-added"])
+    prepared, error = server.deployments.prepare_and_activate(PACKAGES["artist-added"])
     assert isinstance(error, NoSpace)
-    assert server.session("default", prepared.session.id).state is State.PREPARED
-    assert server.session("default", generation).state is State.ACTIVE
-    assert (server.current_generation(DEFAULT), server.wanted_generation(DEFAULT)) == (generation, generation)
+    assert server.sessions.get("default", prepared.session.id).state is State.PREPARED
+    assert server.sessions.get("default", generation).state is State.ACTIVE
+    assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (
+        generation,
+        generation,
+    )
     restarted = config_server(tmp_path)
     restarted.restore()
-    assert restarted.current_generation(DEFAULT) == generation
+    assert restarted.applications.current_generation(DEFAULT) == generation
     service.error = None
-    assert server.activate("default", prepared.session.id)[0].state is State.ACTIVE
+    assert server.deployments.activate("default", prepared.session.id)[0].state is State.ACTIVE
 
 
 def test_the_first_activation_may_fail(tmp_path: Path) -> None:
     service = Service()
     server = config_server(tmp_path, service)
     service.error = ValueError("a defect")
-    _, error = server.prepare_and_activate(PACKAGES["music"])
+    _, error = server.deployments.prepare_and_activate(PACKAGES["music"])
     assert isinstance(error, InternalError) and "a defect" in error.message
-    assert not server.running
+    assert not server.applications.running
     restarted = config_server(tmp_path)
     restarted.restore()
-    assert not restarted.running
+    assert not restarted.applications.running
     service.error = None
     deploy(server, "music")
 
@@ -207,13 +210,13 @@ def test_what_cannot_even_be_taken_back_is_tried_again_at_the_next_start(tmp_pat
 
     server = ConfigServer(FileConfigStore(tmp_path, Disk(write=write)), build, activate)
     deploy(server, "music")
-    _, error = server.prepare_and_activate(PACKAGES["artist-added"])
+    _, error = server.deployments.prepare_and_activate(PACKAGES["artist-added"])
     assert isinstance(error, NoSpace)
-    assert (server.current_generation(DEFAULT), server.wanted_generation(DEFAULT)) == (1, 1)
+    assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (1, 1)
     full = False
     restarted = config_server(tmp_path)
     restarted.restore()
-    assert restarted.current_generation(DEFAULT) == 2
+    assert restarted.applications.current_generation(DEFAULT) == 2
     assert deploy(server, "music") == 3
 
 
@@ -223,10 +226,10 @@ def test_a_deletion_may_fail(tmp_path: Path) -> None:
     deploy(server, "music")
     service.error = NoSpace("the disk is full")
     with pytest.raises(NoSpace):
-        server.delete_application(DEFAULT)
-    assert server.active_session(DEFAULT).id == server.wanted_generation(DEFAULT) == 1
+        server.deployments.delete_application(DEFAULT)
+    assert server.sessions.active_session(DEFAULT).id == server.applications.wanted_generation(DEFAULT) == 1
     service.error = None
-    server.delete_application(DEFAULT)
+    server.deployments.delete_application(DEFAULT)
 
 
 @pytest.mark.parametrize("error", [NoSpace("the disk is full"), Corruption("a file is damaged"), OSError("broken")])
@@ -247,19 +250,19 @@ def test_deployments_at_once_are_done_one_after_the_other(tmp_path: Path) -> Non
     for thread in threads:
         thread.join()
     assert sorted(generations) == list(range(1, 9))
-    assert server.current_generation(DEFAULT) == 8
+    assert server.applications.current_generation(DEFAULT) == 8
 
 
 def test_of_two_sessions_only_one_wins(tmp_path: Path) -> None:
     server = config_server(tmp_path)
-    sessions = [server.create(PACKAGES["music"]).id for _ in range(4)]
+    sessions = [server.deployments.create(PACKAGES["music"]).id for _ in range(4)]
     for session in sessions:
-        server.prepare("default", session)
+        server.deployments.prepare("default", session)
     won: list[int] = []
 
     def activate(session: int) -> None:
         try:
-            won.append(server.activate("default", session)[0].id)
+            won.append(server.deployments.activate("default", session)[0].id)
         except Conflict:
             return
 
@@ -269,7 +272,7 @@ def test_of_two_sessions_only_one_wins(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(won) == 1
-    assert server.current_generation(DEFAULT) == won[0]
+    assert server.applications.current_generation(DEFAULT) == won[0]
 
 
 def test_old_sessions_make_room_but_active_ones_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,12 +280,14 @@ def test_old_sessions_make_room_but_active_ones_stay(tmp_path: Path, monkeypatch
     store = FileConfigStore(tmp_path)
     server = config_server(store)
     active = [deploy(server, "music"), deploy(server, "music", OTHER)]
-    later = [server.create(PACKAGES[name]).id for name in ("readme", "noted", "artist-added", "type-changed")]
-    assert [server.session("default", number).state for number in active] == [State.ACTIVE, State.ACTIVE]
-    assert server.sessions_of("default") == [*active, *later[1:]]
-    assert server.session("default", later[-1]).state is State.CREATED
+    later = [
+        server.deployments.create(PACKAGES[name]).id for name in ("readme", "noted", "artist-added", "type-changed")
+    ]
+    assert [server.sessions.get("default", number).state for number in active] == [State.ACTIVE, State.ACTIVE]
+    assert server.sessions.ids("default") == [*active, *later[1:]]
+    assert server.sessions.get("default", later[-1]).state is State.CREATED
     with pytest.raises(NotFound):
-        server.session("default", later[0])
+        server.sessions.get("default", later[0])
     assert len(store.blobs()) == 4
 
 
@@ -297,46 +302,46 @@ def test_a_refused_package_changes_nothing(tmp_path: Path) -> None:
     generation = deploy(server, "music")
     for name in ("type-changed", "broken-xml", "no-services", "garbage"):
         with pytest.raises(PaperwaspError):
-            server.prepare_and_activate(PACKAGES[name])
-    assert server.current_generation(DEFAULT) == generation
+            server.deployments.prepare_and_activate(PACKAGES[name])
+    assert server.applications.current_generation(DEFAULT) == generation
     assert len(service.activations) == 1
 
 
 def test_what_was_allowed_when_prepared_is_checked_again_when_activated(tmp_path: Path) -> None:
     server = config_server(tmp_path)
-    session = server.create(PACKAGES["type-changed"])
-    server.prepare("default", session.id)
+    session = server.deployments.create(PACKAGES["type-changed"])
+    server.deployments.prepare("default", session.id)
     deploy(server, "music", OTHER)
-    ignoring = server.create(PACKAGES["type-changed"])
-    server.prepare("default", ignoring.id, PrepareOptions(ignore_validation_errors=True))
-    late = server.create(PACKAGES["type-changed"])
-    server.prepare("default", late.id)
-    first = server.create(PACKAGES["music"])
-    server.prepare("default", first.id)
-    server.activate("default", first.id)
+    ignoring = server.deployments.create(PACKAGES["type-changed"])
+    server.deployments.prepare("default", ignoring.id, PrepareOptions(ignore_validation_errors=True))
+    late = server.deployments.create(PACKAGES["type-changed"])
+    server.deployments.prepare("default", late.id)
+    first = server.deployments.create(PACKAGES["music"])
+    server.deployments.prepare("default", first.id)
+    server.deployments.activate("default", first.id)
     with pytest.raises(Conflict, match="older than"):
-        server.activate("default", session.id, force=True)
+        server.deployments.activate("default", session.id, force=True)
 
 
 def test_what_a_preparation_ignored_its_activation_ignores(tmp_path: Path) -> None:
     server = config_server(tmp_path)
     deploy(server, "music")
-    session = server.create(PACKAGES["type-changed"])
+    session = server.deployments.create(PACKAGES["type-changed"])
     with pytest.raises(InvalidPackage, match="indexing-change"):
-        server.prepare("default", session.id)
-    prepared = server.prepare("default", session.id, PrepareOptions(ignore_validation_errors=True))
+        server.deployments.prepare("default", session.id)
+    prepared = server.deployments.prepare("default", session.id, PrepareOptions(ignore_validation_errors=True))
     assert "reindex" in {action.kind for action in prepared.changes.actions}
-    server.activate("default", session.id)
-    assert server.current_generation(DEFAULT) == session.id
+    server.deployments.activate("default", session.id)
+    assert server.applications.current_generation(DEFAULT) == session.id
 
 
 def test_a_session_goes_to_the_application_that_its_preparation_names(tmp_path: Path) -> None:
     server = config_server(tmp_path)
     deploy(server, "music")
-    session = server.create(PACKAGES["music"])
-    server.prepare("default", session.id, PrepareOptions(OTHER))
-    server.activate("default", session.id)
-    assert (server.current_generation(DEFAULT), server.current_generation(OTHER)) == (1, 2)
+    session = server.deployments.create(PACKAGES["music"])
+    server.deployments.prepare("default", session.id, PrepareOptions(OTHER))
+    server.deployments.activate("default", session.id)
+    assert (server.applications.current_generation(DEFAULT), server.applications.current_generation(OTHER)) == (1, 2)
 
 
 def test_a_model_is_built_once_for_the_same_package(tmp_path: Path) -> None:
@@ -357,7 +362,7 @@ def test_a_model_is_built_once_for_the_same_package(tmp_path: Path) -> None:
 def test_any_order_of_calls_keeps_at_most_one_session_of_an_application_active(calls: list[tuple[str, int]]) -> None:
     store = MemoryStore()
     server = ConfigServer(store, build, Service().activate)
-    server.add_tenant("abroad")
+    server.sessions.add_tenant("abroad")
     generations = [0]
     for call, number in calls:
         try:
@@ -365,33 +370,33 @@ def test_any_order_of_calls_keeps_at_most_one_session_of_an_application_active(c
         except PaperwaspError:
             assert highest(server) == generations[-1]
         generations.append(highest(server))
-        states = [server.session("default", session).state for session in server.sessions_of("default")]
-        running = [application for application in server.running if application.tenant == "default"]
+        states = [server.sessions.get("default", session).state for session in server.sessions.ids("default")]
+        running = [application for application in server.applications.running if application.tenant == "default"]
         assert states.count(State.ACTIVE) == len(running)
-        assert [active.application for active in server._sessions.all_active()] == sorted(
-            server.running, key=lambda application: server.current_generation(application)
+        assert [active.application for active in server.sessions.all_active()] == sorted(
+            server.applications.running, key=lambda application: server.applications.current_generation(application)
         )
         restarted = ConfigServer(store, build, Service().activate)
         restarted.restore()
-        assert dict(restarted.running).keys() == dict(server.running).keys()
+        assert dict(restarted.applications.running).keys() == dict(server.applications.running).keys()
 
 
 def highest(server: ConfigServer) -> int:
-    return max((activation.generation for activation in server.running.values()), default=0)
+    return max((activation.generation for activation in server.applications.running.values()), default=0)
 
 
 def run_call(server: ConfigServer, call: str, number: int) -> None:
     application = OTHER if number % 2 else DEFAULT
     if call == "c":
-        server.create(PACKAGES[("music", "artist-added", "type-changed")[number % 3]])
+        server.deployments.create(PACKAGES[("music", "artist-added", "type-changed")[number % 3]])
     elif call == "p":
-        server.prepare("default", number, PrepareOptions(application if number % 3 else None))
+        server.deployments.prepare("default", number, PrepareOptions(application if number % 3 else None))
     elif call == "a":
-        server.activate("default", number, force=number % 2 == 0)
+        server.deployments.activate("default", number, force=number % 2 == 0)
     elif call == "t":
         deploy(server, "music", ABROAD)
     else:
-        server.delete_application(application)
+        server.deployments.delete_application(application)
 
 
 def test_many_at_once_leave_whole_applications(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,7 +404,7 @@ def test_many_at_once_leave_whole_applications(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(limits, "SESSIONS", 9)
     store = FileConfigStore(tmp_path, Disk(fsync=lambda descriptor: None))
     server = config_server(store)
-    server.add_tenant("abroad")
+    server.sessions.add_tenant("abroad")
     seed = SEED
     defects: list[BaseException] = []
 
@@ -409,11 +414,11 @@ def test_many_at_once_leave_whole_applications(tmp_path: Path, monkeypatch: pyte
             application = chance.choice([DEFAULT, OTHER, ABROAD])
             try:
                 if chance.random() < 0.2:
-                    server.delete_application(application)
+                    server.deployments.delete_application(application)
                 elif chance.random() < 0.3:
-                    session = server.create(PACKAGES["readme"], application)
-                    server.prepare(application.tenant, session.id)
-                    server.activate(application.tenant, session.id, force=True)
+                    session = server.deployments.create(PACKAGES["readme"], application)
+                    server.deployments.prepare(application.tenant, session.id)
+                    server.deployments.activate(application.tenant, session.id, force=True)
                 else:
                     deploy(server, chance.choice(["music", "artist-added"]), application)
             except (Conflict, NotFound, InvalidInput):
@@ -428,12 +433,12 @@ def test_many_at_once_leave_whole_applications(tmp_path: Path, monkeypatch: pyte
     for thread in threads:
         thread.join()
     assert not defects, f"seed {seed}"
-    for application, activation in server.running.items():
-        session = server.active_session(application)
-        assert session.id == activation.generation == server.wanted_generation(application), f"seed {seed}"
-        assert server._sessions.package(session), f"seed {seed}"
+    for application, activation in server.applications.running.items():
+        session = server.sessions.active_session(application)
+        assert session.id == activation.generation == server.applications.wanted_generation(application), f"seed {seed}"
+        assert server.sessions.package(session), f"seed {seed}"
     restarted = config_server(store)
     restarted.restore()
-    assert {name: a.generation for name, a in restarted.running.items()} == {
-        name: a.generation for name, a in server.running.items()
+    assert {name: a.generation for name, a in restarted.applications.running.items()} == {
+        name: a.generation for name, a in server.applications.running.items()
     }, f"seed {seed}"

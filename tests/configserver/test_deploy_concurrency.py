@@ -219,7 +219,7 @@ def test_of_a_deadline_and_a_commitment_the_first_wins() -> None:
 
 def test_a_session_that_two_change_at_once_is_changed_by_one(tmp_path: Path) -> None:
     server = ConfigServer(FileConfigStore(tmp_path), build, Service().activate)
-    session = server.create(PACKAGES["music"])
-    server.prepare("default", session.id)
+    session = server.deployments.create(PACKAGES["music"])
+    server.deployments.prepare("default", session.id)
     with pytest.raises(LockFailure, match="being processed"):
-        server._sessions.save(session)
+        server.sessions.save(session)

@@ -64,7 +64,7 @@ def test_an_application_that_cannot_be_activated(tmp_path: Path, error: Exceptio
     app = config_app(server, service)
     service.error = error
     status, told = deployed(app)
-    assert (status, tuple(server.active_applications())) == (200, ())
+    assert (status, tuple(server.applications.active())) == (200, ())
     assert "prepared, but activation failed: Activating generation 1 failed: there is no room left" in told
     assert "/secret" not in told
     status, told = activated(app)

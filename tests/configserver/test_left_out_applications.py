@@ -44,12 +44,12 @@ def restarted(directory: Path, service: Service) -> ConfigServer:
 
 def test_the_others_serve(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     server = restarted(tmp_path, OnePortTaken())
-    assert (list(server.running), server.left_out) == ([OTHER], {DEFAULT: TAKEN})
-    assert server.active_applications() == [DEFAULT, OTHER]
-    assert (server.current_generation(DEFAULT), server.wanted_generation(DEFAULT)) == (0, 1)
+    assert (list(server.applications.running), server.applications.left_out) == ([OTHER], {DEFAULT: TAKEN})
+    assert server.applications.active() == [DEFAULT, OTHER]
+    assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (0, 1)
     assert f"Application {DEFAULT} could not be restored: {TAKEN}" in caplog.text
     with pytest.raises(NotFound, match=f"does not run: {TAKEN}"):
-        server.running_of(DEFAULT)
+        server.applications.running_of(DEFAULT)
 
 
 def test_clients_are_told(tmp_path: Path) -> None:
@@ -78,23 +78,31 @@ def test_it_can_be_deployed_anew_and_is_compared_with_what_was_active(tmp_path: 
     service.is_taken = False
     with pytest.raises(InvalidPackage, match="field-type-change"):
         deploy(server, "type-changed")
-    assert server.left_out
+    assert server.applications.left_out
     generation = deploy(server, "artist-added")
-    assert (server.left_out, server.current_generation(DEFAULT)) == ({}, generation)
+    assert (server.applications.left_out, server.applications.current_generation(DEFAULT)) == ({}, generation)
 
 
 def test_a_deployment_that_fails_leaves_it_as_it_was(tmp_path: Path) -> None:
     server = restarted(tmp_path, OnePortTaken())
-    _, error = server.prepare_and_activate(PACKAGES["artist-added"])
-    assert (type(error), server.wanted_generation(DEFAULT), server.left_out) == (Conflict, 1, {DEFAULT: TAKEN})
+    _, error = server.deployments.prepare_and_activate(PACKAGES["artist-added"])
+    assert (type(error), server.applications.wanted_generation(DEFAULT), server.applications.left_out) == (
+        Conflict,
+        1,
+        {DEFAULT: TAKEN},
+    )
 
 
 def test_it_can_be_deleted(tmp_path: Path) -> None:
     server = restarted(tmp_path, OnePortTaken())
-    server.delete_application(DEFAULT)
-    assert (server.left_out, server.wanted_generation(DEFAULT), list(server.running)) == ({}, 0, [OTHER])
+    server.deployments.delete_application(DEFAULT)
+    assert (
+        server.applications.left_out,
+        server.applications.wanted_generation(DEFAULT),
+        list(server.applications.running),
+    ) == ({}, 0, [OTHER])
     with pytest.raises(NotFound, match="Not found"):
-        server.delete_application(DEFAULT)
+        server.deployments.delete_application(DEFAULT)
 
 
 def test_a_package_that_is_not_valid_any_more_is_replaced_only_where_that_is_allowed(
@@ -111,9 +119,9 @@ def test_a_package_that_is_not_valid_any_more_is_replaced_only_where_that_is_all
     monkeypatch.setattr("tests.configserver.deploy_fixtures.build", stricter)
     server = config_server(tmp_path)
     server.restore()
-    assert server.left_out == {DEFAULT: "Invalid application package: music has no artist"}
+    assert server.applications.left_out == {DEFAULT: "Invalid application package: music has no artist"}
     with pytest.raises(InvalidPackage, match=r"not valid any more; ignoreValidationErrors=true .*has no artist"):
         deploy(server, "artist-added")
     options = PrepareOptions(DEFAULT, ignore_validation_errors=True)
-    assert server.prepare_and_activate(PACKAGES["artist-added"], options)[1] is None
-    assert sorted(server.running) == [DEFAULT, OTHER]
+    assert server.deployments.prepare_and_activate(PACKAGES["artist-added"], options)[1] is None
+    assert sorted(server.applications.running) == [DEFAULT, OTHER]

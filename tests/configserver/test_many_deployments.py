@@ -34,13 +34,15 @@ def test_many_deployments_in_a_row(tmp_path: Path) -> None:
     objects: list[int] = []
     for number in range(DEPLOYMENTS):
         options = other if number % 10 == 0 else PrepareOptions(ApplicationId())
-        prepared, error = server.prepare_and_activate(package(readme=f"deployment {number}").to_zip(), options)
+        prepared, error = server.deployments.prepare_and_activate(
+            package(readme=f"deployment {number}").to_zip(), options
+        )
         assert error is None and prepared.session.id == number + 1
         if number + 1 in (WARM, DEPLOYMENTS):
             gc.collect()
             objects.append(len(gc.get_objects()))
     assert objects[1] < objects[0] * 1.02
-    sessions = server.sessions_of("default")
+    sessions = server.sessions.ids("default")
     assert len(sessions) <= limits.SESSIONS * 1.1 + 2
     assert len(store.blobs()) == len(sessions)
     assert len(list((tmp_path / "keys").iterdir())) <= len(sessions) + 5

@@ -66,10 +66,10 @@ class World:
         self.server.restore()
 
     def ask(self, speed: float = 1.0, *targets: Target) -> None:
-        self.server.change_reindexing(DEFAULT, lambda all_, now: all_.with_ready(targets or [MUSIC], now, speed, "why"))
+        self.server.reindexing.change(DEFAULT, lambda all_, now: all_.with_ready(targets or [MUSIC], now, speed, "why"))
 
     def run(self, target: Target = MUSIC) -> Run:
-        return self.server.reindexing(DEFAULT).runs[target]
+        return self.server.reindexing.of(DEFAULT).runs[target]
 
     def step(self) -> float | None:
         return self.server._reindexer.step()
@@ -87,7 +87,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_nothing_is_reindexed_that_nobody_asked_for(world: World) -> None:
-    assert world.server.reindexing(DEFAULT) == ApplicationReindexing()
+    assert world.server.reindexing.of(DEFAULT) == ApplicationReindexing()
     assert world.step() is None
     assert world.service.reindexed == []
 
@@ -120,10 +120,10 @@ def test_the_speed_is_the_share_of_the_time(world: World, speed: float, pause: f
 def test_speed_zero_halts_and_another_goes_on_from_there(world: World) -> None:
     world.ask()
     world.step()
-    world.server.change_reindexing(DEFAULT, lambda all_, _: all_.with_speed([MUSIC], 0.0))
+    world.server.reindexing.change(DEFAULT, lambda all_, _: all_.with_speed([MUSIC], 0.0))
     assert (world.run().state, world.run().token) == ("pending", b"1")
     assert world.step() is None
-    world.server.change_reindexing(DEFAULT, lambda all_, _: all_.with_speed([MUSIC], 100.0))
+    world.server.reindexing.change(DEFAULT, lambda all_, _: all_.with_speed([MUSIC], 100.0))
     world.step()
     assert world.tokens == [b"", b"1"]
 
@@ -131,11 +131,11 @@ def test_speed_zero_halts_and_another_goes_on_from_there(world: World) -> None:
 def test_disabled_reindexing_halts(world: World) -> None:
     world.ask()
     world.step()
-    world.server.change_reindexing(DEFAULT, lambda all_, _: all_.with_enabled(False))
+    world.server.reindexing.change(DEFAULT, lambda all_, _: all_.with_enabled(False))
     assert world.run().state == "pending" and world.step() is None
     world.ask()
     assert world.step() is None
-    world.server.change_reindexing(DEFAULT, lambda all_, _: all_.with_enabled(True))
+    world.server.reindexing.change(DEFAULT, lambda all_, _: all_.with_enabled(True))
     world.step()
     assert world.run().state == "running"
 
@@ -167,7 +167,7 @@ def test_halted_in_the_middle_of_a_chunk_it_keeps_what_that_reached(world: World
     chunk = world.service.reindex_chunk
 
     def halted(*arguments: Any) -> ReindexedChunk:
-        world.server.change_reindexing(DEFAULT, lambda all_, _: all_.with_speed([MUSIC], 0.0))
+        world.server.reindexing.change(DEFAULT, lambda all_, _: all_.with_speed([MUSIC], 0.0))
         return chunk(*arguments)
 
     world.server._reindexer._chunk = halted
@@ -238,30 +238,30 @@ def test_several_types_take_turns(world: World) -> None:
 def test_a_change_of_indexing_is_reindexed_once_it_is_active(world: World) -> None:
     world.service.error = NoSpace("the disk is full")
     server = world.server
-    deployed, error = server.prepare_and_activate(PACKAGES["allowed"])
-    assert error is not None and world.server.reindexing(DEFAULT) == ApplicationReindexing()
+    deployed, error = server.deployments.prepare_and_activate(PACKAGES["allowed"])
+    assert error is not None and world.server.reindexing.of(DEFAULT) == ApplicationReindexing()
     world.service.error = None
-    server.activate("default", deployed.session.id)
+    server.deployments.activate("default", deployed.session.id)
     run = world.run()
     assert (run.state, run.speed, run.number) == ("pending", 1.0, 1) and "title" in run.cause
-    assert not server.reindexing(DEFAULT).scheduled
+    assert not server.reindexing.of(DEFAULT).scheduled
 
 
 def test_what_waits_for_a_generation_that_never_came_is_forgotten(world: World) -> None:
-    world.server.change_reindexing(DEFAULT, lambda all_, _: all_.with_scheduled({MUSIC: "why"}, 2))
+    world.server.reindexing.change(DEFAULT, lambda all_, _: all_.with_scheduled({MUSIC: "why"}, 2))
     deploy(world.server, "music", ApplicationId("default", "other"))
     deploy(world.server, "music")
-    assert world.server.reindexing(DEFAULT) == ApplicationReindexing()
+    assert world.server.reindexing.of(DEFAULT) == ApplicationReindexing()
 
 
 def test_types_that_are_gone_are_forgotten(world: World) -> None:
     deploy(world.server, "two-clusters")
     world.ask(1.0, MUSIC, ("books", "book"))
     deploy(world.server, "music", ignore_validation_errors=True)
-    assert set(world.server.reindexing(DEFAULT).runs) == {MUSIC}
-    world.server.delete_application(DEFAULT)
+    assert set(world.server.reindexing.of(DEFAULT).runs) == {MUSIC}
+    world.server.deployments.delete_application(DEFAULT)
     deploy(world.server, "music")
-    assert world.server.reindexing(DEFAULT) == ApplicationReindexing()
+    assert world.server.reindexing.of(DEFAULT) == ApplicationReindexing()
 
 
 def test_the_thread_runs_it_and_ends(tmp_path: Path) -> None:
@@ -279,15 +279,15 @@ def test_the_thread_runs_it_and_ends(tmp_path: Path) -> None:
     server = config_server(tmp_path, Told(chunks=4), Environment())
     deploy(server, "music")
     server.start()
-    server.change_reindexing(DEFAULT, lambda all_, now: all_.with_ready([MUSIC], now, 100.0, ""))
+    server.reindexing.change(DEFAULT, lambda all_, now: all_.with_ready([MUSIC], now, 100.0, ""))
     assert done.wait(PATIENCE_SECONDS)
     server.close()
-    assert server.reindexing(DEFAULT).runs[MUSIC].state == "successful"
+    assert server.reindexing.of(DEFAULT).runs[MUSIC].state == "successful"
 
 
 def test_what_is_disabled_just_as_it_begins_does_not_begin(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.ask()
-    repository = world.server._reindexing
+    repository = world.server.reindexing._repository
     get, reads = repository.get, iter(range(100))
 
     def get_then_disable(application: ApplicationId) -> ApplicationReindexing:

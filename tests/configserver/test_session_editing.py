@@ -47,20 +47,20 @@ class Folder:
 @given(st.lists(st.tuples(st.sampled_from(["file", "folder", "delete"]), st.sampled_from(PATHS)), max_size=20))
 def test_edits_are_those_of_a_file_system(calls: list[tuple[str, str]]) -> None:
     server = config_server(MemoryStore(), Service())
-    session = server.create(PACKAGES["music"])
+    session = server.deployments.create(PACKAGES["music"])
     expected = Folder()
     for number, (call, path) in enumerate(calls):
         content = b"%d" % number
         edit: Edit = {"file": put_file(path, content), "folder": put_directory(path), "delete": delete(path)}[call]
         should = expected.delete(path) if call == "delete" else expected.put(path, content if call == "file" else None)
         try:
-            session = server.edit("default", session.id, edit)
+            session = server.deployments.edit("default", session.id, edit)
         except PaperwaspError:
             assert not should, (call, path)
         else:
             assert should, (call, path)
         files = {name: value for name, value in expected.entries.items() if value is not None}
-        assert dict(server.package(session).files) == files
+        assert dict(server.packages.of(session).files) == files
         folders = {name.removesuffix("/") for name, value in expected.entries.items() if value is None}
         made = {"/".join(name.split("/")[:n]) for name in files for n in range(1, name.count("/") + 1)}
         made |= {"/".join(name.split("/")[:n]) for name in session.directories for n in range(1, name.count("/") + 2)}
@@ -69,36 +69,36 @@ def test_edits_are_those_of_a_file_system(calls: list[tuple[str, str]]) -> None:
 
 def test_an_edited_session_has_to_be_prepared_anew(tmp_path: Path) -> None:
     server = config_server(tmp_path)
-    session = server.create(PACKAGES["music"])
-    server.prepare("default", session.id)
-    assert server.edit("default", session.id, put_file("x", b"y")).state is State.CREATED
+    session = server.deployments.create(PACKAGES["music"])
+    server.deployments.prepare("default", session.id)
+    assert server.deployments.edit("default", session.id, put_file("x", b"y")).state is State.CREATED
     with pytest.raises(InvalidInput, match="not prepared"):
-        server.activate("default", session.id)
-    server.prepare("default", session.id)
-    server.activate("default", session.id)
+        server.deployments.activate("default", session.id)
+    server.deployments.prepare("default", session.id)
+    server.deployments.activate("default", session.id)
     with pytest.raises(Conflict):
-        server.edit("default", session.id, put_file("x", b"z"))
+        server.deployments.edit("default", session.id, put_file("x", b"z"))
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/./b", "a\\b", "c:x", "a\nb", "", "x" * 2000])
 def test_paths_that_lead_outside_are_refused(tmp_path: Path, path: str) -> None:
     server = config_server(tmp_path)
-    session = server.create(PACKAGES["music"])
+    session = server.deployments.create(PACKAGES["music"])
     for edit in (put_file(path, b""), put_directory(path)):
         with pytest.raises(UnreadablePackage):
-            server.edit("default", session.id, edit)
+            server.deployments.edit("default", session.id, edit)
     with pytest.raises(PaperwaspError):
-        server.edit("default", session.id, delete(path))
+        server.deployments.edit("default", session.id, delete(path))
 
 
 def test_a_session_does_not_outgrow_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = config_server(tmp_path)
-    session = server.create(PACKAGES["music"])
+    session = server.deployments.create(PACKAGES["music"])
     monkeypatch.setattr(limits, "PACKAGE_FILES", 3)
-    server.edit("default", session.id, put_directory("a"))
+    server.deployments.edit("default", session.id, put_directory("a"))
     for edit in (put_directory("b"), put_file("b", b"")):
         with pytest.raises(TooLarge):
-            server.edit("default", session.id, edit)
+            server.deployments.edit("default", session.id, edit)
     monkeypatch.setattr(limits, "PACKAGE_UNPACKED_BYTES", 1000)
     with pytest.raises(TooLarge):
-        server.edit("default", session.id, put_file("services.xml", bytes(1001)))
+        server.deployments.edit("default", session.id, put_file("services.xml", bytes(1001)))

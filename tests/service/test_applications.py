@@ -259,7 +259,7 @@ def test_what_cannot_go_does_not_take_the_change_back(
         monkeypatch.setattr(RunningCluster, step, failing)
         after = active(service.deploy(application(container(), content()), ignoreValidationErrors="true"))
         monkeypatch.undo()
-        assert service.service.config.current_generation(ApplicationId()) == int(after["session-id"]) == 2
+        assert service.service.config.applications.current_generation(ApplicationId()) == int(after["session-id"]) == 2
         assert put(service.url, 1, "Blue Train").status_code == 200
         ignored = put(service.url, 1, "Emma", "book")
         assert (ignored.status_code, ignored.headers.get("X-Vespa-Ignored-Operation")) == (200, "true")

@@ -5,8 +5,10 @@ from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.models import BuildModel
 from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.preparation import Prepared, PrepareOptions
 from paperwasp.configserver.reindexer import ReindexChunk, ReindexedChunk
-from paperwasp.configserver.server import Activation, ConfigServer, Prepared, PrepareOptions
+from paperwasp.configserver.running import Activation
+from paperwasp.configserver.server import ConfigServer
 from paperwasp.configserver.services import Restart, ServiceAddress, ServicesOf
 
 __all__ = [

@@ -48,13 +48,14 @@ class ConfigServerApp:
         self._workers = Workers()
         self._metrics = RequestMetrics(environment)
         self._router = Router()
-        DeployApi(server, self._workers, environment).bind(self._router)
-        TenantApi(server, self._workers, services_of).bind(self._router)
+        sessions, deployments, applications = server.sessions, server.deployments, server.applications
+        DeployApi(sessions, deployments, self._workers, environment).bind(self._router)
+        TenantApi(sessions, applications, self._workers, services_of).bind(self._router)
         ApplicationApi(server, self._workers, services_of, restart, logs, environment).bind(self._router)
-        ConvergenceApi(server, services_of).bind(self._router)
-        ReindexingApi(server, self._workers).bind(self._router)
-        ContentApi(server, self._workers).bind(self._router)
-        StateApi(server, self._metrics, environment).bind(self._router)
+        ConvergenceApi(applications, services_of).bind(self._router)
+        ReindexingApi(applications, server.reindexing, self._workers).bind(self._router)
+        ContentApi(sessions, server.packages, deployments, self._workers).bind(self._router)
+        StateApi(applications, self._metrics, environment).bind(self._router)
 
     async def handle(self, request: Request) -> Answer:
         """The answer; also to what is wrong with the request, and to a defect of ours."""

@@ -15,9 +15,11 @@ from paperwasp.configserver.addresses import (
     application_url,
 )
 from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.deployments import ACTIVATE_SECONDS
 from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import seconds
-from paperwasp.configserver.server import ACTIVATE_SECONDS, Activation, ConfigServer
+from paperwasp.configserver.running import Activation
+from paperwasp.configserver.server import ConfigServer
 from paperwasp.configserver.services import Restart, ServicesOf
 from paperwasp.configserver.worker import Workers
 from paperwasp.env import Environment
@@ -39,7 +41,9 @@ class ApplicationApi:
         logs: ServiceLog | None,
         environment: Environment,
     ) -> None:
-        self._server = server
+        self._sessions = server.sessions
+        self._applications = server.applications
+        self._deployments = server.deployments
         self._workers = workers
         self._services_of = services_of
         self._restart = restart
@@ -59,8 +63,8 @@ class ApplicationApi:
 
     async def applications(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant = names["tenant"]
-        await self._workers.read(self._server.check_tenant, tenant)
-        found = [application for application in self._server.active_applications() if application.tenant == tenant]
+        await self._workers.read(self._sessions.check_tenant, tenant)
+        found = [application for application in self._applications.active() if application.tenant == tenant]
         return json_response(200, [application_url(request, application) for application in found])
 
     async def status(self, request: Request, names: Mapping[str, str]) -> Response:
@@ -80,7 +84,7 @@ class ApplicationApi:
         application = application_in_path(names)
         deadline = Deadline(seconds(request.parameters(), ACTIVATE_SECONDS), self._environment)
         await self._workers.deploy(
-            application.tenant, deadline, lambda: self._server.delete_application(application, deadline)
+            application.tenant, deadline, lambda: self._deployments.delete_application(application, deadline)
         )
         return json_response(200, {"message": f"Application '{application}' deleted"})
 
@@ -92,7 +96,7 @@ class ApplicationApi:
         await self._workers.deploy(
             application.tenant,
             deadline,
-            lambda: self._server.between_deployments(
+            lambda: self._deployments.between_deployments(
                 application, lambda: self._restart(application, *chosen), deadline
             ),
         )
@@ -122,7 +126,7 @@ class ApplicationApi:
 
     def _running(self, names: Mapping[str, str]) -> Activation:
         """The activation of the application in the path. Errors: NotFound where it does not run."""
-        return self._server.running_of(application_in_path(names))
+        return self._applications.running_of(application_in_path(names))
 
 
 def _milliseconds(parameters: Mapping[str, str], name: str, default: int) -> int:

@@ -26,9 +26,11 @@ from paperwasp.configserver.addresses import (
     session_url,
 )
 from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.deployments import PREPARE_SECONDS, Deployments
 from paperwasp.configserver.editing import Directories, Edit, delete, is_directory, put_directory, put_file
+from paperwasp.configserver.models import Packages
 from paperwasp.configserver.parameters import flag, seconds
-from paperwasp.configserver.server import PREPARE_SECONDS, ConfigServer
+from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
 from paperwasp.configserver.worker import Workers
 from paperwasp.errors import InvalidInput, NotFound
@@ -47,8 +49,12 @@ _OTHER_TYPE: Final = "application/octet-stream"
 class ContentApi:
     """Handlers of `…/content`."""
 
-    def __init__(self, server: ConfigServer, workers: Workers) -> None:
-        self._server = server
+    def __init__(
+        self, sessions: SessionRepository, packages: Packages, deployments: Deployments, workers: Workers
+    ) -> None:
+        self._sessions = sessions
+        self._packages = packages
+        self._deployments = deployments
         self._workers = workers
 
     def bind(self, router: Router) -> None:
@@ -60,17 +66,17 @@ class ContentApi:
 
     async def of_application(self, request: Request, names: Mapping[str, str]) -> Response:
         application = application_in_path(names)
-        session = await self._workers.read(self._server.active_session, application)
+        session = await self._workers.read(self._sessions.active_session, application)
         return await self._content(request, session, application_url(request, application), _path(names))
 
     async def of_session(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id = names["tenant"], session_in_path(names)
-        await self._workers.read(self._server.check_tenant, tenant)
-        session = await self._workers.read(self._server.session, tenant, session_id)
+        await self._workers.read(self._sessions.check_tenant, tenant)
+        session = await self._workers.read(self._sessions.get, tenant, session_id)
         return await self._content(request, session, session_url(request, tenant, session.id), _path(names))
 
     async def _content(self, request: Request, session: Session, url: str, path: str) -> Response:
-        package = await self._workers.read(self._server.package, session)
+        package = await self._workers.read(self._packages.of, session)
         if path in package.files:
             return _file(request, package, path, url)
         folder = path.removesuffix("/")
@@ -93,9 +99,9 @@ class ContentApi:
 
     async def _edit(self, request: Request, names: Mapping[str, str], edit: Edit) -> Response:
         tenant, session_id = names["tenant"], session_in_path(names)
-        await self._workers.read(self._server.check_tenant, tenant)
+        await self._workers.read(self._sessions.check_tenant, tenant)
         deadline = Deadline(seconds(request.parameters(), PREPARE_SECONDS))
-        await self._workers.deploy(tenant, deadline, lambda: self._server.edit(tenant, session_id, edit, deadline))
+        await self._workers.deploy(tenant, deadline, lambda: self._deployments.edit(tenant, session_id, edit, deadline))
         return json_response(200, {"prepared": f"{session_url(request, tenant, session_id)}/prepared"})
 
 

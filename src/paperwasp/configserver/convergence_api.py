@@ -13,7 +13,7 @@ from paperwasp import limits
 from paperwasp.configserver.addresses import APPLICATION, application_in_path
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.parameters import seconds, wanted_version
-from paperwasp.configserver.server import ConfigServer
+from paperwasp.configserver.running import RunningApplications
 from paperwasp.configserver.services import LOCAL, ServiceAddress, ServicesOf
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
@@ -26,8 +26,8 @@ _NO_GENERATION: Final = -1
 class ConvergenceApi:
     """Handlers of `…/serviceconverge`. They wait up to `timeout` for convergence, without holding a thread."""
 
-    def __init__(self, server: ConfigServer, services_of: ServicesOf) -> None:
-        self._server = server
+    def __init__(self, applications: RunningApplications, services_of: ServicesOf) -> None:
+        self._applications = applications
         self._services_of = services_of
 
     def bind(self, router: Router) -> None:
@@ -37,7 +37,7 @@ class ConvergenceApi:
     async def converge(self, request: Request, names: Mapping[str, str]) -> Response:
         """All services, and the least generation that one of them has."""
         application = application_in_path(names)
-        self._server.check_active(application)
+        self._applications.check_active(application)
         services = await self._wait_for_convergence(request, application, None)
         shown = [_service(request, service) for service in services]
         answer = self._answer(request, application, services)
@@ -45,12 +45,12 @@ class ConvergenceApi:
 
     async def converge_one(self, request: Request, names: Mapping[str, str]) -> Response:
         application, name = application_in_path(names), names["service"]
-        self._server.check_active(application)
+        self._applications.check_active(application)
         services = await self._wait_for_convergence(request, application, name)
         answer = {"url": request.url, "host": name}
         if services:
             return json_response(200, {**answer, **self._answer(request, application, services)})
-        wanted = self._server.wanted_generation(application)
+        wanted = self._applications.wanted_generation(application)
         problem = f"Service at '{name}' is no longer part of application {application}"
         return json_response(410, {**answer, "wantedGeneration": wanted, "problem": problem})
 
@@ -70,14 +70,15 @@ class ConvergenceApi:
         self, request: Request, application: ApplicationId, services: Sequence[ServiceAddress]
     ) -> dict[str, Any]:
         current = min((service.generation for service in services), default=_NO_GENERATION)
-        wanted = self._server.wanted_generation(application)
+        wanted = self._applications.wanted_generation(application)
         converged = self._have_converged(application, services) and _is_our_version(request)
         return {"currentGeneration": current, "wantedGeneration": wanted, "converged": converged}
 
     def _have_converged(self, application: ApplicationId, services: Sequence[ServiceAddress]) -> bool:
         """Also an application without services: once it runs."""
-        wanted = self._server.wanted_generation(application)
-        return {self._server.current_generation(application), *(service.generation for service in services)} == {wanted}
+        wanted = self._applications.wanted_generation(application)
+        current = self._applications.current_generation(application)
+        return {current, *(service.generation for service in services)} == {wanted}
 
 
 def _is_our_version(request: Request) -> bool:

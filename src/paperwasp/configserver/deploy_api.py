@@ -20,16 +20,12 @@ from paperwasp.configserver.addresses import (
     session_url,
 )
 from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.deployments import ACTIVATE_SECONDS, PREPARE_SECONDS, Deployments
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.parameters import archive_in, check_version, flag, seconds, upload_in
-from paperwasp.configserver.server import (
-    ACTIVATE_SECONDS,
-    PREPARE_SECONDS,
-    Activation,
-    ConfigServer,
-    Prepared,
-    PrepareOptions,
-)
+from paperwasp.configserver.preparation import Prepared, PrepareOptions
+from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.running import Activation
 from paperwasp.configserver.sessions import Session, State
 from paperwasp.configserver.worker import Workers
 from paperwasp.env import Environment
@@ -41,8 +37,11 @@ from paperwasp.http.routing import Router
 class DeployApi:
     """Handlers of `…/session` and `…/prepareandactivate`. What blocks runs on the workers."""
 
-    def __init__(self, server: ConfigServer, workers: Workers, environment: Environment) -> None:
-        self._server = server
+    def __init__(
+        self, sessions: SessionRepository, deployments: Deployments, workers: Workers, environment: Environment
+    ) -> None:
+        self._sessions = sessions
+        self._deployments = deployments
         self._workers = workers
         self._environment = environment
 
@@ -57,14 +56,16 @@ class DeployApi:
     async def create(self, request: Request, names: Mapping[str, str]) -> Response:
         """A session from an uploaded archive, or from an application that is active."""
         tenant, parameters = names["tenant"], request.parameters()
-        await self._workers.read(self._server.check_tenant, tenant)
+        await self._workers.read(self._sessions.check_tenant, tenant)
         deadline = self._deadline(parameters, PREPARE_SECONDS)
         if "from" in parameters:
             source = application_in_url(tenant, parameters["from"])
-            session = await self._workers.deploy(tenant, deadline, lambda: self._server.create_from(source))
+            session = await self._workers.deploy(tenant, deadline, lambda: self._deployments.create_from(source))
         else:
             archive, application = archive_in(request), ApplicationId(tenant)
-            session = await self._workers.deploy(tenant, deadline, lambda: self._server.create(archive, application))
+            session = await self._workers.deploy(
+                tenant, deadline, lambda: self._deployments.create(archive, application)
+            )
         url = session_url(request, tenant, session.id)
         return json_response(
             200,
@@ -80,19 +81,19 @@ class DeployApi:
 
     async def prepare(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id, parameters = names["tenant"], session_in_path(names), request.parameters()
-        await self._workers.read(self._server.check_tenant, tenant)
+        await self._workers.read(self._sessions.check_tenant, tenant)
         named = "applicationName" in parameters or "instance" in parameters
         application = application_in_parameters(tenant, parameters) if named else None
         options, deadline = _options(parameters, application), self._deadline(parameters, PREPARE_SECONDS)
         prepared = await self._workers.deploy(
-            tenant, deadline, lambda: self._server.prepare(tenant, session_id, options, deadline)
+            tenant, deadline, lambda: self._deployments.prepare(tenant, session_id, options, deadline)
         )
         return self._answer_prepared(request, prepared)
 
     async def get_prepared(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id = names["tenant"], session_in_path(names)
-        await self._workers.read(self._server.check_tenant, tenant)
-        session = await self._workers.read(self._server.session, tenant, session_id)
+        await self._workers.read(self._sessions.check_tenant, tenant)
+        session = await self._workers.read(self._sessions.get, tenant, session_id)
         if session.state is not State.PREPARED:
             what = "active" if session.state is State.ACTIVE else "not prepared"
             raise InvalidInput(f"Session is {what}: {session.id}")
@@ -115,23 +116,23 @@ class DeployApi:
 
     async def activate(self, request: Request, names: Mapping[str, str]) -> Response:
         tenant, session_id, parameters = names["tenant"], session_in_path(names), request.parameters()
-        await self._workers.read(self._server.check_tenant, tenant)
+        await self._workers.read(self._sessions.check_tenant, tenant)
         force = flag(parameters, "ignoreSessionStaleFailure", "force")
         deadline = self._deadline(parameters, ACTIVATE_SECONDS)
         session, activation = await self._workers.deploy(
-            tenant, deadline, lambda: self._server.activate(tenant, session_id, force, deadline)
+            tenant, deadline, lambda: self._deployments.activate(tenant, session_id, force, deadline)
         )
         return json_response(200, _activation_as_json(request, session, activation))
 
     async def prepare_and_activate(self, request: Request, names: Mapping[str, str]) -> Response:
         """Upload, prepare and activate. Still 200 where only the activation failed: the message says why."""
         tenant = names["tenant"]
-        await self._workers.read(self._server.check_tenant, tenant)
+        await self._workers.read(self._sessions.check_tenant, tenant)
         upload = await self._workers.read(upload_in, request)
         options = _options(upload.parameters, application_in_parameters(tenant, upload.parameters))
         deadline = self._deadline(upload.parameters, PREPARE_SECONDS)
         prepared, error = await self._workers.deploy(
-            tenant, deadline, lambda: self._server.prepare_and_activate(upload.archive, options, deadline)
+            tenant, deadline, lambda: self._deployments.prepare_and_activate(upload.archive, options, deadline)
         )
         session = prepared.session
         activated = session.state is State.ACTIVE

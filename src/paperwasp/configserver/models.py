@@ -12,8 +12,10 @@ from typing import Final, Generic, TypeVar
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.package import ApplicationPackage
+from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.sessions import Session
 from paperwasp.env import Environment
 
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
@@ -77,17 +79,19 @@ class Models:
 class Packages:
     """Unpacks a blob of the config store once for the requests that follow each other."""
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: SessionRepository) -> None:
+        self._sessions = sessions
         self._latest: _Latest[ApplicationPackage] = _Latest(_PACKAGES_KEPT)
 
-    def of(self, blob: str, read: Callable[[], ApplicationPackage]) -> ApplicationPackage:
-        """The package in that blob; `read` is called where it is not known."""
-        package = self._latest.get(blob)
+    def of(self, session: Session) -> ApplicationPackage:
+        """The files of a session. Errors: NotFound, Corruption."""
+        package = self._latest.get(session.blob)
         if package is None:
-            package = read()
-            self.keep(blob, package)
+            package = read_package(self._sessions.package(session))
+            self.keep(session.blob, package)
         return package
 
     def keep(self, blob: str, package: ApplicationPackage) -> None:
+        """Has the package in that blob be found again, unless it is large."""
         if _size_bytes(package.files) <= limits.PACKAGE_KEPT_BYTES:
             self._latest.put(blob, package)

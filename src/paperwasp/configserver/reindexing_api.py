@@ -13,7 +13,8 @@ from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.configserver.addresses import APPLICATION, application_in_path
 from paperwasp.configserver.parameters import flag
 from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Target
-from paperwasp.configserver.server import Activation, ConfigServer, ReindexingChange
+from paperwasp.configserver.reindexing_control import ReindexingChange, ReindexingControl
+from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.worker import Workers
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
@@ -25,8 +26,9 @@ _FASTEST: Final = 100.0
 class ReindexingApi:
     """Handlers of `…/reindex` and `…/reindexing`."""
 
-    def __init__(self, server: ConfigServer, workers: Workers) -> None:
-        self._server = server
+    def __init__(self, applications: RunningApplications, reindexing: ReindexingControl, workers: Workers) -> None:
+        self._applications = applications
+        self._reindexing = reindexing
         self._workers = workers
 
     def bind(self, router: Router) -> None:
@@ -68,15 +70,15 @@ class ReindexingApi:
 
     async def status(self, request: Request, names: Mapping[str, str]) -> Response:
         running = self._running(names)
-        found = await self._workers.read(self._server.reindexing, running.application)
+        found = await self._workers.read(self._reindexing.of, running.application)
         clusters = {cluster.id: _cluster(cluster, found) for cluster in running.model.content_clusters}
         return json_response(200, {"enabled": found.enabled, "clusters": clusters})
 
     def _running(self, names: Mapping[str, str]) -> Activation:
-        return self._server.running_of(application_in_path(names))
+        return self._applications.running_of(application_in_path(names))
 
     async def _change(self, running: Activation, change: ReindexingChange) -> None:
-        await self._workers.read(self._server.change_reindexing, running.application, change)
+        await self._workers.read(self._reindexing.change, running.application, change)
 
 
 def _targets(model: ApplicationModel, parameters: Mapping[str, str]) -> list[Target]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from paperwasp.configserver.metrics import Metric, RequestMetrics, gauge, samples
 from paperwasp.configserver.names import ApplicationId
-from paperwasp.configserver.server import Activation, ConfigServer
+from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
@@ -25,8 +25,8 @@ _RESOURCES: Final = ("metrics", "config", "health", "version")
 class StateApi:
     """Handlers of the status pages and of `/state/v1`. Nothing here waits."""
 
-    def __init__(self, server: ConfigServer, metrics: RequestMetrics, environment: Environment) -> None:
-        self._server = server
+    def __init__(self, applications: RunningApplications, metrics: RequestMetrics, environment: Environment) -> None:
+        self._applications = applications
         self._metrics = metrics
         self._environment = environment
 
@@ -84,9 +84,9 @@ class StateApi:
 
     async def config(self, request: Request, names: Mapping[str, str]) -> Response:
         """The youngest generation of any application."""
-        applications = self._server.active_applications()
-        current = max(map(self._server.current_generation, applications), default=0)
-        wanted = max(map(self._server.wanted_generation, applications), default=0)
+        applications = self._applications.active()
+        current = max(map(self._applications.current_generation, applications), default=0)
+        wanted = max(map(self._applications.wanted_generation, applications), default=0)
         return pretty_response(200, {"config": {"generation": current, "wantedGeneration": wanted}})
 
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
@@ -95,21 +95,21 @@ class StateApi:
     def _state(self, values: list[Metric]) -> Response:
         """Up even without applications that could not be restored: to deploy them is how they are mended."""
         status = {"code": "up"}
-        if self._server.left_out:
-            status["message"] = "; ".join(f"{name} does not run: {why}" for name, why in self._server.left_out.items())
+        if left_out := self._applications.left_out:
+            status["message"] = "; ".join(f"{name} does not run: {why}" for name, why in left_out.items())
         metrics = self._metrics.snapshot(values)
         return pretty_response(200, {"time": self._now_ms(), "status": status, "metrics": metrics})
 
     def _gauges(self) -> list[Metric]:
         applications = [
             gauge("configserver.generation", activation.generation, applicationId=str(application))
-            for application, activation in sorted(self._server.running.items())
+            for application, activation in sorted(self._applications.running.items())
         ]
         return [gauge("configserver.activeApplications", len(applications)), *applications]
 
     def _first(self) -> Activation | None:
         """The application that is meant where none is named: the default one, or else the first by name."""
-        running = self._server.running
+        running = self._applications.running
         return running.get(ApplicationId()) or next((running[name] for name in sorted(running)), None)
 
     def _now_ms(self) -> int:
