@@ -402,8 +402,8 @@ class Schema:
         found = self.fields.get(name) or self._found.get(name)
         if found is None:
             found = self._part_named(name)
-            if found is None and (alias := self._aliases().get(name)):
-                found = self.fields.get(alias) or self._part_named(alias)
+            if found is None and (named := self.aliases().get(name)):
+                found = self.fields.get(named) or self._part_named(named)
             if found is not None:
                 self._found[name] = found
         return found
@@ -428,24 +428,33 @@ class Schema:
         """The fieldset of this name, or of this alias, where no field has the name."""
         found = self.fieldsets.get(name)
         if found is None and self.field_named(name) is None:
-            found = self.fieldsets.get(self._aliases().get(name, name))
+            found = self.fieldsets.get(self.aliases().get(name, name))
         return found
 
     def index_names(self) -> Iterator[str]:
         """All that a query may search: indexes, attributes, parts that are attributes and what these are parts of,
         aliases, fieldsets."""
+        aliases = self.aliases()
         for each in self.fields.values():
             if each.index is not None or each.attribute is not None or each.is_outer:
                 yield each.name
-                yield from each.aliases
+                yield from (alias for alias in each.aliases if alias in aliases)
             if each.index is not None and is_uri(each.type):
                 yield from (f"{each.name}.{path}" for path in (*uri.PARTS, uri.HOST))
             parts = (self.field_named(f"{each.name}.{path}") for path in each.sub_fields)
             yield from (part.name for part in parts if part is not None and part.attribute is not None)
         yield from self.fieldsets
 
-    def _aliases(self) -> Mapping[str, str]:
-        return {alias: name for field in self.fields.values() for alias, name in field.aliases.items()}
+    def aliases(self) -> Mapping[str, str]:
+        """Alias → the field, fieldset, or part of a field that it is for. Those that are for nothing are left out."""
+        said = ((field, alias, name) for field in self.fields.values() for alias, name in field.aliases.items())
+        return {alias: found for field, alias, name in said if (found := self._aliased(field, name)) is not None}
+
+    def _aliased(self, field: Field, name: str) -> str | None:
+        """What `alias name: …` in a field is about: that name, or a part of the field (`hostname` of a URI)."""
+        if name in self.fields or name in self.fieldsets or self._part_named(name) is not None:
+            return name
+        return f"{field.name}.{name}" if _part(field, name) is not None else None
 
 
 def _matching(field: Field, match: Match, matching: MatchSettings) -> Field:

@@ -131,9 +131,13 @@ def _element(type_: DataType) -> DataType | None:
 
 def pending(schema: Schema) -> Iterator[Finding]:
     """All that the schema says and that is not executed yet, or has no effect."""
+    aliases = schema.aliases()
     for field in schema.fields.values():
         if not is_z_curve(field, schema):
             yield from _field(field, schema)
+        for alias, name in field.aliases.items():
+            if alias not in aliases:
+                yield _no_effect(f"field {field.name}: alias {alias}", field.position, f"there is no index {name!r}")
     for fieldset in schema.fieldsets.values():
         yield from _fieldset(fieldset)
     for model in schema.onnx_models.values():
