@@ -32,6 +32,8 @@ from paperwasp.schema.tree import Node
 SCHEMA_SUFFIX: Final = ".sd"
 PROFILE_SUFFIX: Final = ".profile"
 _RESERVED_DOCUMENTS: Final = frozenset({"position"})
+_WORDS_OF_SELECTIONS: Final = frozenset({"and", "false", "id", "not", "null", "or", "true"})
+"""In any case: ReservedDocumentTypeNameValidator.java in Vespa."""
 """Types that every document has (ReservedDocumentNames of Vespa)."""
 
 
@@ -111,7 +113,7 @@ class _Package:
         if root.name != stem:
             message = f"{root.describe()} must be in a file named {root.name}{SCHEMA_SUFFIX}"
             self.problems.error(message, root.position)
-        if root.name in _RESERVED_DOCUMENTS:
+        if root.name in _RESERVED_DOCUMENTS or root.name.lower() in _WORDS_OF_SELECTIONS:
             self.problems.error(f"Document name {root.name!r} is reserved", root.position)
         if root.name in self.sources:
             self.problems.error(f"{root.describe()} is defined twice", root.position)
