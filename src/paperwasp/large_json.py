@@ -3,7 +3,7 @@
 Decoding builds one Python object for each value and keeps the interpreter's lock all the while: some hundred
 milliseconds for ten megabytes. So a large text is looked through first, by a kernel that needs no lock and refuses
 more values than `limits.JSON_VALUES` before any of them is built, and then decoded in pieces, between which other
-threads run.
+threads run. Long strings are decoded in pieces, too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from paperwasp.core.json_scan import (
     MORE_BEHIND,
     NAME,
     RUN,
+    TEXT,
+    TEXT_END,
     TOO_DEEP,
     TOO_MANY_VALUES,
 )
@@ -82,6 +84,7 @@ class _Decoder:
         outer: list[Any] = []  # what is open, the whole aside
         inner: Any = whole
         name = ""
+        texts: list[str] = []
         numbers = iter(steps)
         for kind, start, end in zip(numbers, numbers, numbers, strict=True):
             if kind == RUN and type(inner) is list:
@@ -94,14 +97,22 @@ class _Decoder:
                     _fail(self._text, _BROKEN, start)
             elif kind == END:
                 inner = outer.pop()
+            elif kind == TEXT:
+                texts.append(self._decoded(b'"', start, end, b'"'))
             else:
-                begun: Any = [] if kind == BEGIN_ARRAY else {}
+                begun: Any
+                if kind == TEXT_END:
+                    begun = "".join((*texts, self._decoded(b'"', start, end, b'"')))
+                    texts.clear()
+                else:
+                    begun = [] if kind == BEGIN_ARRAY else {}
                 if type(inner) is list:
                     inner.append(begun)
                 else:
                     inner[name] = begun
-                outer.append(inner)
-                inner = begun
+                if kind != TEXT_END:
+                    outer.append(inner)
+                    inner = begun
         return whole[0]
 
     def _decoded(self, before: bytes, start: int, end: int, behind: bytes) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import orjson
@@ -14,7 +15,7 @@ from paperwasp.core import _core, json_scan
 from paperwasp.errors import TooLarge
 from paperwasp.large_json import load_json
 
-_TEXT = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16', max_size=6)
+_TEXT = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16\U0001f600\x01', max_size=9)
 _VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | _TEXT,
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_TEXT, inner, max_size=5),
@@ -33,6 +34,20 @@ def test_the_steps_lead_to_the_value(value: Any, piece_bytes: int, indented: boo
     assert (json_scan.build_from_steps(text, steps) if steps else orjson.loads(text)) == value
 
 
+@given(_VALUES, st.integers(1, 40), st.booleans())
+def test_strings_are_cut_between_characters(value: Any, piece_bytes: int, escaped: bool) -> None:
+    """Also where they are written with escapes: of characters above U+FFFF, with pairs of them."""
+    text = json.dumps(value, ensure_ascii=escaped).encode()
+    assert _read(text, piece_bytes) == _whole(text) == ("value", value)
+    _, _, _, steps = _core.scan_json(text, _MANY, _DEEP, piece_bytes)
+    if steps:
+        assert json_scan.build_from_steps(text, steps) == value
+    for kind, start, end in zip(*[iter(steps)] * 3, strict=True):
+        if kind in (json_scan.TEXT, json_scan.TEXT_END):
+            assert end - start <= piece_bytes + 11
+            json.loads(b'"%b"' % text[start:end])
+
+
 @given(_VALUES)
 def test_pieces_are_little_longer_than_asked_for(value: Any) -> None:
     """A run ends with the first element that makes it too long."""
@@ -46,7 +61,7 @@ def test_pieces_are_little_longer_than_asked_for(value: Any) -> None:
 @given(_VALUES, st.data())
 def test_what_is_broken_is_refused_and_what_is_right_is_read(value: Any, data: st.DataObject) -> None:
     """One change anywhere: the pieces are read if orjson reads the whole, and give the same."""
-    text = bytearray(orjson.dumps(value))
+    text = bytearray(json.dumps(value).encode() if data.draw(st.booleans()) else orjson.dumps(value))
     at = data.draw(st.integers(0, len(text) - 1))
     change = data.draw(
         st.sampled_from([b"", b",", b"]", b"[", b"{", b"}", b":", b'"', b" ", b"1", b"\\", b"\xff", b"\x00"])

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.document import converters
 from paperwasp.document.converters import check_text
 from paperwasp.document.json_format import DocumentReader, read_body, read_fields, read_update
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, FLOAT, INT, LONG, STRING, DataType, DocumentType, array_of
@@ -121,15 +122,18 @@ def is_text(character: str) -> bool:
 
 
 @given(
-    st.text(alphabet=st.characters(exclude_categories=[]) | st.sampled_from("\x00\x0b\ufdd0\ufddf\ufde0\U0001ffff\t"))
+    st.text(alphabet=st.characters(exclude_categories=[]) | st.sampled_from("\x00\x0b\ufdd0\ufddf\ufde0\U0001ffff\t")),
+    st.sampled_from([3, converters._CHECKED_AT_ONCE]),
 )
-def test_strings_hold_text_characters_only(text: str) -> None:
+def test_strings_hold_text_characters_only(text: str, at_once: int) -> None:
     illegal = [character for character in text if not is_text(character)]
-    if not illegal:
-        check_text(text)
-        return
-    with pytest.raises(ValueError, match="illegal code point") as raised:
-        check_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(converters, "_CHECKED_AT_ONCE", at_once)
+        if not illegal:
+            check_text(text)
+            return
+        with pytest.raises(ValueError, match="illegal code point") as raised:
+            check_text(text)
     assert int(str(raised.value).rpartition("0x")[2], 16) in map(ord, illegal)
 
 

@@ -7,9 +7,12 @@
 //     RUN                         text[start:end] is some of its elements or members, with the commas between them
 //     NAME                        text[start:end] is the name of the member that begins next
 //     END                         it ends
+//     TEXT, TEXT_END              text[start:end] is some of the characters of a string that is an element or a member; TEXT_END: the last
 //
-// A run is little longer than `piece_bytes`, but for the last element in it. The scan sees to brackets, commas between runs, and what
+// A run is little longer than `piece_bytes`, but for the last element in it; a string of more is taken apart as well, between characters and
+// escapes. The scan sees to brackets, commas between runs, and what
 // stands between a run and its neighbours; what is wrong within a run, or a name, is found when it is decoded.
+#include <cstring>
 #include <vector>
 
 #include "core.hpp"
@@ -18,7 +21,7 @@
 namespace paperwasp {
 namespace {
 
-enum Kind : int64_t { BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END };
+enum Kind : int64_t { BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END, TEXT, TEXT_END };
 enum Problem : int64_t { FINE, TOO_MANY_VALUES, TOO_DEEP, BROKEN, CUT_SHORT, MORE_BEHIND };
 
 struct Open {
@@ -38,6 +41,30 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; 
 const char* after_space(const char* from, const char* to) {
     while (from < to && is_space(*from)) ++from;
     return from;
+}
+
+bool is_high_surrogate(const char* escape, const char* to) {
+    if (to - escape < 4 || (escape[2] != 'd' && escape[2] != 'D')) return false;
+    const char second = escape[3];
+    return second == '8' || second == '9' || second == 'a' || second == 'b' || second == 'A' || second == 'B';
+}
+
+// Behind the escape that begins at a backslash, or behind the pair of surrogates. What is none of these is left to who decodes it.
+const char* after_escape(const char* slash, const char* to) {
+    ptrdiff_t size = 2;
+    if (to - slash >= 2 && slash[1] == 'u') size = is_high_surrogate(slash, to) ? 12 : 6;
+    return to - slash < size ? to : slash + size;
+}
+
+// Where text from `from` on, which begins a character, can be cut: at `wanted` or little behind it.
+const char* cut_of(const char* from, const char* wanted, const char* to) {
+    const char* at = from;
+    while (at < wanted) {
+        const auto* slash = static_cast<const char*>(std::memchr(at, '\\', static_cast<size_t>(wanted - at)));
+        at = slash == nullptr ? wanted : after_escape(slash, to);
+    }
+    while (at < to && (static_cast<unsigned char>(*at) & 0xC0) == 0x80) ++at;
+    return at;
 }
 
 class Scan {
@@ -60,6 +87,7 @@ class Scan {
                     count(at);
                     const char* behind = after_string(at, end_);
                     if (behind == nullptr) return fail(CUT_SHORT, end_);
+                    if (behind - at > piece_bytes_ && is_in_value()) take_apart(at, behind);
                     at = behind;
                     continue;
                 }
@@ -153,6 +181,26 @@ class Scan {
             fail(BROKEN, to);
         }
         open.behind_one_apart = false;
+    }
+
+    bool is_in_value() const { return !stack_.empty() && (!stack_.back().is_object || stack_.back().colon != nullptr); }
+
+    // A string, from its quote to behind the other.
+    void take_apart(const char* quote, const char* behind) {
+        begin_apart();
+        if (problem != FINE) return;
+        Open& open = stack_.back();
+        lead_to(open, quote);
+        const char* from = quote + 1;
+        const char* to = behind - 1;
+        while (to - from > piece_bytes_) {
+            const char* cut = cut_of(from, from + piece_bytes_, to);
+            give(TEXT, from, cut);
+            from = cut;
+        }
+        give(TEXT_END, from, to);
+        open.run = behind;
+        open.behind_one_apart = true;
     }
 
     // Begins all that we are in and that has not begun: what is outside is no smaller.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END = range(5)
+BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END, TEXT, TEXT_END = range(7)
 FINE, TOO_MANY_VALUES, TOO_DEEP, BROKEN, CUT_SHORT, MORE_BEHIND = range(6)
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
@@ -29,13 +29,21 @@ def _build(text: bytes, steps: Iterator[tuple[int, int, int]], begun: int | None
         begun, _, _ = next(steps)
     array: list[Any] = []
     members: dict[str, Any] = {}
-    name = ""
+    name = text_before = ""
     for kind, start, end in steps:
         piece = text[start:end].decode()
         if kind == END:
             break
         if kind == NAME:
             name = json.loads(piece)
+        elif kind == TEXT:
+            text_before += json.loads(f'"{piece}"')
+        elif kind == TEXT_END and begun == BEGIN_ARRAY:
+            array.append(text_before + json.loads(f'"{piece}"'))
+            text_before = ""
+        elif kind == TEXT_END:
+            members[name] = text_before + json.loads(f'"{piece}"')
+            text_before = ""
         elif kind == RUN and begun == BEGIN_ARRAY:
             array += json.loads(f"[{piece}]")
         elif kind == RUN:

@@ -52,6 +52,8 @@ Converter = Callable[[Any], Value]
 """JSON value → typed value. Raises ValueError that says what is wrong with the value; TextOfNumber."""
 
 _CONTROL_CHARACTERS: Final = bytes(set(range(0x20)) - set(b"\t\n\r"))
+_CHECKED_AT_ONCE: Final = 1 << 20
+"""Characters: about a millisecond."""
 _NONCHARACTER_BYTES: Final = (b"\xef\xb7", b"\xbf\xbe", b"\xbf\xbf")
 """One of these pairs is in the UTF-8 of every illegal character above ASCII (and of some legal ones)."""
 _LAST_TWO_OF_PLANES: Final = "".join(
@@ -108,7 +110,14 @@ def converter_of(data_type: DataType, outer: Converter | None = None) -> Convert
 
 
 def check_text(text: str) -> None:
-    """Raises ValueError for a string with a character that is not text: control characters, noncharacters."""
+    """Raises ValueError for a string with a character that is not text: control characters, noncharacters.
+
+    Of a long one some characters at a time, between which other threads run.
+    """
+    if len(text) > _CHECKED_AT_ONCE:
+        for start in range(0, len(text), _CHECKED_AT_ONCE):
+            check_text(text[start : start + _CHECKED_AT_ONCE])
+        return
     try:
         encoded = text.encode()
     except UnicodeEncodeError as error:
