@@ -63,11 +63,15 @@ def _aliases(root: Element, findings: Findings) -> Mapping[str, str]:
     names: set[str] = set()
     for host in root.all("host"):
         name = host.attributes.get("name", "")
-        if name in names:
+        if not name and "name" in host.attributes:
+            findings.error("attribute 'name' of 'host' is empty", host.position)
+        elif name and name in names:
             findings.error(f"Host '{name}' is there more than once", host.position)
+        elif name and host.first("alias") is None:
+            findings.error(f"No host aliases defined for host '{name}'", host.position)
         names.add(name)
         for alias in host.all("alias"):
-            if aliases.setdefault(alias.text, name) != name:
-                message = f"Alias '{alias.text}' stands for both '{aliases[alias.text]}' and '{name}'"
-                findings.error(message, alias.position)
+            if alias.text in aliases:
+                findings.error(f"Alias '{alias.text}' is there more than once", alias.position)
+            aliases.setdefault(alias.text, name)
     return aliases
