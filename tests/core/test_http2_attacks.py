@@ -215,6 +215,35 @@ def test_who_asks_and_does_not_read(asking: bytes) -> None:
     assert steps_until_calm(server, asking, is_read=False) == UNREAD_BYTES // each
 
 
+def test_small_answers_that_nobody_reads_stay_in_their_streams() -> None:
+    """The windows are as large as can be, and still no more answers wait than there may be streams."""
+    server = connect(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 2**31 - 1}) + window(0, 2**31 - 65_536))
+    for stream in range(1, 2001, 2):
+        for event in server.receive(headers(stream, GET)):
+            if event[0] == "over":
+                assert event[1] == Http2Error.ENHANCE_YOUR_CALM  # too many streams were refused
+                break
+            server.respond(stream, OK, bytes(10_000), True)
+        if server.is_over:
+            break
+    assert server.is_over
+    assert len(server.take_output()) < 300_000
+
+
+def test_heads_of_answers_that_nobody_reads() -> None:
+    server = connect()
+    head = http2_header_block(404, [(b"x", b"a" * 1000)])
+    for stream in range(1, 10_001, 2):
+        for event in server.receive(headers(stream, GET)):
+            server.respond(stream, head, b"", True)
+            if event[0] == "over":
+                assert event[1:] == (Http2Error.ENHANCE_YOUR_CALM, "what is answered is not read")
+        if server.is_over:
+            break
+    assert server.is_over
+    assert 500_000 < len(server.take_output()) < 600_000
+
+
 def test_who_reads_may_ask() -> None:
     server = connect()
     for stream in range(1, 2001, 2):

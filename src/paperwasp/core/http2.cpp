@@ -2,6 +2,8 @@
 #include "http2.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace paperwasp {
 namespace {

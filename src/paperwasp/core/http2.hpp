@@ -22,7 +22,8 @@
 //     SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA,
 //       frames of unknown types or for closed streams         max_control_frames; answers and data that move give some
 //       back
-//     output that the peer makes and does not read            max_unread_bytes
+//     output that the peer makes and does not read            max_unread_bytes; HTTP2_COPIED_BYTES more of small
+//                                                             answers and as much of heads of answers
 //     bodies that nobody reads                                stream_window, connection_window
 //     answers that the peer gives no window for               unsent_bytes tells of them: they are the caller's
 //
@@ -42,6 +43,10 @@
 #include "http2_streams.hpp"
 
 namespace paperwasp {
+
+// A small answer is copied to the output while that has less than this. It waits in its stream otherwise, and counts as
+// one that is open, so that a peer who reads nothing gets no more than max_streams of them.
+constexpr size_t HTTP2_COPIED_BYTES = 1 << 18;
 
 struct Http2Limits {
     uint32_t max_streams;

@@ -61,7 +61,9 @@ nb::list Http2Connection::receive(nb::handle data) {
     pieces_.clear();
     const bool had_failed = has_failed_;
     is_receiving_ = true;
-    if (!had_failed) take_bytes(view.data(), view.size());
+    if (output_.size() > limits_.max_unread_bytes + 2 * HTTP2_COPIED_BYTES)
+        fail(Http2Error::ENHANCE_YOUR_CALM, "what is answered is not read");
+    if (!has_failed_) take_bytes(view.data(), view.size());
     is_receiving_ = false;
     if (has_failed_) drop_streams();
     nb::list events = make_events();

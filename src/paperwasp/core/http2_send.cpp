@@ -4,6 +4,7 @@
 // Python gave, in its stream; streams that have data and a window stand in a queue, and each sends one frame in its
 // turn. What goes is copied once, into the bytes that the transport gets.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "http2.hpp"
@@ -100,7 +101,7 @@ void Http2Connection::send_or_wait(Stream& stream, const nb::bytes& data, bool e
     const size_t size = data.size();
     stream.is_answer_whole = ends;
     if (size == 0 && (!ends || stream.unsent_bytes > 0)) return;
-    const bool may_go = size <= SMALL_BYTES && size <= peer_frame_bytes_ &&
+    const bool may_go = output_.size() < HTTP2_COPIED_BYTES && size <= SMALL_BYTES && size <= peer_frame_bytes_ &&
                         static_cast<int64_t>(size) <= std::min(send_window_, stream.send_window);
     if (stream.unsent_bytes == 0 && (size == 0 || (may_go && turns_.empty()))) {
         append_head(size, FrameType::DATA, ends ? flag::END_STREAM : 0, stream.id, output_);
