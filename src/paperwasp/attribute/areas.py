@@ -25,7 +25,7 @@ from paperwasp.core import _core
 from paperwasp.core.places import ANYWHERE
 
 MILLIONTHS: Final = 1_000_000
-"""Of a degree, in which positions are kept."""
+"""The parts of a degree in which positions are kept."""
 _LEAST, _MOST = -(2**31), 2**31 - 1
 _UNSET: Final = np.iinfo(np.int64).min
 _WHOLE_ASPECT: Final = 2**32 - 1
@@ -41,7 +41,7 @@ class Area:
     center: tuple[int, int] = (0, 0)
     """x (east) and y (north)."""
     square: int = ANYWHERE
-    """Of the radius."""
+    """The square of the radius."""
     aspect: int = 0
     """How much a distance along a parallel counts, in parts of 2^32; 0: all of it."""
 

@@ -38,7 +38,7 @@ from paperwasp.document.types import BOOL, NumericType
 
 _SAMPLE_ROWS: Final = 1024
 _FEW_ELEMENTS: Final = 16
-"""Where fewer than one in so many elements are asked about, these are copied instead of looking through all."""
+"""Where fewer than one in so many elements are needed, these are copied instead of looking through all."""
 
 
 class ArrayView(ColumnView):
@@ -179,7 +179,7 @@ class ArrayView(ColumnView):
         return [self._value(start, start + length) if length else None for start, length in spans]
 
     def _value(self, start: int, end: int) -> Value:
-        """What the elements start..end - 1 are."""
+        """The value that the elements start..end - 1 are."""
         return self._decode(self.values[start:end])
 
     def _decode(self, elements: NDArray[Any]) -> list[Value]:
@@ -205,7 +205,7 @@ class ArrayColumn(RowColumn):
     def set(self, lid: int, value: Value | None) -> None:
         super().set(lid, value)
         if self._posting is not None:
-            self._posting.changed(lid)
+            self._posting.note_change(lid)
 
     def freeze(self) -> Frozen:
         rows = self._store.freeze()
@@ -240,7 +240,7 @@ class ArrayColumn(RowColumn):
     def _posting_of_rows(self) -> RowPosting | None:
         return None if self._posting is None else self._posting.snapshot_of_rows()
 
-    def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+    def _encode(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
         """The lengths of the values and all their elements, in as many parts as the rows have."""
         lists: list[Sequence[Value]] = [value or () for value in values]
         return lengths_of(lists), self._elements(list(chain.from_iterable(lists)))

@@ -1,4 +1,4 @@
-"""What ranking with tensors reads of columns: tensors of many lids at once, and elements as labels.
+"""The reads of columns by ranking with tensors: tensors of many lids at once, and elements as labels.
 
 Strings are numbers in a batch of tensors, and are looked up once for a query: `CodeTable`.
 """
@@ -28,7 +28,7 @@ _UNKNOWN: Final = np.iinfo(np.int64).min
 
 
 class CodeTable:
-    """What the strings of a dictionary are as numbers, each worked out when it is met first. For one query."""
+    """The numbers of the strings of a dictionary, each computed when it is first needed. For one query."""
 
     def __init__(self, numbers_of: Callable[[Sequence[str]], NDArray[Any]]) -> None:
         self._numbers_of = numbers_of
@@ -52,7 +52,7 @@ class CodeTable:
         return numbers
 
     def of_texts(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Of strings that are in no dictionary."""
+        """The numbers of strings that are in no dictionary."""
         numbers: NDArray[np.int64] = self._numbers_of(texts)
         return numbers
 
@@ -120,11 +120,11 @@ class Labelled(NamedTuple):
     counts: Counts
     labels: NDArray[np.int64]
     weights: NDArray[np.float64]
-    """Of the keys of a weighted set; 1 elsewhere."""
+    """The weights of the keys of a weighted set; 1 elsewhere."""
 
 
 def labelled(column: ColumnView, lids: Lids, table: CodeTable) -> Labelled:
-    """The elements of single values, arrays and weighted sets of strings or whole numbers; of others none."""
+    """Reads the elements of single values, arrays and weighted sets of strings or whole numbers; others have none."""
     inner, rows, counts, is_there = own_rows(column, lids)
     match inner:
         case StringView():

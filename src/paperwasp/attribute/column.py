@@ -43,7 +43,7 @@ class Elements(NamedTuple):
     numbers: NDArray[np.int64]
     """Which ones, from 0, rising within a row; 0 of a single value."""
     weights: NDArray[np.int32]
-    """Of the keys of a weighted set; 1 elsewhere."""
+    """The weights of the keys of a weighted set; 1 elsewhere."""
     values: NDArray[Any]
     """As the column keeps them."""
 
@@ -97,7 +97,7 @@ class ColumnView(ABC):
         return np.concatenate([[0], np.cumsum(found.counts)]).astype(np.uint32), found.numbers.astype(np.uint32)
 
     def tokens(self, tokens: Sequence[tuple[Value, int]]) -> Tokens:
-        """What weighted tokens of a query are in this column. Those that stand for one value are added up."""
+        """Weighted tokens of a query as numbers of this column. Adds up those that stand for one value."""
         raise InternalError(f"{type(self).__name__} is not matched by terms")
 
     def products(self, lids: Lids, tokens: Tokens) -> NDArray[np.float64]:
@@ -181,7 +181,7 @@ class Column(ABC):
 
     @abstractmethod
     def freeze(self) -> Frozen:
-        """The rows as they are now. Quick: what takes time is done when the arrays are asked for, on any thread."""
+        """The rows as they are now. Quick: what takes time is done when the arrays are first read, on any thread."""
 
     @abstractmethod
     def load(self, arrays: Arrays) -> None:

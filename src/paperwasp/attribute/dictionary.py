@@ -68,8 +68,8 @@ class StringDictionary:
         strings = self._strings
         return [strings[code] for code in codes]
 
-    def scanned(self) -> ScannedText:
-        """All strings as one text, which takes memory from when it is first asked for."""
+    def scan_text(self) -> ScannedText:
+        """All strings as one text, which takes memory from its first use on."""
         return self._text.text(self._strings)
 
     def strings(self) -> list[str]:
@@ -99,7 +99,7 @@ class StringDictionary:
 
 
 def freeze_strings(strings: Sequence[str]) -> Mapping[str, NDArray[Any]]:
-    """What is saved of a dictionary, and read by `load`."""
+    """The arrays in which a dictionary is saved, which `load` reads."""
     encoded = [value.encode("utf-8", "surrogatepass") for value in strings]
     ends = np.cumsum([len(value) for value in encoded], dtype=np.uint64)
     return {"strings": np.frombuffer(b"".join(encoded), np.uint8), "string_ends": ends}

@@ -37,7 +37,7 @@ class DistanceMetric:
 
     kernel: str
     distance: Callable[[Numbers, float], Numbers]
-    """What people see, of what is computed."""
+    """Turns what is computed into the distance that people see."""
     limit: Callable[[float, float], float]
     """The greatest that is computed where the distance is no more than a threshold."""
     is_product: bool = False
@@ -100,7 +100,7 @@ class Distances:
         self._norm = float(np.square(self._query.astype(np.float64)).sum()) or 1.0
 
     def computed(self, lids: Lids) -> tuple[Numbers, NDArray[np.uint32]]:
-        """What orders documents, the nearest first (infinite where there is no vector), and which vector it is."""
+        """Numbers that order documents, the nearest first (infinite without a vector), and the vector each is of."""
         rows = self._rows(lids)
         distances, vectors = np.empty(len(rows)), np.empty(len(rows), np.uint32)
         cells = self._column.cells.reshape(len(self._column.cells), -1)
@@ -117,7 +117,7 @@ class Distances:
 
     @property
     def least_closeness(self) -> float:
-        """What no closeness is below."""
+        """The lower bound of all closenesses."""
         return float(np.finfo(np.float64).min) if self._metric.is_product else 0.0
 
     def limit(self, threshold: float) -> float:

@@ -1,4 +1,4 @@
-"""What ranking reads of columns with any number of values: the numbers of arrays, the weights of sets, positions.
+"""The reads by ranking of columns with many values: the numbers of arrays, the weights of sets, positions.
 
 Columns that are imported are read through their references.
 """
@@ -54,7 +54,7 @@ def sums_by_key(column: ColumnView, lids: Lids, weights: Mapping[Value, float]) 
 
 
 def _number_of(view: ArrayView, key: Value) -> int | None:
-    """What stands for a key in a column: a code, or the number itself."""
+    """The number that stands for a key in a column: a code, or the number itself; None: no code."""
     return view.dictionary.find(key) if view.dictionary is not None else key
 
 

@@ -22,7 +22,7 @@ class GrowableArray:
 
     def __init__(self, dtype: DTypeLike, fill: Any = 0, row_shape: tuple[int, ...] = ()) -> None:
         self._fill = fill
-        self.array: NDArray[Any] = _filled((_FIRST_CAPACITY, *row_shape), fill, dtype)
+        self.array: NDArray[Any] = _make_filled((_FIRST_CAPACITY, *row_shape), fill, dtype)
         self.length = 0
 
     @classmethod
@@ -33,7 +33,7 @@ class GrowableArray:
         return grown
 
     def view(self) -> NDArray[Any]:
-        """What is appended so far, without a copy."""
+        """The elements appended so far, without a copy."""
         return self.array[: self.length]
 
     def extend(self, values: NDArray[Any]) -> bool:
@@ -60,12 +60,12 @@ class GrowableArray:
             return False
         while capacity < length:
             capacity *= 2
-        grown = _filled((capacity, *self.array.shape[1:]), self._fill, self.array.dtype)
+        grown = _make_filled((capacity, *self.array.shape[1:]), self._fill, self.array.dtype)
         grown[: self.length] = self.array[: self.length]
         self.array = grown
         return True
 
 
-def _filled(shape: tuple[int, ...], fill: Any, dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros take no memory before they are written."""
+def _make_filled(shape: tuple[int, ...], fill: Any, dtype: DTypeLike) -> NDArray[Any]:
+    """Makes an array full of one value. Zeros take no memory before they are written."""
     return np.zeros(shape, dtype) if type(fill) is int and fill == 0 else np.full(shape, fill, dtype)

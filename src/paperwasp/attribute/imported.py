@@ -76,23 +76,23 @@ class ImportedView(ColumnView):
         return self.parent.tokens(tokens)
 
     def products(self, lids: Lids, tokens: Tokens) -> NDArray[np.float64]:
-        return self._mapped(lids, lambda parents: self.parent.products(parents, tokens), 0.0)
+        return self._read_parents(lids, lambda parents: self.parent.products(parents, tokens), 0.0)
 
     def values_at(self, lids: Lids, wanted: Wanted) -> NDArray[Any]:
         parents, is_there = self.parents(lids)
         return self.parent.values_at(parents[is_there], wanted)
 
     def as_float64(self, lids: Lids) -> NDArray[np.float64]:
-        return self._mapped(lids, self.parent.as_float64, np.nan)
+        return self._read_parents(lids, self.parent.as_float64, np.nan)
 
     def counts(self, lids: Lids) -> NDArray[np.float64]:
-        return self._mapped(lids, self.parent.counts, 0.0 if self.is_array else 1.0)
+        return self._read_parents(lids, self.parent.counts, 0.0 if self.is_array else 1.0)
 
     def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
-        return self._mapped(lids, lambda parents: self.parent.element(parents, element), 0.0)
+        return self._read_parents(lids, lambda parents: self.parent.element(parents, element), 0.0)
 
     def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
-        return self._mapped(lids, lambda parents: self.parent.weights(parents, key), np.nan)
+        return self._read_parents(lids, lambda parents: self.parent.weights(parents, key), np.nan)
 
     def gather(self, lids: Lids) -> list[Value | None]:
         parents, is_there = self.parents(lids)
@@ -130,8 +130,8 @@ class ImportedView(ColumnView):
         parents = self.parent.over_innermost(rows, None) if isinstance(self.parent, ImportedView) else rows
         return self.children_of(parents, limit)
 
-    def _mapped(self, lids: Lids, of: Any, unset: Number) -> NDArray[Any]:
-        """What the parents' column says, with `unset` for children without a parent."""
+    def _read_parents(self, lids: Lids, of: Any, unset: Number) -> NDArray[Any]:
+        """Reads the parents' column by `of`, with `unset` for children without a parent."""
         parents, is_there = self.parents(lids)
         found = of(parents[is_there])
         values = np.full(len(lids), unset, found.dtype)

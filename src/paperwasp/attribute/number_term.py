@@ -25,7 +25,7 @@ class NumberTerm(NamedTuple):
 
 
 def number_term(word: str) -> NumberTerm | None:
-    """What a word says; None for one that is neither a number nor a range of numbers."""
+    """Parses a word that is a number or a range of numbers; None for other words."""
     if len(word) >= 3 and word[0] in "[<" and word[-1] in "]>":
         return _full(word)
     if len(word) >= 2 and word[0] in "<>":

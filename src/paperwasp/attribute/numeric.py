@@ -49,7 +49,7 @@ def unset_of(data_type: NumericType) -> Number:
 
 
 def dtype_of(data_type: NumericType) -> np.dtype[Any]:
-    """Of a column's array. A float16 is kept as a float32: the kernels know no halves."""
+    """The dtype of a column's array. A float16 is kept as a float32: the kernels know no halves."""
     return np.dtype("float32" if data_type == FLOAT16 else data_type.dtype)
 
 
@@ -149,18 +149,18 @@ class NumericColumn(Column):
         return self._values.length
 
     def append(self, values: Sequence[Value | None]) -> None:
-        self._values.extend(self._encoded(values))
+        self._values.extend(self._encode(values))
 
     def pad(self, length: int) -> None:
         self._values.pad(length)
 
     def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._values.array[lids] = self._encoded(values)
+        self._values.array[lids] = self._encode(values)
 
     def set(self, lid: int, value: Value | None) -> None:
         self._values.array[lid] = self._unset if value is None else value
         if self._posting is not None:
-            self._posting.changed(lid)
+            self._posting.note_change(lid)
 
     def change(self, lids: Lids, operation: str, operand: float) -> None:
         """Sets rows (`=`), or adds to them (`+=`, `-=`) where what is unset counts as 0. What is beyond the range of an
@@ -176,7 +176,7 @@ class NumericColumn(Column):
         self._values.array[lids] = found != 0 if self._type == BOOL else found.astype(values.dtype)
         if self._posting is not None:
             for lid in lids.tolist():
-                self._posting.changed(lid)
+                self._posting.note_change(lid)
 
     def snapshot(self) -> NumericView:
         values = self._values.view()
@@ -195,7 +195,7 @@ class NumericColumn(Column):
     def size_bytes(self) -> int:
         return self._values.array.nbytes
 
-    def _encoded(self, values: Sequence[Value | None]) -> NDArray[Any]:
+    def _encode(self, values: Sequence[Value | None]) -> NDArray[Any]:
         if None in values:
             unset = self._unset
             values = [unset if value is None else value for value in values]

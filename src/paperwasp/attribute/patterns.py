@@ -36,11 +36,11 @@ def no_clock() -> None:
 
 
 class TextPattern(ABC):
-    """What is asked of a string."""
+    """A pattern that strings are matched against."""
 
     @abstractmethod
     def fitting(self, text: ScannedText) -> Table:
-        """Which strings fit."""
+        """Which strings fit: a table with 1 at the numbers of those that do."""
 
     def fitting_in_time(self, text: ScannedText, check_time: Callable[[], None]) -> Table:
         """The same, piece by piece: before each, `check_time` may raise. The pieces grow while they take no time, since
@@ -73,7 +73,7 @@ class PartPattern(TextPattern):
         table = np.zeros(len(text.ends), np.uint8)
         part = self.part if text.cased else fold(self.part)
         kernel = {"prefix": _core.texts_beginning, "suffix": _core.texts_ending, "substring": _core.texts_having}
-        kernel[self.place](text.content, text.ends, encoded(part), table)
+        kernel[self.place](text.content, text.ends, encode(part), table)
         return table
 
 
@@ -136,7 +136,7 @@ class RegexPattern(TextPattern):
 
 
 _ALONE: Final = re.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
-"""What in an expression may mean something else within a longer text."""
+"""Parts of an expression that may mean something else within a longer text."""
 
 
 def compiled(expression: str, cased: bool) -> Any:
@@ -148,19 +148,19 @@ def compiled(expression: str, cased: bool) -> Any:
     options = re2.Options()
     options.max_mem = limits.QUERY_PATTERN_BYTES
     options.log_errors = False
-    options.never_capture = True  # what groups capture is never asked for, and thousands of them cost 0.4 ms a byte
+    options.never_capture = True  # what groups capture is never used, and thousands of them cost 0.4 ms a byte
     options.case_sensitive = cased
     try:
-        return re2.compile(encoded(expression), options)
+        return re2.compile(encode(expression), options)
     except re2.error as error:
         raise InvalidQuery(f"{expression!r} is no regular expression: {_message(error)}") from None
 
 
 def _message(error: Exception) -> str:
-    said = error.args[0] if error.args else ""
-    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    reason = error.args[0] if error.args else ""
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
-def encoded(text: str) -> bytes:
-    """As a dictionary's text is kept."""
+def encode(text: str) -> bytes:
+    """Encodes a text as the text of a dictionary is kept."""
     return text.encode("utf-8", "surrogatepass")

@@ -34,7 +34,7 @@ def z_curve(positions: NDArray[np.int32]) -> NDArray[np.int64]:
 def positions_of(numbers: NDArray[np.int64]) -> NDArray[np.int32]:
     """The positions of numbers: shape (numbers, 2), x and y."""
     bits = numbers.view(np.uint64)
-    return np.stack((_gathered(bits), _gathered(bits >> np.uint64(1))), axis=1)
+    return np.stack((_gather_bits(bits), _gather_bits(bits >> np.uint64(1))), axis=1)
 
 
 def _spread(numbers: NDArray[np.int32]) -> NDArray[np.uint64]:
@@ -44,7 +44,7 @@ def _spread(numbers: NDArray[np.int32]) -> NDArray[np.uint64]:
     return bits
 
 
-def _gathered(bits: NDArray[np.uint64]) -> NDArray[np.int32]:
+def _gather_bits(bits: NDArray[np.uint64]) -> NDArray[np.int32]:
     bits = bits & np.uint64(_SPREAD[-1][1])
     shifts = [shift for shift, _ in _SPREAD]
     masks = [mask for _, mask in _SPREAD]
@@ -72,8 +72,8 @@ class PositionView(OpaqueView):
     def gather(self, lids: Lids) -> list[Value | None]:
         found = self.numbers.gather(lids)
         if isinstance(self.numbers, ArrayView):
-            return [None if row is None else _decoded(row) for row in found]
-        decoded = iter(_decoded([number for number in found if number is not None]))
+            return [None if row is None else _decode(row) for row in found]
+        decoded = iter(_decode([number for number in found if number is not None]))
         return [None if number is None else next(decoded) for number in found]
 
 
@@ -89,16 +89,16 @@ class PositionColumn(Column):
         return self._numbers.length
 
     def append(self, values: Sequence[Value | None]) -> None:
-        self._numbers.append(self._encoded(values))
+        self._numbers.append(self._encode(values))
 
     def pad(self, length: int) -> None:
         self._numbers.pad(length)
 
     def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._numbers.fill(lids, self._encoded(values))
+        self._numbers.fill(lids, self._encode(values))
 
     def set(self, lid: int, value: Value | None) -> None:
-        self._numbers.set(lid, self._encoded([value])[0])
+        self._numbers.set(lid, self._encode([value])[0])
 
     def snapshot(self) -> PositionView:
         return PositionView(self._numbers.snapshot())
@@ -112,16 +112,16 @@ class PositionColumn(Column):
     def size_bytes(self) -> int:
         return self._numbers.size_bytes()
 
-    def _encoded(self, values: Sequence[Value | None]) -> list[Value | None]:
+    def _encode(self, values: Sequence[Value | None]) -> list[Value | None]:
         if self._is_array:
-            return [_encoded(value) if value else None for value in values]
-        numbers = iter(_encoded([value for value in values if value is not None]))
+            return [_encode(value) if value else None for value in values]
+        numbers = iter(_encode([value for value in values if value is not None]))
         return [None if value is None else next(numbers) for value in values]
 
 
-def _encoded(positions: Sequence[tuple[int, int]]) -> list[int]:
+def _encode(positions: Sequence[tuple[int, int]]) -> list[int]:
     return list(z_curve(np.array(positions, np.int32).reshape(-1, 2)).tolist())
 
 
-def _decoded(numbers: Sequence[int]) -> list[GeoPosition]:
+def _decode(numbers: Sequence[int]) -> list[GeoPosition]:
     return [GeoPosition(x, y) for x, y in positions_of(np.array(numbers, np.int64)).tolist()]

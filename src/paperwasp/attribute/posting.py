@@ -27,7 +27,7 @@ _TAIL_SHARE = 0.25
 _TAIL_SHARE_AHEAD = 0.125
 """Where a new picture is made ahead: before a reader finds the last one too old."""
 _SELECTIVE_SHARE = 1 / 32
-"""What has more of the values than this is found faster by reading the column."""
+"""Terms with more of the values than this are found faster by reading the column."""
 _MOST_CHANGES = 65_536
 """Rows changed in place after which a new picture is due."""
 
@@ -49,7 +49,7 @@ class _Picture:
 
 
 class PostingSource:
-    """What the writer keeps: the lids it changed in place, and the last picture."""
+    """The writer's part: the lids it changed in place, and the last picture."""
 
     __slots__ = ("changes", "picture")
 
@@ -57,7 +57,7 @@ class PostingSource:
         self.changes: list[int] = []
         self.picture: _Picture | None = None
 
-    def changed(self, lid: int) -> None:
+    def note_change(self, lid: int) -> None:
         """Call after the row was changed. A picture that misses a change in progress reads the changed row itself."""
         if len(self.changes) >= _MOST_CHANGES:
             self.changes, self.picture = [], None
@@ -71,7 +71,7 @@ class PostingSource:
 
 
 class _Pictures:
-    """What a reader knows of the pictures of its column.
+    """A reader's part: the pictures of its column that it may use.
 
     These have all changes that were made before the reader's view. Later ones they have only while the column has not
     moved to a larger array, so that a picture of them counts as having seen none.
@@ -99,13 +99,13 @@ class _Pictures:
         """A picture of values and their rows (None: one each). What changes while it is being sorted is among the
         changes that are looked at by row."""
         lids = np.arange(length, dtype=np.uint32) if lids is None else lids
-        picture = _Picture(*_sorted(values, lids), length, self._changes, self._changes_seen)
+        picture = _Picture(*_sort_values(values, lids), length, self._changes, self._changes_seen)
         self._source.picture = picture
         return picture
 
 
 class Posting(_Pictures):
-    """What a reader of single values asks. All methods take the reader's own rows."""
+    """The postings of a reader of single values. All methods take the reader's own rows."""
 
     __slots__ = ()
 
@@ -125,7 +125,7 @@ class Posting(_Pictures):
 
     def estimate(self, values: NDArray[Any], wanted: Wanted) -> int | None:
         picture = self._picture(values)
-        return None if picture is None else _estimated(picture, wanted, len(values))
+        return None if picture is None else _estimate(picture, wanted, len(values))
 
     def prepare(self, values: NDArray[Any]) -> bool:
         """Makes a new picture if one is due; says whether it was."""
@@ -140,7 +140,7 @@ class Posting(_Pictures):
 
 
 class RowPosting(_Pictures):
-    """What a reader of rows of elements asks: a row is wanted if one of its elements is."""
+    """The postings of a reader of rows of elements: a row is wanted if one of its elements is."""
 
     __slots__ = ()
 
@@ -163,7 +163,7 @@ class RowPosting(_Pictures):
 
     def estimate(self, values: NDArray[Any], rows: Rows, wanted: Wanted) -> int | None:
         picture = self._picture(values, rows)
-        return None if picture is None else _estimated(picture, wanted, len(rows))
+        return None if picture is None else _estimate(picture, wanted, len(rows))
 
     def prepare(self, values: NDArray[Any], rows: Rows) -> bool:
         """Makes a new picture if one is due; says whether it was."""
@@ -196,10 +196,10 @@ class RowPosting(_Pictures):
 def _elements_of(lids: NDArray[np.uint32], values: NDArray[Any], rows: Rows) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """The elements of some rows, sorted, and beside each its row."""
     places, lengths = places_of(rows[lids])
-    return _sorted(values[places], np.repeat(lids, lengths))
+    return _sort_values(values[places], np.repeat(lids, lengths))
 
 
-def _sorted(values: NDArray[Any], lids: NDArray[np.uint32]) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+def _sort_values(values: NDArray[Any], lids: NDArray[np.uint32]) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Values in their order, equal ones in that of the rows. Integers of 32 bits are sorted in one number with their
     row, which is several times as fast as by `argsort`; two runs that are in order are merged."""
     if values.dtype not in (np.int32, np.uint32):
@@ -232,7 +232,7 @@ def _in_picture(picture: _Picture, wanted: Wanted) -> NDArray[np.uint32] | None:
     return picture.lids[spread(starts, lengths)]
 
 
-def _estimated(picture: _Picture, wanted: Wanted, length: int) -> int:
+def _estimate(picture: _Picture, wanted: Wanted, length: int) -> int:
     found = int(_spans(picture, wanted)[1].sum())
     tail = length - min(picture.length, length)
     return min(length, int(found + found / max(1, picture.length) * tail))

@@ -173,7 +173,7 @@ def _write(predicate: Predicate, conditions: Conditions, program: list[int]) -> 
 
 
 def _join(operands: Sequence[Predicate], join: int, with_mask: int, conditions: Conditions, program: list[int]) -> None:
-    """What is a condition only is joined in one step."""
+    """Writes the operands and joins them; an operand that is only a condition is joined in one step."""
     for place, operand in enumerate(operands):
         if place and isinstance(operand, Truth | FeatureSet | FeatureRange):
             program.append(with_mask | _condition(operand, conditions))

@@ -76,7 +76,7 @@ class Conditions:
 
     @property
     def count(self) -> int:
-        """Of those that are published."""
+        """The number of conditions that are published."""
         return self._kinds.length
 
     def of_set(self, key: str, values: tuple[str, ...]) -> int:
@@ -173,16 +173,16 @@ class Conditions:
 def used_conditions(
     operations: NDArray[np.uint32], conditions: Callable[[], Named]
 ) -> tuple[NDArray[np.uint32], Named]:
-    """Programs and conditions as they are saved, numbered anew, without conditions that no program has."""
+    """Programs and conditions as they are saved, renumbered, without conditions that no program has."""
     named = dict(conditions())
     has_condition = operations < CALL
-    asked = operations[has_condition]
+    used_operations = operations[has_condition]
     used = np.zeros(len(named["kinds"]), np.bool_)
     used[:_FIRST] = True
-    used[asked & CONDITION] = True
+    used[used_operations & CONDITION] = True
     numbers = (np.cumsum(used) - 1).astype(np.uint32)
     kept = operations.copy()
-    kept[has_condition] = asked & ~np.uint32(CONDITION) | numbers[asked & CONDITION]
+    kept[has_condition] = used_operations & ~np.uint32(CONDITION) | numbers[used_operations & CONDITION]
     named["parts"] = named["parts"][np.repeat(used, named["part_lengths"])]
     for name in ("kinds", "keys", "part_lengths"):
         named[name] = named[name][used]

@@ -57,6 +57,6 @@ class RawColumn(RowColumn):
     def size_bytes(self) -> int:
         return self._store.size_bytes()
 
-    def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+    def _encode(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
         rows: list[bytes] = [value or b"" for value in values]
         return np.fromiter(map(len, rows), np.uint64, len(rows)), np.frombuffer(b"".join(rows), np.uint8)

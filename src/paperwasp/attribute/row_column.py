@@ -1,4 +1,4 @@
-"""What the columns that keep their values as rows of elements have in common: arrays, tensors, raw."""
+"""The common part of columns that keep their values as rows of elements: arrays, tensors, raw."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class RowColumn(Column):
         return self._store.length
 
     def append(self, values: Sequence[Value | None]) -> None:
-        self._store.append(*self._encoded(values))
+        self._store.append(*self._encode(values))
 
     def pad(self, length: int) -> None:
         self._store.pad(length)
 
     def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
-        self._store.fill(lids, *self._encoded(values))
+        self._store.fill(lids, *self._encode(values))
 
     def set(self, lid: int, value: Value | None) -> None:
-        self._store.set(lid, *self._encoded([value])[1:])
+        self._store.set(lid, *self._encode([value])[1:])
 
     @abstractmethod
-    def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+    def _encode(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
         """The lengths of the values and all their elements, in as many parts as the rows have."""

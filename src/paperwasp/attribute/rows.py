@@ -43,12 +43,12 @@ class RowStore:
 
     @property
     def elements(self) -> int:
-        """Of all rows as they are now."""
+        """The number of elements of all rows as they are now."""
         return self._parts[0].length - self._unused
 
     def append(self, lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
         """The next rows: the length of each, and the elements of all, one row after another."""
-        self._rows.extend(self._added(lengths, elements))
+        self._rows.extend(self._append(lengths, elements))
 
     def pad(self, length: int) -> None:
         """Rows without elements, up to `length`."""
@@ -56,7 +56,7 @@ class RowStore:
 
     def fill(self, lids: NDArray[np.uint32], lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
         """Gives elements to rows that have none."""
-        added = self._added(lengths, elements)
+        added = self._append(lengths, elements)
         self._rows.array[lids] = added
 
     def set(self, lid: int, *elements: NDArray[Any]) -> None:
@@ -64,11 +64,11 @@ class RowStore:
         self._unused += int(self._rows.array[lid]) & LONGEST_ROW
         if self._unused > max(_LEAST_UNUSED, self._parts[0].length // 2):
             self.load(*self.freeze()())
-        added = self._added(np.array([len(elements[0])], np.uint64), elements)
+        added = self._append(np.array([len(elements[0])], np.uint64), elements)
         self._rows.array[lid] = added[0]
 
     def snapshot(self) -> tuple[Rows, Elements]:
-        """What readers keep."""
+        """The rows and elements that readers keep, without a copy."""
         return self._rows.view(), tuple(part.array for part in self._parts)
 
     def freeze(self) -> Callable[[], tuple[NDArray[Any], ...]]:
@@ -91,7 +91,7 @@ class RowStore:
     def size_bytes(self) -> int:
         return self._rows.array.nbytes + sum(part.array.nbytes for part in self._parts)
 
-    def _added(self, lengths: NDArray[Any], elements: Elements) -> Rows:
+    def _append(self, lengths: NDArray[Any], elements: Elements) -> Rows:
         """Appends elements; gives the rows that have them."""
         lengths = lengths.astype(np.uint64)
         if len(lengths) and int(lengths.max()) > LONGEST_ROW:

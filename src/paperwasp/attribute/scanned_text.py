@@ -62,8 +62,8 @@ class TextKeeper:
         self._lock = Lock()
 
     def text(self, strings: Sequence[str]) -> ScannedText:
-        """Of these strings, the first of which are those of the last call. Errors: OutOfTime; what was made until then
-        is there for the next call."""
+        """The text of these strings, the first of which are those of the last call. Errors: OutOfTime; what was made
+        until then is there for the next call."""
         while True:
             with self._lock:
                 if len(strings) <= self._ends.length:
@@ -81,5 +81,5 @@ class TextKeeper:
 
 
 def fold(value: str) -> str:
-    """What two strings have in common that differ in case alone."""
+    """Folds case: two strings that differ in case alone give the same."""
     return value.lower()

@@ -1,4 +1,4 @@
-"""What a level of `order by` does with the values of an attribute.
+"""Makes numbers by which a level of `order by` sorts the values of an attribute.
 
 Inside a view a level is a number a row (`order_keys`): the row with the lower number comes first. For a hit that leaves
 the node it is a key that compares with those of other views, other types and other nodes (`portable_key`).
@@ -57,7 +57,7 @@ class SortOrder:
 def order_keys(view: ColumnView, lids: Lids, order: SortOrder) -> OrderKeys:
     """One number a row, lower for what comes first.
 
-    Of several values the least counts where they rise, and the greatest where they fall. Errors: InvalidQuery for
+    Of several values the least counts in ascending order, and the greatest in descending. Errors: InvalidQuery for
     values that have no order, and where `missing_value` is none of the attribute's.
     """
     keys, unset = _keys(view, lids, order)

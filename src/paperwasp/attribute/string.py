@@ -111,7 +111,7 @@ class StringColumn(Column):
     def set(self, lid: int, value: Value | None) -> None:
         self._codes.array[lid] = self.dictionary.encode_one(value or "")
         if self._posting is not None:
-            self._posting.changed(lid)
+            self._posting.note_change(lid)
 
     def snapshot(self) -> StringView:
         posting = self._posting.snapshot() if self._posting is not None else None
@@ -155,13 +155,13 @@ def string_tokens(dictionary: StringDictionary, tokens: Sequence[tuple[Value, in
 
 def strings_like(dictionary: StringDictionary, pattern: TextPattern, check_time: Callable[[], None]) -> Wanted:
     """All strings that fit the pattern, but not the empty one: that is no value."""
-    table = pattern.fitting_in_time(dictionary.scanned(), check_time)
+    table = pattern.fitting_in_time(dictionary.scan_text(), check_time)
     table[:1] = 0
     return wanted_codes(np.flatnonzero(table).astype(np.uint32))
 
 
 def used_codes(codes: NDArray[np.uint32], strings: list[str]) -> tuple[NDArray[np.uint32], Arrays]:
-    """The codes numbered anew, and the saved dictionary, without strings that no row has any more."""
+    """Renumbers codes, and the saved dictionary, without strings that no row has any more."""
     used = np.bincount(codes, minlength=len(strings)) > 0
     used[0] = True
     numbers = (np.cumsum(used) - 1).astype(np.uint32)

@@ -21,16 +21,16 @@ Ranks = NDArray[np.int64]
 Keys = list[tuple[bytes, int]]
 """Each with the code of its string."""
 KEPT_ORDERS: Final = 4
-"""Of one dictionary: a collation is what a query says, and each order takes 8 bytes a string."""
+"""The orders that a dictionary keeps: queries choose the collations, and each order takes 8 bytes a string."""
 FEW: Final = 16
-"""Strings are put into a kept order where it has so many times as many; else all are ordered anew. And where a query
+"""Strings are put into a kept order where it has so many times as many; else all are ordered again. And where a query
 looks at so many times fewer strings than are to be ordered, they alone are."""
 BETWEEN_CLOCKS: Final = 4096
 """Keys that are made between two looks at the clock."""
 
 
 class StringOrder:
-    """The order of the strings with codes below `length`. Never changes: `extended` gives another."""
+    """The order of the strings with codes below `length`. Never changes: `extend` gives another."""
 
     __slots__ = ("_groups", "_order", "_ranks", "collation", "dictionary")
 
@@ -60,7 +60,7 @@ class StringOrder:
         return len(self._groups)
 
     def ranks(self, codes: NDArray[np.uint32]) -> Ranks:
-        """What sorts as the strings do: an even number each, so that there is room between them."""
+        """Numbers that sort as the strings do: an even number each, so that there is room between them."""
         return self._ranks[codes].astype(np.int64) * 2
 
     def rank_of(self, text: str) -> int:
@@ -69,10 +69,10 @@ class StringOrder:
         place = self._place(key)
         return 2 * place if self._has_key(place, key) else 2 * place - 1
 
-    def extended(self, length: int) -> StringOrder:
-        """With the strings that were added since."""
+    def extend(self, length: int) -> StringOrder:
+        """The order with the strings that were added since. Errors: OutOfTime."""
         if (length - self.length) * FEW > self.length:
-            return _ordered(
+            return _sort_keys(
                 self.dictionary, self.collation, _keys_below(self.dictionary, self.collation, length), length
             )
         key_of, strings = self.collation.key_of, self.dictionary
@@ -114,8 +114,8 @@ def order_of(dictionary: StringDictionary, collation: Collation, codes: NDArray[
         return order
     if len(codes) * FEW < length - order.length:
         keys = _keys_of(dictionary, collation, np.unique(codes).tolist())
-        return _ordered(dictionary, collation, keys, int(codes.max()) + 1)
-    order = order.extended(length)
+        return _sort_keys(dictionary, collation, keys, int(codes.max()) + 1)
+    order = order.extend(length)
     if collation not in orders and len(orders) >= KEPT_ORDERS:
         orders.pop(next(iter(list(orders))), None)
     orders[collation] = order
@@ -123,7 +123,7 @@ def order_of(dictionary: StringDictionary, collation: Collation, codes: NDArray[
 
 
 def _keys_of(dictionary: StringDictionary, collation: Collation, codes: Sequence[int]) -> Keys:
-    """Of these strings. Errors: OutOfTime."""
+    """The sort keys of these strings, with their codes, sorted in pieces. Errors: OutOfTime."""
     key_of = collation.key_of
     keys: Keys = []
     for start in range(0, len(codes), BETWEEN_CLOCKS):
@@ -133,7 +133,7 @@ def _keys_of(dictionary: StringDictionary, collation: Collation, codes: Sequence
 
 
 def _keys_below(dictionary: StringDictionary, collation: Collation, length: int) -> Keys:
-    """Of the strings with codes below `length`. Raises OutOfTime, and keeps what there is."""
+    """The sort keys of the strings with codes below `length`. Raises OutOfTime, and keeps what there is."""
     keys: Keys = dictionary.keys_begun.pop(collation, [])
     try:
         while len(keys) < length:
@@ -146,7 +146,7 @@ def _keys_below(dictionary: StringDictionary, collation: Collation, length: int)
     return keys
 
 
-def _ordered(dictionary: StringDictionary, collation: Collation, keys: Keys, length: int) -> StringOrder:
+def _sort_keys(dictionary: StringDictionary, collation: Collation, keys: Keys, length: int) -> StringOrder:
     """The order of the strings with these keys alone; others below `length` stand anywhere. Sorts the keys."""
     keys.sort()
     groups = np.zeros(length, np.uint32)

@@ -123,12 +123,12 @@ class TensorColumn(RowColumn):
     def spare_strings(self) -> int:
         return max(0, len(self._dictionary) - 1 - self._store.elements * len(self._type.mapped))
 
-    def _encoded(self, values: Sequence[Tensor | None]) -> tuple[NDArray[Any], ...]:
+    def _encode(self, values: Sequence[Tensor | None]) -> tuple[NDArray[Any], ...]:
         """Lengths of rows, labels, cells."""
         there = [value for value in values if value is not None]
         lengths = [0 if value is None else max(1, len(value.labels)) for value in values]
         labels = [self._codes(value) if value.labels else self._no_labels for value in there]
-        cells = [self._kept(value.cells) if value.labels else self._no_cells for value in there]
+        cells = [self._convert_cells(value.cells) if value.labels else self._no_cells for value in there]
         return (
             np.array(lengths, np.uint64),
             np.concatenate(labels or [self._no_labels[:0]]),
@@ -139,7 +139,7 @@ class TensorColumn(RowColumn):
         codes = self._dictionary.encode(list(chain.from_iterable(value.labels)))
         return codes.reshape(len(value.labels), -1 if codes.size else 0)
 
-    def _kept(self, cells: NDArray[Any]) -> NDArray[Any]:
+    def _convert_cells(self, cells: NDArray[Any]) -> NDArray[Any]:
         if self._type.cell_type == _BFLOAT16:
             return (np.ascontiguousarray(cells).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
         return cells

@@ -1,4 +1,4 @@
-"""What a term looks for in a column, said in the numbers that the column keeps: a range, some numbers, some codes.
+"""The values that a term looks for, as the numbers that a column keeps: a range, some numbers, some codes.
 
 A view makes one of these from what a query says (`ColumnView.in_range`, `any_of`, `like`) and answers everything else
 from it: which rows match, with which elements, about how many. So each kind of term is matched in every kind of column.
@@ -111,17 +111,17 @@ class InCodes(Wanted):
 
 
 NOTHING: Final = InNumbers(np.zeros(0, np.uint32))
-"""What no column has, of whatever type."""
+"""Values that no column has, of whatever type."""
 
 
 class Tokens:
-    """What the tokens of a query weigh, by the numbers of a column: `keys` rise, each once, beside them `weights`."""
+    """The weights of the tokens of a query, by the numbers of a column: `keys` ascending, each once, and `weights`."""
 
     def __init__(self, weights: Mapping[Any, int], dtype: DTypeLike) -> None:
         keys = np.array(list(weights), dtype)
         order = np.argsort(keys)
         self.keys = keys[order]
-        self.weights = np.array([_wrapped(weight) for weight in weights.values()], np.int64)[order]
+        self.weights = np.array([_wrap_to_int64(weight) for weight in weights.values()], np.int64)[order]
 
     @property
     def wanted(self) -> Wanted:
@@ -129,13 +129,13 @@ class Tokens:
         return wanted_codes(self.keys) if self.keys.dtype == np.uint32 else wanted_numbers(self.keys)
 
     def weights_of(self, values: NDArray[Any]) -> NDArray[np.int64]:
-        """What some of the keys weigh."""
+        """The weights of some of the keys."""
         found: NDArray[np.int64] = self.weights[np.searchsorted(self.keys, values)]
         return found
 
 
-def _wrapped(weight: int) -> int:
-    """As 64 bits hold it: of what has so large a weight, no sum says anything."""
+def _wrap_to_int64(weight: int) -> int:
+    """The weight modulo 2**64 as a signed integer: with weights so large, no sum means anything."""
     return (weight + 2**63) % 2**64 - 2**63
 
 

@@ -55,7 +55,7 @@ class WeightedSetColumn(ArrayColumn):
         rows, (keys, weights) = self._store.snapshot()
         return WeightedSetView(self._type, rows, keys, self._dictionary, weights, self._posting_of_rows())
 
-    def _encoded(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+    def _encode(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
         sets: list[dict[Value, int]] = [value or {} for value in values]
         weights = np.array(list(chain.from_iterable(each.values() for each in sets)), np.int32)
         return lengths_of(sets), self._elements(list(chain.from_iterable(sets))), weights
