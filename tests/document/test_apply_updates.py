@@ -29,10 +29,10 @@ from paperwasp.document.types import (
     DocumentType,
     NumericType,
     array_of,
-    described,
     map_of,
     struct_of,
     tensor_field,
+    type_from_description,
     weighted_set_of,
 )
 from paperwasp.document.update_json import UpdateReader
@@ -43,7 +43,7 @@ PERSON = struct_of("person", {"name": STRING, "age": INT, "tags": array_of(STRIN
 WORDS = weighted_set_of(STRING)
 TAG_KEPT = weighted_set_of(STRING, create_if_nonexistent=True)
 TENSOR = tensor_field(TensorType.parse("tensor(x{},y[2])"))
-FOLDER = described({"struct": "folder", "fields": [["name", "string"], ["sub", {"inner": "folder"}]]})
+FOLDER = type_from_description({"struct": "folder", "fields": [["name", "string"], ["sub", {"inner": "folder"}]]})
 
 Row = tuple[DataType, Any, dict[str, Any], Any]
 INT_MAX = 2**31 - 1

@@ -12,7 +12,7 @@ import pytest
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import converter_of
 from paperwasp.document.output import render_of
-from paperwasp.document.tensor_forms import retensored
+from paperwasp.document.tensor_forms import render_tensors
 from paperwasp.document.types import (
     INT,
     SINGLE_TYPES,
@@ -94,7 +94,7 @@ def test_forms_of_tensors(form: str, shown: str) -> None:
     data_type = type_of("tensor<int8>(x{},y[2])")
     assert isinstance(data_type, TensorFieldType)
     data = stored(converter_of(data_type)({"a": [1, -1]}), data_type)
-    found = retensored(b'{"f":' + data + b"}", {"f": data_type}, form)
+    found = render_tensors(b'{"f":' + data + b"}", {"f": data_type}, form)
     assert orjson.loads(found) == {"f": orjson.loads(shown)}
 
 

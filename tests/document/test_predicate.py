@@ -134,7 +134,7 @@ def outcome(parse: Callable[[str], object], text: str) -> object:
 
 
 def by_parts(text: str) -> object:
-    return predicate._parsed(predicate._LEXICON.tokenize(text))
+    return predicate._parse(predicate._LEXICON.tokenize(text))
 
 
 @given(TEXTS)

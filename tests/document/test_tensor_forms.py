@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.document.tensor_forms import TensorForms, retensored
-from paperwasp.document.types import STRING, DataType, array_of, described, map_of, struct_of, tensor_field
+from paperwasp.document.tensor_forms import TensorForms, render_tensors
+from paperwasp.document.types import STRING, DataType, array_of, map_of, struct_of, tensor_field, type_from_description
 from paperwasp.tensor.json_output import FORMS, tensor_json
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 from tests.document.typed_values import TENSORS
 
 VECTOR = tensor_field(TensorType.parse("tensor<int8>(x[2])"))
-NODE = described({"struct": "node", "fields": [["at", {"tensor": "tensor<int8>(x[2])"}], ["next", {"inner": "node"}]]})
+NODE = type_from_description(
+    {"struct": "node", "fields": [["at", {"tensor": "tensor<int8>(x[2])"}], ["next", {"inner": "node"}]]}
+)
 TYPES: dict[str, DataType] = {
     "title": STRING,
     "at": VECTOR,
@@ -46,19 +48,19 @@ def test_forms_at_any_depth(form: str, shown: object) -> None:
             "node": {"next": {"next": {"at": tensor}, "at": tensor}},
         }
 
-    found = TensorForms(TYPES).rendered(orjson.dumps(document(SHORT)), form)
+    found = TensorForms(TYPES).render(orjson.dumps(document(SHORT)), form)
     assert orjson.loads(found) == document(shown)
 
 
 def test_what_has_no_tensor_is_not_looked_at() -> None:
-    assert TensorForms({"title": STRING}).rendered(b"not even JSON", "long") == b"not even JSON"
-    assert retensored(b'{ "title":"x"}', TYPES, "long") == b'{ "title":"x"}'
-    assert retensored(b"not even JSON", TYPES, "short") == b"not even JSON"
+    assert TensorForms({"title": STRING}).render(b"not even JSON", "long") == b"not even JSON"
+    assert render_tensors(b'{ "title":"x"}', TYPES, "long") == b'{ "title":"x"}'
+    assert render_tensors(b"not even JSON", TYPES, "short") == b"not even JSON"
 
 
 def test_what_was_stored_under_another_type_stays() -> None:
     data = orjson.dumps({"at": {"type": "tensor(y{})", "cells": {"a": 1.0}}})
-    assert retensored(data, TYPES, "long") == data
+    assert render_tensors(data, TYPES, "long") == data
 
 
 @given(st.sampled_from(TENSORS).flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])), st.sampled_from(FORMS))
@@ -66,4 +68,4 @@ def test_the_form_is_that_of_the_value(typed: tuple[DataType, Tensor], form: str
     data_type, tensor = typed
     stored = orjson.dumps({"t": tensor_json(tensor)}, option=orjson.OPT_SERIALIZE_NUMPY)
     expected = orjson.dumps({"t": tensor_json(tensor, form)}, option=orjson.OPT_SERIALIZE_NUMPY)
-    assert retensored(stored, {"t": data_type}, form) == expected
+    assert render_tensors(stored, {"t": data_type}, form) == expected

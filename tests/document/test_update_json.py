@@ -18,10 +18,10 @@ from paperwasp.document.types import (
     STRING,
     DocumentType,
     array_of,
-    described,
     map_of,
     struct_of,
     tensor_field,
+    type_from_description,
     weighted_set_of,
 )
 from paperwasp.document.update_json import UpdateReader, write_updates
@@ -43,7 +43,7 @@ from paperwasp.errors import InvalidInput
 from paperwasp.tensor.types import TensorType
 
 PERSON = struct_of("person", {"name": STRING, "phones": array_of(STRING)})
-FOLDER = described({"struct": "folder", "fields": [["name", "string"], ["sub", {"inner": "folder"}]]})
+FOLDER = type_from_description({"struct": "folder", "fields": [["name", "string"], ["sub", {"inner": "folder"}]]})
 TYPE = DocumentType(
     "music",
     {

@@ -29,11 +29,11 @@ from paperwasp.document.types import (
     DataType,
     array_of,
     describe,
-    described,
     map_of,
     reference_to,
     struct_of,
     tensor_field,
+    type_from_description,
     weighted_set_of,
 )
 from paperwasp.document.values import check_of
@@ -43,7 +43,7 @@ from tests.document.typed_values import TYPES, values
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))
 LABELED = tensor_field(TensorType.parse("tensor(x{})"))
-FOLDER = described(
+FOLDER = type_from_description(
     {
         "struct": "folder",
         "fields": [["name", "string"], ["sub", {"inner": "folder"}], ["at", {"array": {"inner": "folder"}}]],
@@ -96,7 +96,7 @@ def test_reads(data_type: DataType, given_json: Any, value: Any) -> None:
     found = converter_of(data_type)(given_json)
     assert found == value
     assert check_of(data_type)(found)
-    assert described(describe(data_type)) == data_type
+    assert type_from_description(describe(data_type)) == data_type
 
 
 @pytest.mark.parametrize(
@@ -183,14 +183,14 @@ def test_a_value_written_and_read_is_the_same(typed: tuple[DataType, Any]) -> No
 @given(TYPED)
 def test_a_type_described_is_the_same(typed: tuple[DataType, Any]) -> None:
     data_type, _ = typed
-    assert described(json.loads(json.dumps(describe(data_type)))) == data_type
+    assert type_from_description(json.loads(json.dumps(describe(data_type)))) == data_type
 
 
 @pytest.mark.parametrize(
     "data_type", [TAG, reference_to("a"), tensor_field(TensorType.parse("tensor<float>(y{},x[3])")), URI, PREDICATE]
 )
 def test_other_types_described(data_type: DataType) -> None:
-    assert described(json.loads(json.dumps(describe(data_type)))) == data_type
+    assert type_from_description(json.loads(json.dumps(describe(data_type)))) == data_type
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.tensor import Tensor, TensorType
-from paperwasp.tensor.binary_format import converted, read_tensor
+from paperwasp.tensor.binary_format import convert, read_tensor
 from paperwasp.tensor.literal import parse_tensor
 
 
@@ -81,7 +81,7 @@ def test_the_number_of_cells_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_cells_become_those_of_the_type() -> None:
     tensor = parse_tensor("{a:1.7,b:2}", TensorType.parse("tensor(x{})"))
-    found = converted(tensor, TensorType.parse("tensor<float>(x{})"))
+    found = convert(tensor, TensorType.parse("tensor<float>(x{})"))
     assert found == Tensor(TensorType.parse("tensor<float>(x{})"), (("a",), ("b",)), np.array([1.7, 2], np.float32))
     with pytest.raises(ValueError, match=r"expected tensor\(y\{\}\), found tensor\(x\{\}\)"):
-        converted(tensor, TensorType.parse("tensor(y{})"))
+        convert(tensor, TensorType.parse("tensor(y{})"))

@@ -138,7 +138,7 @@ class DocumentCodec:
         if names is not None:
             fields: dict[str, Json] = load_stored_json(data)
             data = _dumps({name: value for name, value in fields.items() if name in names})
-        return self._tensor_forms.rendered(data, tensor_form)
+        return self._tensor_forms.render(data, tensor_form)
 
     @cached_property
     def _updates(self) -> UpdateReader:

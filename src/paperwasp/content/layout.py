@@ -30,7 +30,7 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
     describe,
-    described,
+    type_from_description,
 )
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
@@ -298,7 +298,7 @@ def _read_type(found: Mapping[str, Any]) -> TypeLayout:
 def _read_field(found: Mapping[str, Any]) -> FieldLayout:
     return FieldLayout(
         found["name"],
-        described(found["type"]),
+        type_from_description(found["type"]),
         TextProfile(**found["text"]) if "text" in found else None,
         ColumnSettings(**found["column"]) if "column" in found else None,
         tuple(map(_read_field, found.get("parts", ()))),

@@ -19,7 +19,7 @@ from typing import Any, Final
 from paperwasp.attribute.numeric import unset_of
 from paperwasp.document.operations import Value
 from paperwasp.document.parts import part_of, part_of_element
-from paperwasp.document.types import BOOL, PRIMITIVES, ArrayType, DataType, MapType, NumericType, StructType, unrolled
+from paperwasp.document.types import BOOL, PRIMITIVES, ArrayType, DataType, MapType, NumericType, StructType, unroll
 
 _SINGLE: Final = frozenset(PRIMITIVES.values())
 
@@ -41,7 +41,7 @@ def _is_single(type_: DataType, names: Sequence[str]) -> bool:
         inner = type_.field(name) if isinstance(type_, StructType) else None
         if inner is None:
             return False
-        type_ = unrolled(inner)
+        type_ = unroll(inner)
     return type_ in _SINGLE
 
 
@@ -60,7 +60,7 @@ def _values(type_: DataType, value: Any, names: Sequence[str]) -> Iterator[Value
         case StructType():
             member = type_.field(names[0])
             if member is not None:
-                yield from _values(unrolled(member), value.get(names[0]), names[1:])
+                yield from _values(unroll(member), value.get(names[0]), names[1:])
         case _:
             yield value
 

@@ -1,7 +1,7 @@
-"""What updates make of values: pure functions of value, update and type. They never fail for what the reader accepted.
+"""Applies updates to values: pure functions of value, update and type. They never fail for what the reader accepted.
 
-A value is None where it is unset. Values are shared, so none is changed: what changes is made anew along the path,
-once for all updates that are applied together.
+A value is None where it is unset. Values are shared, so none is changed: what changes is copied along the path, once
+for all updates that are applied together.
 
 Vespa: document/src/vespa/document/update; https://docs.vespa.ai/en/reference/schemas/document-json-format.html#update
 """
@@ -50,7 +50,7 @@ def updated_fields(
     types: Mapping[str, DataType],
     attributes: frozenset[str],
 ) -> dict[str, Value]:
-    """The fields after these updates, one after the other; a field that is unset is not among them.
+    """The fields after these updates, in their order; a field that is unset is not among them.
 
     `attributes`: the fields that are attributes. An update of a field that is not in `types` does nothing.
     """
@@ -129,14 +129,14 @@ def _into_member(change: _Change, value: Any, step: Member, steps: Steps, data_t
         position = GeoPosition(*value) if value else GeoPosition(0, 0)
         found = change.beyond(step, getattr(position, step.name), steps, data_type)
         return value if found is None else position._replace(**{step.name: found})
-    return _replaced(change, value, step.name, change.beyond(step, (value or {}).get(step.name), steps, data_type))
+    return _with_entry(change, value, step.name, change.beyond(step, (value or {}).get(step.name), steps, data_type))
 
 
 def _into_key(change: _Change, value: Any, step: Key, steps: Steps, data_type: DataType) -> Value | None:
-    return _replaced(change, value, step.key, change.beyond(step, (value or {}).get(step.key), steps, data_type))
+    return _with_entry(change, value, step.key, change.beyond(step, (value or {}).get(step.key), steps, data_type))
 
 
-def _replaced(
+def _with_entry(
     change: _Change, entries: dict[Value, Value] | None, key: Value, item: Value | None
 ) -> dict[Value, Value] | None:
     """The entries with another value of a key; None: without it."""
@@ -191,7 +191,7 @@ def _into_bound(change: _Change, value: Any, step: Each, steps: Steps, data_type
         return _into_element(change, value, step, place, steps, data_type) if type(place) is int else value
     if place not in value:
         return value
-    return _replaced(change, value, place, change.beyond(step, value[place], steps, data_type))
+    return _with_entry(change, value, place, change.beyond(step, value[place], steps, data_type))
 
 
 def _into_match(change: _Change, value: Any, step: Match, steps: Steps, data_type: DataType) -> Value | None:
@@ -201,7 +201,7 @@ def _into_match(change: _Change, value: Any, step: Match, steps: Steps, data_typ
     if step.element not in weights and not data_type.create_if_nonexistent:
         return value
     weight = change.beyond(step, weights.get(step.element, 0), steps, data_type)
-    return _replaced(change, value, step.element, None if weight == 0 and data_type.remove_if_zero else weight)
+    return _with_entry(change, value, step.element, None if weight == 0 and data_type.remove_if_zero else weight)
 
 
 _STEPS: Final[Mapping[type[Step], Callable[..., Value | None]]] = {
@@ -256,15 +256,15 @@ def _calculate(action: Calculate, value: Any, data_type: DataType, kind: arithme
 def _modify_cells(action: ModifyCells, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
     if value is None and action.create_default is None:
         return None
-    return modify.modified(_tensor(value, data_type), action.operation, action.cells, action.create_default)
+    return modify.modify(_tensor(value, data_type), action.operation, action.cells, action.create_default)
 
 
 def _add_cells(action: AddCells, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
-    return modify.added(_tensor(value, data_type), action.tensor)
+    return modify.add(_tensor(value, data_type), action.tensor)
 
 
 def _remove_cells(action: RemoveCells, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
-    return None if value is None else modify.removed(value, action.addresses)
+    return None if value is None else modify.remove(value, action.addresses)
 
 
 def _tensor(value: Tensor | None, data_type: DataType) -> Tensor:

@@ -27,7 +27,7 @@ from paperwasp.document.updates import Arithmetic
 
 Number = int | float
 Kind = Callable[[Arithmetic, Number | None, Number, DataType], Number | None]
-"""What an operation makes of a number, None where there is none; operation, number, operand, type of the number."""
+"""(operation, number, operand, type of the number) → the number after the operation. None: there is no number."""
 
 _LARGEST_HALF: Final = 65504.0
 
@@ -45,16 +45,16 @@ def single(number: float) -> float:
 
 
 def of_value(operation: Arithmetic, value: Number | None, operand: Number, data_type: DataType) -> Number | None:
-    """Of a field that is no attribute, or of what `match` names."""
+    """Arithmetic on a field that is not an attribute, or on an element that `match` names. None counts as 0."""
     if _is_float(data_type):
         return _float(operation, value or 0.0, operand, data_type)
     start = int(value or 0)
     result = _EXACT[operation](start, operand)
-    return start if result is None else _wrapped(_long(result, math.trunc), data_type)
+    return start if result is None else _wrap(_long(result, math.trunc), data_type)
 
 
 def of_attribute(operation: Arithmetic, value: Number | None, operand: Number, data_type: DataType) -> Number | None:
-    """Of the one value of an attribute. The least whole number and NaN are how an attribute says "unset"."""
+    """Arithmetic on the single value of an attribute. The least whole number and NaN mean unset there: None."""
     if value is None:
         return None
     if _is_float(data_type):
@@ -67,18 +67,18 @@ def of_attribute(operation: Arithmetic, value: Number | None, operand: Number, d
 def _attribute_integer(operation: Arithmetic, value: int, operand: Number, data_type: DataType) -> int:
     if operation in ("increment", "decrement"):
         amount = _long(operand, math.trunc)
-        return _wrapped(value + (amount if operation == "increment" else -amount), data_type)
+        return _wrap(value + (amount if operation == "increment" else -amount), data_type)
     result = _EXACT[operation](value, operand)
-    return value if result is None else _wrapped(_long(result, _half_up), data_type)
+    return value if result is None else _wrap(_long(result, _half_up), data_type)
 
 
 def of_weight(operation: Arithmetic, value: Number | None, operand: Number, data_type: DataType) -> Number | None:
-    """Of a weight in an attribute."""
-    return of_value(operation, value, _wrapped(_long(operand, math.trunc), INT), INT)
+    """Arithmetic on a weight in an attribute."""
+    return of_value(operation, value, _wrap(_long(operand, math.trunc), INT), INT)
 
 
 def of_path(operation: Arithmetic, value: Number | None, operand: Number, data_type: DataType) -> Number | None:
-    """Of the number that a field path leads to."""
+    """Arithmetic on the number that a field path leads to. What does not fit the type leaves it as it is."""
     if operation == "divide" and operand == 0:
         return value
     if _is_float(data_type):
@@ -91,7 +91,7 @@ def of_path(operation: Arithmetic, value: Number | None, operand: Number, data_t
     return whole if low <= whole <= high else value
 
 
-def _divided(value: float, operand: float) -> float:
+def _divide(value: float, operand: float) -> float:
     if operand:
         return value / operand
     return math.nan if value == 0 or math.isnan(value) else math.copysign(math.inf, value) * math.copysign(1, operand)
@@ -103,13 +103,13 @@ _EXACT: Final[Mapping[Arithmetic, Callable[[int, Number], Number | None]]] = {
     "multiply": lambda value, operand: value * operand,
     "divide": lambda value, operand: value / operand if operand else None,
 }
-"""Of whole numbers; None: not to be done."""
+"""Operations on whole numbers; None: division by 0, which changes nothing."""
 
 _FLOATING: Final[Mapping[Arithmetic, Callable[[float, float], float]]] = {
     "increment": lambda value, operand: value + operand,
     "decrement": lambda value, operand: value - operand,
     "multiply": lambda value, operand: value * operand,
-    "divide": _divided,
+    "divide": _divide,
 }
 _ROUND: Final[Mapping[str, Callable[[float], float]]] = {FLOAT16.name: half, FLOAT.name: single}
 
@@ -135,8 +135,8 @@ def _long(number: Number, whole: Callable[[float], int]) -> int:
     return min(max(number if isinstance(number, int) else whole(number), low), high)
 
 
-def _wrapped(number: int, data_type: DataType) -> int:
-    """The lowest bits of it that the type has."""
+def _wrap(number: int, data_type: DataType) -> int:
+    """Wraps a number to the range of a type: its lowest bits."""
     low, high = _range(data_type)
     return (number - low) % (high - low + 1) + low
 

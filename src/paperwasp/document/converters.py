@@ -71,7 +71,7 @@ _COORDINATES: Final[Mapping[str, tuple[str, int]]] = {
     "x": ("x", 1),
     "y": ("y", 1),
 }
-"""What a member of a position's object is: on which axis, times what it is millionths."""
+"""Member of a position's object → its axis, and the factor by which it becomes millionths of a degree."""
 
 
 class TextOfNumber(Exception):
@@ -130,7 +130,7 @@ def check_text(text: str) -> None:
 
 
 def describe(value: object) -> str:
-    """What kind of JSON value this is, for error messages."""
+    """Describes the kind of a JSON value, for error messages."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
 

@@ -29,7 +29,7 @@ from paperwasp.document.types import (
     MapType,
     StructType,
     WeightedSetType,
-    unrolled,
+    unroll,
 )
 from paperwasp.document.updates import Each, Index, Key, Match, Member, Step
 
@@ -79,16 +79,16 @@ def type_after(step: Step, data_type: DataType) -> DataType:
     """The type of what a step leads to. Errors: ValueError for a step that this type does not have."""
     match data_type, step:
         case ArrayType(), Index() | Each() | Match():
-            return unrolled(data_type.element)
+            return unroll(data_type.element)
         case MapType(), Key() | Each():
-            return unrolled(data_type.value)
+            return unroll(data_type.value)
         case WeightedSetType(), Key() | Each() | Match():
             return INT
         case StructType(), Member():
             found = data_type.field(step.name)
             if found is None:
                 raise ValueError(f"Field '{step.name}' not found in struct '{data_type}'")
-            return unrolled(found)
+            return unroll(found)
     if data_type == POSITION and isinstance(step, Member) and step.name in ("x", "y"):
         return INT
     raise ValueError(f"'{data_type}' does not support further recursion in structure")
@@ -106,18 +106,18 @@ def write_field_path(field: str, steps: Sequence[Step], data_type: DataType) -> 
     """The text of a path, without `Match`; `data_type`: of the field. Parsing it gives the same steps."""
     parts = [field]
     for step, type_, after in zip(steps, types_along(steps, data_type), [*steps[1:], None], strict=False):
-        parts.append(_written(step, type_, after))
+        parts.append(_as_text(step, type_, after))
     return "".join(parts)
 
 
-def _written(step: Step, data_type: DataType, after: Step | None) -> str:
+def _as_text(step: Step, data_type: DataType, after: Step | None) -> str:
     match step:
         case Member():
             return f".{step.name}"
         case Index():
             return f"[{step.index}]"
         case Key() if isinstance(data_type, MapType | WeightedSetType):
-            return f"{{{_quoted(_key_text(step.key, data_type.key))}}}"
+            return f"{{{_quote(_key_text(step.key, data_type.key))}}}"
         case Each() if step.variable:
             return f"[${step.variable}]" if isinstance(data_type, ArrayType) else f"{{${step.variable}}}"
         case Each():
@@ -131,7 +131,7 @@ def _key_text(key: Any, data_type: DataType) -> str:
     return shown if isinstance(shown, str) else orjson.dumps(shown, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -195,7 +195,7 @@ _STEPS: Final[Mapping[str, Callable[[str, int, DataType], tuple[int, Step]]]] = 
     "{": _key,
     "[": _index,
 }
-"""What begins a step, and how it is read."""
+"""The character that begins a step → the reader of the step."""
 
 
 def _variable(name: str) -> str:

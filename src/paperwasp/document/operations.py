@@ -32,7 +32,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Changes some fields, in order. With `create`, an absent document starts empty (and the condition is not asked);
+    """Changes some fields, in order. With `create`, an absent document starts empty (and the condition is not checked);
     without, nothing happens."""
 
     id: DocumentId
@@ -65,7 +65,7 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What applying an operation found: whether there was a document before it, and why it was not applied."""
+    """The outcome of applying an operation: whether there was a document before it, and why it was not applied."""
 
     existed: bool
     refusal: Refusal | None = None

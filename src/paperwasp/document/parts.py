@@ -5,7 +5,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#struct-field
 
 from __future__ import annotations
 
-from paperwasp.document.types import URI, ArrayType, DataType, MapType, StructType, WeightedSetType, unrolled
+from paperwasp.document.types import URI, ArrayType, DataType, MapType, StructType, WeightedSetType, unroll
 
 
 def part_of(type_: DataType, path: str) -> DataType | None:
@@ -16,7 +16,7 @@ def part_of(type_: DataType, path: str) -> DataType | None:
         match type_:
             case StructType():
                 inner = type_.field(name)
-                found = inner and unrolled(inner)
+                found = inner and unroll(inner)
             case MapType():
                 found = {"key": type_.key, "value": type_.value}.get(name)
             case _:
@@ -42,7 +42,7 @@ def part_of_element(type_: DataType, path: str) -> DataType | None:
         found = type_.element if isinstance(type_, ArrayType) else None
     for name in names:
         member = found.field(name) if isinstance(found, StructType) else None
-        found = member and unrolled(member)
+        found = member and unroll(member)
     return found
 
 

@@ -64,10 +64,10 @@ class FeatureSet:
     values: tuple[str, ...]
 
     def __str__(self) -> str:
-        return self.shown("in")
+        return self.format("in")
 
-    def shown(self, operator: str) -> str:
-        return f"{_quoted(self.key)} {operator} [{', '.join(map(_quoted, self.values))}]"
+    def format(self, operator: str) -> str:
+        return f"{_quote(self.key)} {operator} [{', '.join(map(_quote, self.values))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +80,17 @@ class FeatureRange:
 
     def __str__(self) -> str:
         ends = ["" if end is None else str(end) for end in (self.low, self.high)]
-        return f"{_quoted(self.key)} in [{'..'.join(ends)}]"
+        return f"{_quote(self.key)} in [{'..'.join(ends)}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """What it holds is not fulfilled."""
+    """A predicate that is fulfilled where its operand is not."""
 
     operand: Predicate
 
     def __str__(self) -> str:
-        return self.operand.shown("not in") if isinstance(self.operand, FeatureSet) else f"not ({self.operand})"
+        return self.operand.format("not in") if isinstance(self.operand, FeatureSet) else f"not ({self.operand})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,26 +138,26 @@ def parse_predicate(text: str) -> Predicate:
     if len(text) > limits.PREDICATE_CHARACTERS:
         raise LanguageError(f"a predicate has at most {limits.PREDICATE_CHARACTERS} characters, not {len(text)}")
     try:
-        return _parsed(_QUICK_LEXICON.tokenize(text))
+        return _parse(_QUICK_LEXICON.tokenize(text))
     except LanguageError:
-        return _parsed(_LEXICON.tokenize(text))  # says what is wrong, and where
+        return _parse(_LEXICON.tokenize(text))  # says what is wrong, and where
 
 
-def _parsed(tokens: TokenStream) -> Predicate:
+def _parse(tokens: TokenStream) -> Predicate:
     predicate = _disjunction(tokens, 0)
     tokens.expect_end()
     return predicate
 
 
 def _disjunction(tokens: TokenStream, depth: int) -> Predicate:
-    return _joined(tokens, depth, _conjunction, ("or", "OR"), Disjunction)
+    return _read_operands(tokens, depth, _conjunction, ("or", "OR"), Disjunction)
 
 
 def _conjunction(tokens: TokenStream, depth: int) -> Predicate:
-    return _joined(tokens, depth, _operand, ("and", "AND"), Conjunction)
+    return _read_operands(tokens, depth, _operand, ("and", "AND"), Conjunction)
 
 
-def _joined(
+def _read_operands(
     tokens: TokenStream,
     depth: int,
     read: Callable[[TokenStream, int], Predicate],
@@ -270,29 +270,29 @@ def _value(tokens: TokenStream) -> str:
         expected = "a value" if tokens.current.kind != END else "more"
         tokens.fail(f"expected {expected}, found {tokens.found()}")
     token = tokens.next()
-    return _unquoted(token.text) if token.kind == "string" else token.text
+    return _unquote(token.text) if token.kind == "string" else token.text
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """The text in quotes; escapes of two digits are bytes of UTF-8."""
 
-    def unescaped(escape: re.Match[bytes]) -> bytes:
+    def unescape(escape: re.Match[bytes]) -> bytes:
         code = escape[1]
         return bytes.fromhex(code[1:].decode()) if len(code) > 1 else _UNESCAPED.get(code, code)
 
-    return _ESCAPE.sub(unescaped, text[1:-1].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+    return _ESCAPE.sub(unescape, text[1:-1].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """As it is where it is of letters and digits alone, else in quotes, and in ASCII."""
     return text if text.isascii() and text.isalnum() else _in_quotes(text)
 
 
 def _in_quotes(text: str) -> str:
-    return f"'{''.join(map(_escaped, text))}'"
+    return f"'{''.join(map(_escape, text))}'"
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in _ESCAPED:
         return _ESCAPED[character]
     if " " <= character <= "~" and character != "'":

@@ -1,7 +1,7 @@
 """Updates that give one operation of a field twice: `{"f": {"match": {…}, "match": {…}}}`, or name a field twice.
 
 Vespa reads updates member by member and does all of them, in their order. Dictionaries keep the last of equal names,
-so such an update becomes several parts, each of them an update without equal names; they are read one after the other.
+so such an update becomes several parts, each of them an update without equal names; they are read in turn.
 
 Vespa: VespaJsonDocumentReader.java of document/json
 """

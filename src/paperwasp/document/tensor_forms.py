@@ -32,8 +32,8 @@ class TensorForms:
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self._fields = {name: convert for name, kind in types.items() if (convert := converter_of(kind))}
 
-    def rendered(self, data: bytes, form: str) -> bytes:
-        """A stored JSON object of fields with its tensors in `form`, one of `FORMS`."""
+    def render(self, data: bytes, form: str) -> bytes:
+        """Renders a stored JSON object of fields with its tensors in `form`, one of `FORMS`."""
         if form == DEFAULT_FORM or not self._fields:
             return data
         fields = orjson.loads(data)
@@ -46,9 +46,9 @@ class TensorForms:
         return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def retensored(data: bytes, types: Mapping[str, DataType], form: str) -> bytes:
-    """One document's fields with their tensors in `form`. Who has many keeps a `TensorForms`."""
-    return TensorForms(types).rendered(data, form)
+def render_tensors(data: bytes, types: Mapping[str, DataType], form: str) -> bytes:
+    """Renders one document's fields with their tensors in `form`. Who has many keeps a `TensorForms`."""
+    return TensorForms(types).render(data, form)
 
 
 def converter_of(data_type: DataType, outer: Convert | None = None) -> Convert | None:

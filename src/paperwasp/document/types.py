@@ -1,7 +1,7 @@
 """Data types of fields.
 
-A type is a value: equal types are equal, and `str()` is the name that a schema writes. `describe` and `described` carry
-a type to JSON and back with everything it says, for what is kept on disk.
+A type is a value: equal types are equal, and `str()` is the name that a schema writes. `describe` and
+`type_from_description` carry a type to JSON and back with everything it says, for what is kept on disk.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field-types
 """
@@ -162,13 +162,13 @@ def struct_of(name: str, fields: Mapping[str, DataType]) -> StructType:
     return StructType(name, tuple(fields.items()))
 
 
-def unrolled(type_: DataType) -> DataType:
-    """The type of a field of a struct, as it is outside of the struct."""
+def unroll(type_: DataType) -> DataType:
+    """Unrolls the type of a field of a struct: the type as it is outside of the struct."""
     match type_:
         case ArrayType():
-            return array_of(unrolled(type_.element))
+            return array_of(unroll(type_.element))
         case MapType():
-            return map_of(type_.key, unrolled(type_.value))
+            return map_of(type_.key, unroll(type_.value))
         case InnerStructType():
             return type_.structs[type_.name]
     return type_
@@ -208,7 +208,7 @@ def describe(type_: DataType) -> Any:
     return type_.name
 
 
-def described(description: Any, structs: dict[str, DataType] | None = None) -> DataType:
+def type_from_description(description: Any, structs: dict[str, DataType] | None = None) -> DataType:
     """The type that `describe` gave. Errors: KeyError, ValueError for what it never gives.
 
     `structs`: where structs that hold themselves find themselves.
@@ -218,14 +218,14 @@ def described(description: Any, structs: dict[str, DataType] | None = None) -> D
         case str():
             return SINGLE_TYPES[description]
         case {"array": element}:
-            return array_of(described(element, structs))
+            return array_of(type_from_description(element, structs))
         case {"weightedset": key, "flags": [create, remove], "name": name}:
-            return WeightedSetType(name, described(key), create, remove)
+            return WeightedSetType(name, type_from_description(key), create, remove)
         case {"map": [key, value]}:
-            return map_of(described(key), described(value, structs))
+            return map_of(type_from_description(key), type_from_description(value, structs))
         case {"struct": name, "fields": fields}:
             within: dict[str, DataType] = {}
-            members = tuple((field_name, described(inner, within)) for field_name, inner in fields)
+            members = tuple((field_name, type_from_description(inner, within)) for field_name, inner in fields)
             return within.setdefault(name, StructType(name, members))
         case {"inner": name}:
             return InnerStructType(name, structs)

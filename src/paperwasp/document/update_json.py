@@ -51,15 +51,15 @@ from paperwasp.tensor.json_output import tensor_json
 from paperwasp.tensor.modify_json import read_addresses, read_modify, write_addresses, write_modify
 
 _PLAIN: Final = frozenset((int, str, bool))
-"""What is in JSON as it is."""
+"""The types of values that are in JSON as they are."""
 _ARITHMETIC: Final = ("increment", "decrement", "multiply", "divide")
 
 
 class _Target(NamedTuple):
-    """What an operation is about."""
+    """The target of an operation: a field, or the place of a field path."""
 
     name: str
-    """As the JSON writes it: a field or a path."""
+    """The field or path as the JSON has it."""
     data_type: DataType
     convert: Converter
 
@@ -334,7 +334,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[_Target, object], FieldUpdate]]] = {
     **{operation: _whole(read) for operation, read in _WHOLE_OPERATIONS.items()},
     "match": _read_match,
 }
-"""Of a field."""
+"""The operations on a field, by their names in JSON."""
 
 
 # Writing
@@ -353,13 +353,13 @@ def write_updates(
     for update in updates:
         data_type = fields[update.field]
         if not update.path:
-            name, operation, value = update.field, *_written(update.action, data_type)
+            name, operation, value = update.field, *_write_action(update.action, data_type)
         elif isinstance(update.path[0], Match):
             name, operation, value = update.field, "match", _written_match(update, data_type)
         else:
             name = write_field_path(update.field, update.path, data_type)
             *_, data_type = types_along(update.path, data_type)
-            operation, value = _written(update.action, data_type)
+            operation, value = _write_action(update.action, data_type)
         if operation in written.get(name, ()):
             before.append(written)
             written = {}
@@ -367,22 +367,22 @@ def write_updates(
     return [*before, written] if before else written
 
 
-def _written(action: Action, data_type: DataType) -> tuple[str, Any]:
+def _write_action(action: Action, data_type: DataType) -> tuple[str, Any]:
     """The operation and its value."""
     return _WRITERS[type(action)](action, data_type)
 
 
 def _written_match(update: FieldUpdate, data_type: DataType) -> dict[str, Any]:
     types = list(types_along(update.path, data_type))
-    operation, value = _written(update.action, types[-1])
+    operation, value = _write_action(update.action, types[-1])
     for step, type_ in zip(reversed(update.path), reversed(types[:-1]), strict=True):
         assert isinstance(step, Match)
-        element = step.element if isinstance(type_, ArrayType) else _rendered(step.element, type_.inner[0])
+        element = step.element if isinstance(type_, ArrayType) else _render(step.element, type_.inner[0])
         operation, value = "match", {"element": element, operation: value}
     return value  # type: ignore[no-any-return]
 
 
-def _rendered(value: Any, data_type: DataType) -> Any:
+def _render(value: Any, data_type: DataType) -> Any:
     if value is None or type(value) in _PLAIN:
         return value
     render = render_of(data_type)
@@ -393,13 +393,13 @@ def _write_take(action: Take, data_type: DataType) -> tuple[str, Any]:
     if action.values is None:
         return "remove", 0
     if isinstance(data_type, WeightedSetType):
-        return "remove", _rendered(dict.fromkeys(action.values, 0), data_type)
-    return "remove", _rendered(list(action.values), data_type)
+        return "remove", _render(dict.fromkeys(action.values, 0), data_type)
+    return "remove", _render(list(action.values), data_type)
 
 
 _WRITERS: Final[Mapping[type[Action], Callable[..., tuple[str, Any]]]] = {
-    Assign: lambda action, data_type: ("assign", _rendered(action.value, data_type)),
-    Add: lambda action, data_type: ("add", _rendered(action.values, data_type)),
+    Assign: lambda action, data_type: ("assign", _render(action.value, data_type)),
+    Add: lambda action, data_type: ("add", _render(action.values, data_type)),
     Take: _write_take,
     Calculate: lambda action, data_type: (action.operation, action.operand),
     ModifyCells: lambda action, data_type: ("modify", write_modify(action, data_type.tensor)),

@@ -1,4 +1,4 @@
-"""What an update does to one field: a place in the field, and an action on the value there.
+"""The update of one field: a place in the field, and an action on the value there.
 
 Values are typed, as in `document.operations`. JSON to updates and back: `document.update_json`; what an action makes of
 a value: `document.apply_updates`.
@@ -43,7 +43,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """Into all elements of an array, or all values of a map, one after the other. A variable with a name stands for
+    """A step into all elements of an array, or all values of a map, in turn. A variable with a name stands for
     the index or key meanwhile: where it is again, further in, it leads to that alone."""
 
     variable: str = ""
@@ -51,8 +51,8 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What `match` of the JSON names: an element of an array, by its index; or a key of a weighted set, which is
-    created and removed as the weighted set's properties say."""
+    """The target of `match` in JSON: an element of an array, by its index; or a key of a weighted set, which is
+    created and removed by the weighted set's properties."""
 
     element: Value
 

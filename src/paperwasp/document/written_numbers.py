@@ -59,7 +59,7 @@ def numbers_as_texts(value: Any) -> Any:
 
 def quote_numbers(text: bytes) -> bytes:
     """JSON with each number in quotation marks."""
-    return _STRING_OR_NUMBER.sub(_quoted, text)
+    return _STRING_OR_NUMBER.sub(_quote, text)
 
 
 def load_sent_json(text: bytes) -> Any:
@@ -72,19 +72,19 @@ def load_sent_json(text: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         if not error.msg.startswith(_TOO_LARGE):
             raise
-        return load_json(_STRING_OR_NUMBER.sub(_quoted_if_too_large, text))
+        return load_json(_STRING_OR_NUMBER.sub(_quote_if_too_large, text))
 
 
-def _quoted_if_too_large(found: re.Match[bytes]) -> bytes:
+def _quote_if_too_large(found: re.Match[bytes]) -> bytes:
     token = found[0]
     if token.startswith(_QUOTE) or (len(token) < _LONG and b"e" not in token and b"E" not in token):
         return token
     try:
-        return _quoted(found) if math.isinf(float(token)) else token
+        return _quote(found) if math.isinf(float(token)) else token
     except ValueError:  # it is no number
         return token
 
 
-def _quoted(found: re.Match[bytes]) -> bytes:
+def _quote(found: re.Match[bytes]) -> bytes:
     token = found[0]
     return token if token.startswith(_QUOTE) else b"".join((_QUOTE, token, _QUOTE))

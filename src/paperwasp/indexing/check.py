@@ -1,4 +1,4 @@
-"""What is wrong with the scripts of a schema, told at its deployment."""
+"""Reports what is wrong with the scripts of a schema at its deployment."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class FieldScript:
     field: Field
     statements: tuple[Statement, ...]
     inputs: frozenset[str]
-    """Of all statements."""
+    """The fields that the statements take, together."""
     takes: DataType | None
     """The type of its one input; None: it has none, or several."""
     copies: bool
@@ -68,10 +68,10 @@ def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterat
     for field in in_order_of_execution(scripts):
         scope = Scope(field.name, field.type, types, components)
         try:
-            yield _compiled(field, _script(field), scope)
+            yield _compile_script(field, _script(field), scope)
         except LanguageError as error:
-            said = f"For schema '{schema.name}', field '{field.name}': {error.bare_message}"
-            yield LanguageError(said, move_position(error.position, _script(field).position))
+            problem = f"For schema '{schema.name}', field '{field.name}': {error.bare_message}"
+            yield LanguageError(problem, move_position(error.position, _script(field).position))
 
 
 def has_effect(field: Field) -> bool:
@@ -86,7 +86,7 @@ def _script(field: Field) -> IndexingScript:
     return field.script
 
 
-def _compiled(field: Field, script: IndexingScript, scope: Scope) -> FieldScript:
+def _compile_script(field: Field, script: IndexingScript, scope: Scope) -> FieldScript:
     tree = script.tree
     assert tree is not None
     statements = tuple(Statement(scope.compile(each, None), inputs_of(each)) for each in tree.operands)

@@ -45,7 +45,7 @@ def _none() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What there is, by id."""
+    """The components that scripts may use, by id."""
 
     embedders: Mapping[str, Embedder] = field(default_factory=_none)
     chunkers: Mapping[str, Chunker] = field(default_factory=_none)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a component is given beside the text."""
+    """The context of a call of a component, beside the text."""
 
     destination: str
     """The field that the value is for: `schema.field`."""

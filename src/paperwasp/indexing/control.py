@@ -16,11 +16,11 @@ from paperwasp.document.types import (
     WeightedSetType,
     array_of,
     map_of,
-    unrolled,
+    unroll,
     weighted_set_of,
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, Step, Value, compiles
-from paperwasp.indexing.sources import input_of, unescaped
+from paperwasp.indexing.sources import input_of, unescape
 from paperwasp.indexing.values import Fit, fit_of, is_number, joined
 from paperwasp.schema.indexing_tree import Expression
 
@@ -77,7 +77,7 @@ def _block(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
 
 @compiles("guard")
 def _guard(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    """What takes no field and sets no language is left out where a document is updated."""
+    """Compiles a guard: an expression that takes no field and sets no language is left out of updates of documents."""
     inner = scope.compile(expression.operands[0], type_)
     if any(each.keyword in ("input", "set_language") for each in expression.walk()):
         return inner
@@ -91,7 +91,7 @@ def _guard(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
 @compiles("choice")
 def _choice(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     choices = [scope.compile(operand, type_) for operand in expression.operands]
-    found, fits = unified(expression, choices, scope, "Choice expression produces conflicting output types")
+    found, fits = unify(expression, choices, scope, "Choice expression produces conflicting output types")
 
     def first(value: Value, run: Run) -> Value:
         for choice, fit in zip(choices, fits, strict=True):
@@ -103,10 +103,10 @@ def _choice(expression: Expression, type_: DataType | None, scope: Scope) -> Com
     return Compiled(first, found, needs_input=all(choice.needs_input for choice in choices))
 
 
-def unified(
+def unify(
     expression: Expression, branches: Sequence[Compiled], scope: Scope, problem: str
 ) -> tuple[DataType | None, list[Fit]]:
-    """The type of a value that comes from one of several, and what makes each of them that type."""
+    """The common type of several branches, and the functions that convert the value of each to that type."""
     found: DataType | None = None
     for branch in branches:
         wider = joined(found, branch.type)
@@ -144,7 +144,7 @@ def _if(expression: Expression, type_: DataType | None, scope: Scope) -> Compile
 
 
 def _branches(branches: Sequence[Compiled]) -> tuple[DataType | None, list[Fit]]:
-    """As `unified`; where the types are conflicting there is no type, which is an error for who uses the value."""
+    """As `unify`; where the types are conflicting there is no type, which is an error for who uses the value."""
     found = joined(branches[0].type, branches[1].type)
     fits = [fit_of(branch.type, found) if branch.type and found else None for branch in branches]
     return found, [fit or _same for fit in fits]
@@ -166,7 +166,7 @@ def _comparison(
 
 @compiles("select_input")
 def _select_input(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    """Of the first field that has a value; gives the value before it."""
+    """Compiles select_input: runs the case of the first field that has a value; gives the value before it."""
     cases: list[tuple[Step, Compiled]] = []
     for label, operand in zip(expression.arguments, expression.operands, strict=True):
         read, found = input_of(expression, label.strip("\"'"), scope)
@@ -195,7 +195,7 @@ def _switch(expression: Expression, type_: DataType | None, scope: Scope) -> Com
         if label == "default":
             default = compiled
         else:
-            cases[unescaped(label)] = compiled
+            cases[unescape(label)] = compiled
 
     def switch(value: Value, run: Run) -> Value:
         case = cases.get(value, default)
@@ -275,8 +275,8 @@ def _over_struct(expression: Expression, operand: Expression, type_: StructType,
     """Each member must stay what the struct says that it is."""
     steps: dict[str, Step] = {}
     for name, inner in type_.fields:
-        member = scope.compile(operand, unrolled(inner))
-        fit = fit_of(member.type, unrolled(inner)) if member.type else None
+        member = scope.compile(operand, unroll(inner))
+        fit = fit_of(member.type, unroll(inner)) if member.type else None
         if fit is None:
             scope.fail(expression, f"Expected {inner} output, got {member.type}")
         steps[name] = _then(member.run, fit)

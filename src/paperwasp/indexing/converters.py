@@ -41,7 +41,7 @@ _INSTANT: Final = re.compile(
 )
 _CYCLE_YEARS: Final = 400
 _CYCLE_DAYS: Final = 146_097
-"""Years and days after which the calendar begins anew."""
+"""The years, and the days, after which the calendar repeats."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of
 from paperwasp.indexing.context import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
-from paperwasp.indexing.sources import unescaped
+from paperwasp.indexing.sources import unescape
 from paperwasp.indexing.values import is_text
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.tensor.types import TensorType
@@ -41,7 +41,7 @@ def _chunk(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
 
 @compiles("embed")
 def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    """Of a text, or of each text of an array, along the one mapped dimension that then comes first."""
+    """Compiles embed: of a text, or of each text of an array, along the one mapped dimension that then comes first."""
     name, arguments = (expression.arguments[0] if expression.arguments else ""), _arguments(expression.arguments[1:])
     embedder = _component(expression, name, "embedder", scope.components.embedders, scope)
     if not isinstance(scope.type, TensorFieldType):
@@ -57,7 +57,7 @@ def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
         context = Context(scope.owner, run.language, arguments)
         if not is_array:
             return embedder.embed([value], target, context)[0]
-        return stacked(embedder.embed(value, inner_of(target), context), target)
+        return stack(embedder.embed(value, inner_of(target), context), target)
 
     return Compiled(embed, scope.type)
 
@@ -81,8 +81,8 @@ def inner_of(target: TensorType) -> TensorType:
     return TensorType.of([each for each in target.dimensions if each != first], target.cell_type)
 
 
-def stacked(tensors: Sequence[Tensor], target: TensorType) -> Tensor:
-    """The tensors of an array's texts as one, labelled by their places."""
+def stack(tensors: Sequence[Tensor], target: TensorType) -> Tensor:
+    """Stacks the tensors of an array's texts to one, labelled by their places."""
     labels = tuple((str(place), *each) for place, tensor in enumerate(tensors) for each in tensor.labels)
     empty = np.zeros((0, *target.shape))
     cells = np.concatenate([tensor.cells for tensor in tensors]) if tensors else empty
@@ -98,10 +98,10 @@ def _component(expression: Expression, name: str, kind: str, known: Mapping[str,
         scope.fail(expression, f"Can't find {kind} {what}: no {kind}s are configured")
     if name not in known:
         listed = ", ".join(f"'{each}'" for each in known)
-        said = f"Can't find {kind} '{name}'. Valid {kind}s are" if name else f"A {kind} id must be said: there are"
-        scope.fail(expression, f"{said} {listed}")
+        problem = f"Can't find {kind} '{name}'. Valid {kind}s are" if name else f"A {kind} id must be said: there are"
+        scope.fail(expression, f"{problem} {listed}")
     return known[name]
 
 
 def _arguments(words: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    return tuple(unescaped(word) if word[0] in "\"'" else word for word in words)
+    return tuple(unescape(word) if word[0] in "\"'" else word for word in words)

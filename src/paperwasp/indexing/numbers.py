@@ -30,7 +30,7 @@ from paperwasp.document.types import (
     NumericType,
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
-from paperwasp.indexing.sources import wrapped
+from paperwasp.indexing.sources import wrap
 from paperwasp.indexing.values import is_float, is_number, is_text, primitive_of
 from paperwasp.schema.indexing_tree import Expression
 
@@ -94,11 +94,11 @@ def _calculation(sign: str, type_: NumericType) -> Callable[[Number, Number], Nu
     calculate = _DECIMALS[sign]
     if type_ not in _BITS:
         narrow = single if type_ == FLOAT else float
-        return lambda a, b: narrow(_float(_checked(calculate, _decimal(a), _decimal(b))))
+        return lambda a, b: narrow(_float(_calculate(calculate, _decimal(a), _decimal(b))))
     bits, whole = _BITS[type_], _WHOLE.get(sign)
     if whole is not None:
-        return lambda a, b: wrapped(whole(a, b), bits)  # type: ignore[arg-type]
-    return lambda a, b: wrapped(int(_checked(calculate, Decimal(a), Decimal(b))), bits)
+        return lambda a, b: wrap(whole(a, b), bits)  # type: ignore[arg-type]
+    return lambda a, b: wrap(int(_calculate(calculate, Decimal(a), Decimal(b))), bits)
 
 
 _WHOLE: Final[Mapping[str, Callable[[int, int], int]]] = {
@@ -115,7 +115,7 @@ def _decimal(number: Number) -> Decimal:
     return found
 
 
-def _checked(calculate: Callable[[Decimal, Decimal], Decimal], a: Decimal, b: Decimal) -> Decimal:
+def _calculate(calculate: Callable[[Decimal, Decimal], Decimal], a: Decimal, b: Decimal) -> Decimal:
     try:
         return calculate(a, b)
     except ArithmeticError:
@@ -152,7 +152,7 @@ def _hexdecode(text: str) -> int:
     number = int(text, 16)
     if (number if number >= 0 else ~number).bit_length() > 64:
         raise ScriptError(f"Hex value '{text[:40]}' is out of range")
-    return wrapped(number, 64)
+    return wrap(number, 64)
 
 
 def _base64decode(text: str) -> int:
@@ -164,7 +164,7 @@ def _base64decode(text: str) -> int:
         decoded = b""
     if not decoded:
         raise ScriptError(f"Illegal base64 value '{text}'")
-    return wrapped(int.from_bytes(decoded, "little"), 64)
+    return wrap(int.from_bytes(decoded, "little"), 64)
 
 
 @compiles("exhex8encode", "exhex16encode")
@@ -204,7 +204,7 @@ def _hash(expression: Expression, type_: DataType | None, scope: Scope) -> Compi
         message = f"The type of the output field {scope.owner} is not int or long but {scope.type}"
         scope.fail(expression, message)
     bits = _BITS[target]
-    return Compiled(lambda value, run: wrapped(_core.siphash(value.encode("utf-8", "replace")), bits), target)
+    return Compiled(lambda value, run: wrap(_core.siphash(value.encode("utf-8", "replace")), bits), target)
 
 
 @compiles("zcurve")

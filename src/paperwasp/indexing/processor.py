@@ -46,7 +46,7 @@ class Processor:
         self._counters = {script.field.name: _zero(script.field) for script in self._scripts if _is_counter(script)}
 
     def derived(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
-        """What the scripts make of a whole document. Errors: InvalidInput that names the field."""
+        """The fields that the scripts make of a whole document. Errors: InvalidInput that names the field."""
         return {**self._counters, **self._outputs(self._run(id, fields, is_update=False))}
 
     def put(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
@@ -104,12 +104,12 @@ class Processor:
             raise InvalidInput(message) from None
 
     def _outputs(self, run: Run) -> dict[str, Value]:
-        """What is for fields outside the document; what a document says itself is not changed."""
+        """The outputs for fields outside the document; fields of the document itself are not changed."""
         return {name: value for name, value in run.outputs.items() if name in self.fields}
 
 
 def _is_counter(script: FieldScript) -> bool:
-    """Whether the field is one that rank profiles change: it is 0 where nothing else is said."""
+    """Whether the field is one that rank profiles change: it is 0 where nothing sets it."""
     settings = script.field.attribute
     return settings is not None and settings.mutable and not script.field.in_document
 

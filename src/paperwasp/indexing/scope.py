@@ -1,7 +1,7 @@
-"""What expressions are compiled in (`Scope`), what they run in (`Run`), and the registry of their compilers.
+"""The scope in which expressions are compiled (`Scope`), that of a run (`Run`), and the registry of compilers.
 
 A compiled expression takes the value of the expression before it, None where there is none, and gives its own. What
-`needs_input` is not asked where there is no value: there is none after it either.
+`needs_input` is not looked at where there is no value: there is none after it either.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Compiled(NamedTuple):
 
     run: Step
     type: DataType | None
-    """Of its value; None: it never has one."""
+    """The type of its value; None: it never has one."""
     needs_input: bool = True
 
     def after(self, value: Value, run: Run) -> Value:
@@ -75,12 +75,12 @@ class Compiled(NamedTuple):
 
 @dataclass(slots=True)
 class Scope:
-    """What the expressions of one script may ask while they are compiled."""
+    """The scope of the expressions of one script while they are compiled."""
 
     owner: str
     """The field that the script makes."""
     type: DataType
-    """Of that field."""
+    """The type of that field."""
     sources: Mapping[str, DataType]
     """The fields that `input` may name."""
     components: Components = BUILT_IN

@@ -20,7 +20,7 @@ from paperwasp.document.types import (
     DataType,
     MapType,
     StructType,
-    unrolled,
+    unroll,
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Step, Value, compiles
 from paperwasp.indexing.values import is_number, text_of
@@ -31,8 +31,8 @@ _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _AXES: Final = {"x": 0, "y": 1}
 
 
-def unescaped(literal: str) -> str:
-    """The text of a literal in quotes."""
+def unescape(literal: str) -> str:
+    """The text of a literal in quotes, its escapes replaced."""
 
     def character(found: re.Match[str]) -> str:
         code = found[1] or found[2]
@@ -51,7 +51,7 @@ def constant(value: Value, type_: DataType) -> Compiled:
 @compiles("literal")
 def _literal(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     text = expression.arguments[0]
-    return constant(unescaped(text), STRING) if text[0] in "\"'" else constant(*number_of(text))
+    return constant(unescape(text), STRING) if text[0] in "\"'" else constant(*number_of(text))
 
 
 def number_of(text: str) -> tuple[Value, DataType]:
@@ -64,14 +64,14 @@ def number_of(text: str) -> tuple[Value, DataType]:
         return float(text), DOUBLE
     digits = text[:-1] if suffix == "l" else text
     whole = int(digits[:LONGEST_NUMBER], 16 if is_hex else 10)
-    return (wrapped(whole, 64), LONG) if suffix == "l" else (wrapped(whole, 32), INT)
+    return (wrap(whole, 64), LONG) if suffix == "l" else (wrap(whole, 32), INT)
 
 
 LONGEST_NUMBER: Final = 1000
 
 
-def wrapped(number: int, bits: int) -> int:
-    """The lowest bits, as a number with a sign."""
+def wrap(number: int, bits: int) -> int:
+    """Wraps a number to so many bits: the lowest bits, as a signed integer."""
     low = number & ((1 << bits) - 1)
     return low - (1 << bits) if low >> (bits - 1) else low
 
@@ -169,7 +169,7 @@ def _member(expression: Expression, name: str, type_: DataType | None, scope: Sc
         inner = type_.field(name)
         if inner is None:
             scope.fail(expression, f"Field '{name}' not found in struct type '{type_}'")
-        return (lambda value, run: value.get(name)), unrolled(inner)
+        return (lambda value, run: value.get(name)), unroll(inner)
     if type_ == POSITION and name in _AXES:
         axis = _AXES[name]
         return (lambda value, run: value[axis]), INT
@@ -180,8 +180,8 @@ def _member(expression: Expression, name: str, type_: DataType | None, scope: Sc
 def _get_value(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     if not isinstance(type_, MapType):
         scope.expected(expression, "map", type_)
-    said = expression.arguments[0]
-    wanted = unescaped(said) if said[0] in "\"'" else said
+    argument = expression.arguments[0]
+    wanted = unescape(argument) if argument[0] in "\"'" else argument
     key_text = text_of(type_.key)
     if type_.key == STRING:
         return Compiled(lambda value, run: value.get(wanted), type_.value)

@@ -50,7 +50,7 @@ def _pack_bits(expression: Expression, type_: DataType | None, scope: Scope) -> 
 
 @compiles("to_tensor")
 def _to_tensor(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    """Of the elements of an array, along a new dimension; the type is that of the field."""
+    """Compiles to_tensor: of the elements of an array, along a new dimension; the type is that of the field."""
     if not isinstance(scope.type, TensorFieldType):
         scope.fail(expression, f"This creates a tensor, but type {scope.type} is needed")
     target = scope.type.tensor
@@ -66,7 +66,7 @@ def _to_tensor(expression: Expression, type_: DataType | None, scope: Scope) -> 
     def collect(values: Value, run: Run) -> Tensor:
         if dimension.size is not None and len(values) != dimension.size:
             raise ScriptError(f"to_tensor needs {dimension.size} elements for {dimension}, and there are {len(values)}")
-        return _numbers(values, target) if not inner.dimensions else _stacked(values, inner, target, dimension)
+        return _numbers(values, target) if not inner.dimensions else _stack(values, inner, target, dimension)
 
     return Compiled(collect, scope.type)
 
@@ -90,7 +90,7 @@ def _numbers(values: list[float], target: TensorType) -> Tensor:
     return Tensor(target, ((),), cells.reshape(1, len(values)))
 
 
-def _stacked(values: list[Tensor], inner: TensorType, target: TensorType, dimension: Dimension) -> Tensor:
+def _stack(values: list[Tensor], inner: TensorType, target: TensorType, dimension: Dimension) -> Tensor:
     builder = TensorBuilder(target)
     mapped = [each.name for each in target.mapped]
     indexed = [each.name for each in target.indexed]

@@ -22,10 +22,10 @@ from paperwasp.document.types import (
     StructType,
     WeightedSetType,
     array_of,
-    unrolled,
+    unroll,
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, Step, Value, compiles
-from paperwasp.indexing.sources import number_of, unescaped
+from paperwasp.indexing.sources import number_of, unescape
 from paperwasp.indexing.values import Fit, fit_of, is_text, joined, text_of
 from paperwasp.linguistics import TextProfile
 from paperwasp.schema.indexing_tree import Expression
@@ -42,7 +42,7 @@ def _without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
-def _flattened(text: str) -> str:
+def _flatten(text: str) -> str:
     """Each word, and after it the terms that it becomes, in brackets."""
     profile = TextProfile()
 
@@ -57,7 +57,7 @@ _CHANGES: Final[dict[str, Change]] = {
     "lowercase": str.lower,
     "normalize": _without_accents,
     "trim": lambda text: text.strip(_TRIMMED),
-    "flatten": _flattened,
+    "flatten": _flatten,
 }
 
 
@@ -95,7 +95,7 @@ def _on_texts(type_: DataType | None, change: Change) -> Callable[[Value], Value
                 _on_texts(type_.value, change), lambda each, entries: {k: each(v) for k, v in entries.items()}
             )
         case StructType():
-            members = {name: each for name, inner in type_.fields if (each := _on_texts(unrolled(inner), change))}
+            members = {name: each for name, inner in type_.fields if (each := _on_texts(unroll(inner), change))}
             return (lambda value: _members(value, members)) if members else None
     return None
 
@@ -118,7 +118,7 @@ def _split(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
     """By a regular expression, as Java does: no empty text before a match of nothing, and none at the end."""
     if not is_text(type_):
         scope.expected(expression, "string", type_)
-    pattern = unescaped(expression.arguments[0])
+    pattern = unescape(expression.arguments[0])
     try:
         separator = re2.compile(pattern, _options())
     except re2.error as error:
@@ -148,7 +148,7 @@ def _split(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
 def _options() -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True  # what groups capture is never asked for, and thousands of them cost 0.4 ms a byte
+    options.never_capture = True  # what groups capture is never used, and thousands of them cost 0.4 ms a byte
     options.max_mem = limits.INDEXING_PATTERN_BYTES
     return options
 
@@ -157,7 +157,7 @@ def _options() -> Any:
 def _join(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     if not isinstance(type_, ArrayType):
         scope.expected(expression, "Array", type_)
-    delimiter, to_text = unescaped(expression.arguments[0]), text_of(type_.element)
+    delimiter, to_text = unescape(expression.arguments[0]), text_of(type_.element)
     return Compiled(lambda values, run: run.text(delimiter.join(map(to_text, values))), STRING)
 
 
@@ -172,7 +172,7 @@ def _concat(expression: Expression, type_: DataType | None, scope: Scope) -> Com
         if part.type is None:
             scope.fail(expression, f"In {operand}: Attempting to concatenate a null value")
     types = [part.type for part in parts if part.type is not None]
-    found = _appended(types)
+    found = _common_type(types)
     needs_input = all(part.needs_input for part in parts)
     if found is None:
         return Compiled(_texts(parts, types), STRING, needs_input)
@@ -181,8 +181,8 @@ def _concat(expression: Expression, type_: DataType | None, scope: Scope) -> Com
     return Compiled(append(parts, fits), found, needs_input)
 
 
-def _appended(types: Sequence[DataType]) -> DataType | None:
-    """The type of collections one after the other; None: they are texts."""
+def _common_type(types: Sequence[DataType]) -> DataType | None:
+    """The type of concatenated collections; None: they are texts."""
     found: DataType | None = types[0]
     for type_ in types:
         if not isinstance(type_, ArrayType | WeightedSetType):

@@ -1,4 +1,4 @@
-"""What an update that does not assign a whole field means for the fields that are made of that one alone.
+"""Turns updates that do not assign a whole field into updates of the fields that are made of that field alone.
 
     assign null, remove of all    the field is cleared
     add, remove of elements       so are the elements that the script makes of them, in a collection
@@ -23,7 +23,7 @@ from paperwasp.indexing.compiler import FieldScript
 from paperwasp.indexing.values import is_number
 
 Convert = Callable[[Value], Value | None]
-"""What a script makes of a value of its input; None: nothing."""
+"""Applies a script to a value of its input; None: it makes no value."""
 
 
 def derived_updates(update: FieldUpdate, script: FieldScript, convert: Convert) -> list[FieldUpdate]:
@@ -34,7 +34,7 @@ def derived_updates(update: FieldUpdate, script: FieldScript, convert: Convert) 
     if not update.path:
         return [FieldUpdate(name, found) for found in _whole(action, script, convert)]
     if len(update.path) == 1 and isinstance(update.path[0], Match):
-        return _matched(update, update.path[0], script, convert)
+        return _update_element(update, update.path[0], script, convert)
     return []
 
 
@@ -55,7 +55,7 @@ def _whole(action: Any, script: FieldScript, convert: Convert) -> list[Any]:
     return []
 
 
-def _matched(update: FieldUpdate, place: Match, script: FieldScript, convert: Convert) -> list[FieldUpdate]:
+def _update_element(update: FieldUpdate, place: Match, script: FieldScript, convert: Convert) -> list[FieldUpdate]:
     name, type_, action = script.field.name, script.field.type, update.action
     if isinstance(type_, ArrayType):
         if not isinstance(action, Assign) or action.value is None:

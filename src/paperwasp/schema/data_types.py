@@ -39,7 +39,7 @@ from paperwasp.document.types import (
     reference_to,
     struct_of,
     tensor_field,
-    unrolled,
+    unroll,
     weighted_set_of,
 )
 from paperwasp.errors import Position
@@ -150,7 +150,7 @@ class TypeScope:
             type_ = self._struct(parent)
             if isinstance(type_, StructType):
                 for name, within in type_.fields:
-                    inherited = unrolled(within)
+                    inherited = unroll(within)
                     if fields.setdefault(name, inherited) != inherited:
                         message = f"struct {node.name} inherits different fields {name} from its parents"
                         self.problems.error(message, node.position)

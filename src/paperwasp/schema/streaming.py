@@ -22,7 +22,7 @@ from paperwasp.document.types import (
     StructType,
     WeightedSetType,
     array_of,
-    unrolled,
+    unroll,
 )
 from paperwasp.schema.data_types import holds_struct
 from paperwasp.schema.model import AttributeSettings, Field, FieldSet, IndexSettings, Schema, SubField
@@ -65,7 +65,7 @@ def _leaves(type_: DataType, path: tuple[str, ...]) -> Iterator[tuple[str, DataT
                 yield below, leaf if isinstance(leaf, ArrayType) else array_of(leaf)
         case StructType() if len(path) < _DEEPEST:
             for name, inner in type_.fields:
-                yield from _leaves(unrolled(inner), (*path, name))
+                yield from _leaves(unroll(inner), (*path, name))
         case MapType() if len(path) < _DEEPEST:
             for name, inner in (("key", type_.key), ("value", type_.value)):
                 for below, leaf in _leaves(inner, (*path, name)):

@@ -23,7 +23,7 @@ from paperwasp.document.types import (
     NumericType,
     StructType,
     WeightedSetType,
-    unrolled,
+    unroll,
 )
 from paperwasp.document.updates import Index, Key, Member, Value
 from paperwasp.selection.tree import Step, Variable, step_text
@@ -179,7 +179,7 @@ def _member_type(member: Any, type_: StructType | None, name: str) -> DataType |
     if isinstance(member, _SCALARS) or type_ is None:
         return None
     found = type_.field(name)
-    return None if found is None else unrolled(found)
+    return None if found is None else unroll(found)
 
 
 def path_problem(type_: DataType, steps: tuple[Step, ...]) -> str:
@@ -202,7 +202,7 @@ def path_problem(type_: DataType, steps: tuple[Step, ...]) -> str:
                 found = type_.field(name)
                 if found is None:
                     return f"No field '{name}' in struct '{type_}', which has: {', '.join(dict(type_.fields))}"
-                type_ = unrolled(found)
+                type_ = unroll(found)
             case DataType("position"), Member("x" | "y"):
                 type_ = INT
             case _:

@@ -34,7 +34,7 @@ class PatternError(ValueError):
 def _options() -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True  # what groups capture is never asked for, and thousands of them cost 0.4 ms a byte
+    options.never_capture = True  # what groups capture is never used, and thousands of them cost 0.4 ms a byte
     options.max_mem = limits.SELECTION_PATTERN_BYTES
     return options
 
@@ -50,8 +50,8 @@ def regular_expression(pattern: str) -> Test:
     try:
         search = re2.compile(pattern.encode("utf-8", "surrogatepass"), _OPTIONS).search
     except re2.error as error:
-        said = error.args[0] if error.args else ""
-        raise PatternError(said.decode(errors="replace") if isinstance(said, bytes) else str(said)) from None
+        reason = error.args[0] if error.args else ""
+        raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None
     return lambda text: search(text.encode("utf-8", "surrogatepass")) is not None
 
 

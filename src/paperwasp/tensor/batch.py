@@ -44,7 +44,7 @@ class Labels:
         return known
 
     def known(self, label: str) -> int | None:
-        """The number of a label that has one; None: nothing has had that label yet."""
+        """The number of a label; None: no tensor has had that label yet."""
         if _OWN_NUMBER.fullmatch(label):
             return int(label)
         found = self._numbers.get(label)
@@ -95,7 +95,7 @@ class TensorBatch:
 
     @classmethod
     def dense(cls, type_: TensorType, cells: NDArray[Any], is_single: bool = False) -> TensorBatch:
-        """Of a type without mapped dimensions: cells (hits, *shape)."""
+        """A batch of a type without mapped dimensions. `cells`: (hits, *shape)."""
         labels = np.zeros((len(cells), 0), np.int64)
         return cls(type_, np.arange(len(cells) + 1, dtype=np.int64), labels, cells, is_single)
 

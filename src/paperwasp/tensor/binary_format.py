@@ -114,8 +114,8 @@ class _Reader:
             raise ValueError(f"byte {start}: a text is not UTF-8") from None
 
 
-def converted(tensor: Tensor, type_: TensorType) -> Tensor:
-    """The tensor as one of a type with the same dimensions. Errors: ValueError where it cannot be."""
+def convert(tensor: Tensor, type_: TensorType) -> Tensor:
+    """Converts a tensor to a type with the same dimensions. Errors: ValueError where the dimensions differ."""
     if tensor.type.dimensions != type_.dimensions:
         raise ValueError(f"expected {type_}, found {tensor.type}")
     return Tensor(type_, tensor.labels, as_cells(tensor.cells.astype(np.float64), type_.cell_type))

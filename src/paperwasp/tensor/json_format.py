@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position
-from paperwasp.tensor.binary_format import converted, read_tensor
+from paperwasp.tensor.binary_format import convert, read_tensor
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder, hex_cells
@@ -42,7 +42,7 @@ def read_constant(path: str, content: bytes, type_: TensorType) -> Tensor:
     if path.endswith(".tbf"):
         return _binary(path, content, type_)
     if path.endswith(".lz4"):
-        path, content = path.removesuffix(".lz4"), _inflated(path, content)
+        path, content = path.removesuffix(".lz4"), _inflate(path, content)
     if not path.endswith(".json"):
         raise LanguageError(f"a file of a constant ends in .json, .json.lz4 or .tbf, and {path!r} does not")
     try:
@@ -59,12 +59,12 @@ def _binary(path: str, content: bytes, type_: TensorType) -> Tensor:
     if len(content) > limits.TENSOR_FILE_BYTES:
         raise LanguageError(f"{path} has more than {limits.TENSOR_FILE_BYTES} bytes")
     try:
-        return converted(read_tensor(content), type_)
+        return convert(read_tensor(content), type_)
     except ValueError as error:
         raise LanguageError(f"{path}: {error}") from None
 
 
-def _inflated(path: str, content: bytes) -> bytes:
+def _inflate(path: str, content: bytes) -> bytes:
     from lz4.frame import LZ4FrameDecompressor
 
     inflater = LZ4FrameDecompressor()
@@ -122,7 +122,7 @@ class _Reader:
         if isinstance(value, dict) and self.is_named_form(value):
             self.named_form(value)
         elif isinstance(value, dict) and self.type.mapped:
-            self.mapped(value, (), "")
+            self.read_mapped(value, (), "")
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             (self.blocks if "values" in value[0] else self.cells)(value, "")
         elif self.type.mapped:
@@ -219,7 +219,7 @@ class _Reader:
 
     def blocks(self, value: Any, path: str) -> None:
         if isinstance(value, dict):
-            self.mapped(value, (), path)
+            self.read_mapped(value, (), path)
             return
         if not isinstance(value, list):
             _fail(path, f"expected an array or an object, not {_kind(value)}")
@@ -240,13 +240,13 @@ class _Reader:
             if not isinstance(label, str | int) or isinstance(label, bool):
                 _fail(f"{path}.address.{name}", f"expected a label, found {_kind(label)}")
 
-    def mapped(self, value: Any, labels: Labels, path: str) -> None:
+    def read_mapped(self, value: Any, labels: Labels, path: str) -> None:
         if len(labels) == len(self.type.mapped):
             self.subspace(labels, value, path)
         elif isinstance(value, dict):
             for label, inner in value.items():
                 check_time()
-                self.mapped(inner, (*labels, label), f"{path}.{label}" if path else label)
+                self.read_mapped(inner, (*labels, label), f"{path}.{label}" if path else label)
         else:
             _fail(path, f"expected an object of labels, found {_kind(value)}")
 

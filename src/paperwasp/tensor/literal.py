@@ -94,7 +94,7 @@ class _Reader:
         if self.peek("{") and (type_.is_number or not self.begins_with_label()):
             self.cells(builder)
         elif type_.mapped:
-            self.mapped(builder, ())
+            self.read_mapped(builder, ())
         else:
             self.subspace(builder, ())
 
@@ -137,15 +137,15 @@ class _Reader:
                 self.fail(f"{found[dimension.name]!r} is no index of dimension {dimension}", start)
         return tuple(found[d.name] for d in type_.mapped), tuple(int(found[d.name]) for d in type_.indexed)
 
-    def mapped(self, builder: TensorBuilder, labels: Labels) -> None:
-        """`{ label:value, … }`, one level for each mapped dimension."""
+    def read_mapped(self, builder: TensorBuilder, labels: Labels) -> None:
+        """Reads `{ label:value, … }`, one level for each mapped dimension."""
         if len(labels) == len(builder.type.mapped):
             return self.subspace(builder, labels)
         self.expect("{")
         while not self.accept("}"):
             label = self.label()
             self.expect(":")
-            self.mapped(builder, (*labels, label))
+            self.read_mapped(builder, (*labels, label))
             self.separate("}")
         return None
 
@@ -190,7 +190,7 @@ class _Reader:
         self.skip()
         match = _NUMBER.match(self.text, self.at)
         if match is None:
-            self.fail(f"expected a number, found {self.found()}")
+            self.fail(f"expected a number, found {self.describe_found()}")
         self.at = match.end()
         return float(match.group())
 
@@ -198,7 +198,7 @@ class _Reader:
         self.skip()
         match = _LABEL.match(self.text, self.at)
         if match is None:
-            self.fail(f"expected a label, found {self.found()}")
+            self.fail(f"expected a label, found {self.describe_found()}")
         self.at = match.end()
         text = match.group()
         return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL) if text[0] in "\"'" else text
@@ -217,14 +217,14 @@ class _Reader:
 
     def expect(self, character: str) -> None:
         if not self.accept(character):
-            self.fail(f"expected {character!r}, found {self.found()}")
+            self.fail(f"expected {character!r}, found {self.describe_found()}")
 
     def separate(self, closing: str) -> None:
         """A comma, unless the list ends here."""
         if not self.accept(",") and not self.peek(closing):
-            self.fail(f"expected ',' or {closing!r}, found {self.found()}")
+            self.fail(f"expected ',' or {closing!r}, found {self.describe_found()}")
 
-    def found(self) -> str:
+    def describe_found(self) -> str:
         return repr(self.text[self.at]) if self.at < len(self.text) else "the end"
 
     def fail(self, message: str, at: int | None = None) -> NoReturn:

@@ -29,9 +29,9 @@ _JOIN: Final[Mapping[CellOperation, Callable[[_Numbers, NDArray[np.int64], _Numb
     "add": np.add.at,
     "multiply": np.multiply.at,
 }
-"""Joins the cells at some places with operands, one after the other where a place is named again."""
+"""Joins the cells at some places with operands, in their order where a place is named again."""
 CREATED_WITH: Final[Mapping[CellOperation, float]] = {"replace": 0.0, "add": 0.0, "multiply": 1.0}
-"""What new cells are before the operation, where it creates cells."""
+"""The values of new cells before the operation, where it creates cells."""
 
 
 def empty(type_: TensorType) -> Tensor:
@@ -40,8 +40,8 @@ def empty(type_: TensorType) -> Tensor:
     return Tensor(type_, labels, np.zeros((len(labels), *type_.shape), DTYPES[type_.cell_type]))
 
 
-def modified(tensor: Tensor, operation: CellOperation, cells: Sequence[Cell], create_default: float | None) -> Tensor:
-    """Each of these cells joined with its operand.
+def modify(tensor: Tensor, operation: CellOperation, cells: Sequence[Cell], create_default: float | None) -> Tensor:
+    """Joins each of these cells with its operand.
 
     Cells that are not there stay away; with `create_default`, their whole subspace is made of it first.
     """
@@ -65,8 +65,8 @@ def _places(tensor: Tensor, cells: Sequence[Cell]) -> NDArray[np.int64]:
     return np.ravel_multi_index((rows, *indexes.T), tensor.cells.shape).astype(np.int64)
 
 
-def added(tensor: Tensor, addition: Tensor) -> Tensor:
-    """The subspaces of both; of the same labels, those of `addition`. It is of the same type."""
+def add(tensor: Tensor, addition: Tensor) -> Tensor:
+    """Adds subspaces: those of `addition`, of the same type, replace those with the same labels."""
     kept = [row for labels, row in tensor.rows.items() if labels not in addition.rows]
     labels = (*(tensor.labels[row] for row in kept), *addition.labels)
     if len(labels) * math.prod(tensor.type.shape) > limits.TENSOR_CELLS:
@@ -74,8 +74,8 @@ def added(tensor: Tensor, addition: Tensor) -> Tensor:
     return Tensor(tensor.type, labels, np.concatenate([tensor.cells[kept], addition.cells]))
 
 
-def removed(tensor: Tensor, addresses: Iterable[tuple[tuple[str, str], ...]]) -> Tensor:
-    """Without the subspaces of these addresses (dimension name, label); dimensions that one does not name are any."""
+def remove(tensor: Tensor, addresses: Iterable[tuple[tuple[str, str], ...]]) -> Tensor:
+    """Removes the subspaces of these addresses (dimension name, label); an address matches any label elsewhere."""
     places = {dimension.name: place for place, dimension in enumerate(tensor.type.mapped)}
     wanted: dict[tuple[int, ...], set[Labels]] = {}
     for address in addresses:

@@ -26,7 +26,7 @@ _KNOWN: Final = frozenset(("operation", "create", "blocks", *_CELLS))
 
 
 class ModifySpec(NamedTuple):
-    """What a `modify` asks for, as `tensor.modify.modified` takes it."""
+    """A `modify` update, as `tensor.modify.modify` takes it."""
 
     operation: CellOperation
     cells: tuple[Cell, ...]
@@ -84,14 +84,14 @@ def write_modify(modification: _Modification, type_: TensorType) -> dict[str, An
     written["cells"] = array_in_pieces(
         {
             "address": dict(zip(mapped, labels, strict=True)) | dict(zip(indexed, map(str, indexes), strict=True)),
-            "value": _shown(operand),
+            "value": _as_json(operand),
         }
         for labels, indexes, operand in modification.cells
     )
     return written
 
 
-def _shown(operand: float) -> Any:
+def _as_json(operand: float) -> Any:
     if np.isfinite(operand):
         return operand
     return "NaN" if np.isnan(operand) else "Infinity" if operand > 0 else "-Infinity"

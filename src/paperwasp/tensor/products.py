@@ -20,9 +20,9 @@ from paperwasp.tensor.types import NUMBER, TensorType
 from paperwasp.tensor.value import DTYPES
 
 Nearest = Callable[[TensorBatch, KeptTensors, str], NDArray[Any]]
-"""Of a single tensor of the query, tensors of documents with one mapped dimension, and the dimension of the query that
-numbers its vectors (none: it is one): (hits, vectors of the query) how near the nearest vector of each hit is. What it
-says of hits without vectors is of no account."""
+"""(a single tensor of the query, tensors of documents with one mapped dimension, the dimension of the query that
+numbers its vectors, empty if it is one) → (hits, vectors of the query): how near the nearest vector of each hit is. The
+numbers of hits without vectors are not used."""
 
 
 def dots(query: TensorBatch, documents: KeptTensors) -> TensorBatch | None:

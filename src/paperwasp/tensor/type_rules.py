@@ -24,30 +24,30 @@ def at_least_float(cell_type: str) -> str:
 
 
 def mapped(type_: TensorType) -> TensorType:
-    """Of a function of each cell."""
+    """The type of a function of each cell."""
     return TensorType.of(type_.dimensions, at_least_float(type_.cell_type))
 
 
 def joined(a: TensorType, b: TensorType) -> TensorType:
-    """Of a function of the cells that agree in the dimensions that both have."""
+    """The type of a function of the cells that agree in the dimensions that both have. Errors: ValueError."""
     return TensorType.of(_united(a, b).values(), at_least_float(_common_cells(a, b)))
 
 
 def merged(a: TensorType, b: TensorType) -> TensorType:
-    """Of the cells of both; they have the same dimensions."""
+    """The type of a merge: the cells of both. Errors: ValueError unless they have the same dimensions."""
     if [d.name for d in a.dimensions] != [d.name for d in b.dimensions]:
         raise ValueError(f"merge needs the same dimensions on both sides, not {a} and {b}")
     return joined(a, b)
 
 
 def reduced(type_: TensorType, dimensions: Sequence[str]) -> TensorType:
-    """Without these dimensions; without any if none is named."""
+    """The type without these dimensions; a number if none is named."""
     kept = _without(type_, dimensions) if dimensions else ()
     return TensorType.of(kept, at_least_float(type_.cell_type)) if kept else NUMBER
 
 
 def renamed(type_: TensorType, old: Sequence[str], new: Sequence[str]) -> TensorType:
-    """With dimensions of other names."""
+    """The type with dimensions renamed. Errors: ValueError."""
     if len(old) != len(new) or not old:
         raise ValueError(f"rename needs as many new names as old ones, not {len(old)} and {len(new)}")
     kept = _without(type_, old)
@@ -60,12 +60,12 @@ def renamed(type_: TensorType, old: Sequence[str], new: Sequence[str]) -> Tensor
 
 
 def sliced(type_: TensorType, dimensions: Sequence[str]) -> TensorType:
-    """Of the cells at one place in these dimensions."""
+    """The type of a slice: the cells at one place in these dimensions. Errors: ValueError."""
     return TensorType.of(_without(type_, dimensions), type_.cell_type)
 
 
 def concatenated(a: TensorType, b: TensorType, dimension: str) -> TensorType:
-    """One after the other along an indexed dimension; a tensor that lacks it counts as one place in it."""
+    """The type of two tensors end to end along an indexed dimension; one that lacks it counts as one place in it."""
     for side in (a, b):
         if any(d.name == dimension and d.is_mapped for d in side.dimensions):
             raise ValueError(f"concat is along an indexed dimension, and {dimension!r} of {side} is mapped")

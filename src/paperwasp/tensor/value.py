@@ -31,9 +31,9 @@ class Tensor:
 
     type: TensorType
     labels: tuple[Labels, ...]
-    """Of each subspace, one label for each mapped dimension of the type, in its order."""
+    """The labels of each subspace: one for each mapped dimension of the type, in its order."""
     cells: NDArray[Any]
-    """Of `DTYPES`, shape (subspaces, *type.shape)."""
+    """The cells: a dtype of `DTYPES`, shape (subspaces, *type.shape)."""
 
     @cached_property
     def rows(self) -> Mapping[Labels, int]:
@@ -63,16 +63,16 @@ class Tensor:
         """The literal that gives this value again."""
         cells = self.cells.astype(np.float64).tolist()
         if self.type.is_number:
-            return f"{self.type}:{{{{}}:{_shown(cells[0])}}}"
+            return f"{self.type}:{{{{}}:{_as_text(cells[0])}}}"
         if not self.type.mapped:
-            return f"{self.type}:{_shown(cells[0])}"
+            return f"{self.type}:{_as_text(cells[0])}"
         names = [dimension.name for dimension in self.type.mapped]
         parts = []
         for labels, values in zip(self.labels, cells, strict=True):
             address = ",".join(f"{name}:{quoted(label)}" for name, label in zip(names, labels, strict=True))
             for place, value in _places(values, self.type.shape):
                 indexes = (f",{d.name}:{index}" for d, index in zip(self.type.indexed, place, strict=True))
-                parts.append(f"{{{address}{''.join(indexes)}}}:{_shown(value)}")
+                parts.append(f"{{{address}{''.join(indexes)}}}:{_as_text(value)}")
         return f"{self.type}:{{{', '.join(parts)}}}"
 
 
@@ -138,7 +138,7 @@ class TensorBuilder:
 
 
 def empty_tensor(type_: TensorType) -> Tensor:
-    """What stands for a tensor that is not given: without subspaces, or cells that are 0. Open sizes are 1."""
+    """The tensor that stands for one that is not given: no subspaces, or cells that are 0. Open sizes are 1."""
     sized = (Dimension(d.name, None if d.is_mapped else d.size or 1) for d in type_.dimensions)
     return TensorBuilder(TensorType.of(sized, type_.cell_type)).build()
 
@@ -199,9 +199,9 @@ def quoted(label: str) -> str:
     return f'"{escaped}"'
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{','.join(map(_shown, value))}]"
+        return f"[{','.join(map(_as_text, value))}]"
     return repr(float(value))
 
 

@@ -55,13 +55,13 @@ def aligned(a: TensorBatch, b: TensorBatch, result: TensorType) -> Alignment:
     if not b.type.mapped:
         return _with_dense(a, b, hits, result)
     if not a.type.mapped:
-        return _swapped(_with_dense(b, a, hits, result))
+        return _swap_sides(_with_dense(b, a, hits, result))
     if a.labels is b.labels and a.starts is b.starts and a.type.mapped == b.type.mapped:
         check_size(len(a.labels), result)
         return Alignment(None, None, a.starts, a.labels, is_single)
     if a.is_single and not b.is_single:
-        return _swapped(_matched(b, a, result))
-    return _matched(a, b, result)
+        return _swap_sides(_match_rows(b, a, result))
+    return _match_rows(a, b, result)
 
 
 def crossed(a: TensorBatch, single: TensorBatch, result: TensorType) -> Alignment:
@@ -79,7 +79,7 @@ def crossed(a: TensorBatch, single: TensorBatch, result: TensorType) -> Alignmen
     return Alignment(None, None, a.starts * count, rows, a.is_single)
 
 
-def _swapped(found: Alignment) -> Alignment:
+def _swap_sides(found: Alignment) -> Alignment:
     return Alignment(found.b, found.a, found.starts, found.labels, found.is_single)
 
 
@@ -98,9 +98,9 @@ def _with_dense(a: TensorBatch, b: TensorBatch, hits: int, result: TensorType) -
     return Alignment(None, of_hits, a.starts, a.labels, a.is_single)
 
 
-def _matched(outer: TensorBatch, inner: TensorBatch, result: TensorType) -> Alignment:
-    """For each row of `outer` the rows of `inner` that it meets: a result is in the order of `outer`, which is single
-    only if `inner` is too."""
+def _match_rows(outer: TensorBatch, inner: TensorBatch, result: TensorType) -> Alignment:
+    """Finds for each row of `outer` those of `inner` that it meets. The result is in the order of `outer`, which is
+    single only if `inner` is too."""
     outer_names = [d.name for d in outer.type.mapped]
     inner_names = [d.name for d in inner.type.mapped]
     common = [name for name in outer_names if name in inner_names]

@@ -17,8 +17,8 @@ from paperwasp.tensor.value import DTYPES
 
 Cells = NDArray[Any]
 CellFunction = Callable[..., Cells]
-"""Of arrays of one shape, each of float32 or float64 (they may be read-only); gives an array of that shape, or what can
-be broadcast to it."""
+"""A function of arrays of one shape, each of float32 or float64 (they may be read-only); it gives an array of that
+shape, or one that can be broadcast to it."""
 
 
 def operand(cells: Cells) -> Cells:
@@ -37,7 +37,7 @@ def converted(values: Cells, cell_type: str) -> Cells:
     return cells
 
 
-def worked(function: CellFunction, shape: tuple[int, ...], cell_type: str, *operands: Cells) -> Cells:
+def apply_function(function: CellFunction, shape: tuple[int, ...], cell_type: str, *operands: Cells) -> Cells:
     """The function of the operands as cells of this type and shape, in an array of their own."""
     with np.errstate(all="ignore"):
         values = np.asarray(function(*map(operand, operands)))
@@ -117,7 +117,7 @@ _EXACT: Final[Mapping[str, CellFunction]] = {
     "or": _true(lambda a, b: (a != 0) | (b != 0)),
     "hamming": _hamming,
 }
-"""What NumPy does faster than the kernel, and is the same in float and in double."""
+"""Functions that NumPy computes faster than the kernel, with the same result in float and in double."""
 
 CELL_FUNCTIONS: Final[Mapping[str, CellFunction]] = {
     **{name: _by_kernel(name) for name in OPERATIONS},

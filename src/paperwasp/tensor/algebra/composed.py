@@ -73,5 +73,5 @@ def euclidean_distance(a: TensorBatch, b: TensorBatch, dimension: str) -> Tensor
 
 
 def expanded(batch: TensorBatch, dimension: str) -> TensorBatch:
-    """With one more indexed dimension, of size 1."""
+    """The tensors with one more indexed dimension, of size 1."""
     return joined(batch, generated(TensorType.of([Dimension(dimension, 1)]), _ONE), CELL_FUNCTIONS["multiply"])

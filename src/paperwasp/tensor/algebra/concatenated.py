@@ -1,4 +1,4 @@
-"""concat: tensors one after the other along an indexed dimension; rename: dimensions with other names.
+"""concat: joins tensors end to end along an indexed dimension; rename: gives dimensions other names.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#concat
 """

@@ -37,7 +37,7 @@ def place_columns(type_: TensorType) -> Mapping[str, Floats]:
 
 
 def generated(type_: TensorType, values: Floats) -> TensorBatch:
-    """Of indexed dimensions. `values`: all cells of the first hit, then of the next; of one hit only, those of all."""
+    """Tensors of indexed dimensions. `values`: all cells of the first hit, then of the next; or of one for all."""
     check_size(len(values) // math.prod(type_.shape), type_)
     cells = converted(values, type_.cell_type).reshape(-1, *type_.shape)
     return TensorBatch.dense(type_, cells, is_single=len(cells) == 1)

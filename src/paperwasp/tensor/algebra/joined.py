@@ -9,7 +9,7 @@ import numpy as np
 
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.algebra.alignment import Alignment, aligned, beside, picked
-from paperwasp.tensor.algebra.cells import CellFunction, Cells, converted, operand, worked
+from paperwasp.tensor.algebra.cells import CellFunction, Cells, apply_function, converted, operand
 from paperwasp.tensor.algebra.rows import Rows, bounds, check_size, spread
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
@@ -19,7 +19,7 @@ def joined(a: TensorBatch, b: TensorBatch, function: CellFunction) -> TensorBatc
     """The function of each pair of cells that agree in the dimensions that both have."""
     type_ = rules.joined(a.type, b.type)
     pairs = aligned(a, b, type_)
-    return pairs.batch(type_, _combined(a, b, pairs, type_, function))
+    return pairs.batch(type_, _combine(a, b, pairs, type_, function))
 
 
 def merged(a: TensorBatch, b: TensorBatch, function: CellFunction) -> TensorBatch:
@@ -34,7 +34,7 @@ def merged(a: TensorBatch, b: TensorBatch, function: CellFunction) -> TensorBatc
     hits = b.hits if a.is_single else a.hits
     a, b = spread(a, hits), spread(b, hits)
     pairs = aligned(a, b, type_)
-    both = _combined(a, b, pairs, type_, function)
+    both = _combine(a, b, pairs, type_, function)
     only_a, only_b = _others(pairs.a, len(a.cells)), _others(pairs.b, len(b.cells))
     check_size(len(both) + len(only_a) + len(only_b), type_)
     owners = np.concatenate(
@@ -48,13 +48,13 @@ def merged(a: TensorBatch, b: TensorBatch, function: CellFunction) -> TensorBatc
     return TensorBatch(type_, starts, labels[order], cells[order], is_single)
 
 
-def _combined(a: TensorBatch, b: TensorBatch, pairs: Alignment, type_: TensorType, function: CellFunction) -> Cells:
+def _combine(a: TensorBatch, b: TensorBatch, pairs: Alignment, type_: TensorType, function: CellFunction) -> Cells:
     shape = (pairs.count, *type_.shape)
     operands = [
         np.broadcast_to(beside(operand(picked(side.cells, rows)), side.type, type_), shape)
         for side, rows in ((a, pairs.a), (b, pairs.b))
     ]
-    return worked(function, shape, type_.cell_type, *operands)
+    return apply_function(function, shape, type_.cell_type, *operands)
 
 
 def _others(rows: Rows | None, count: int) -> Rows:

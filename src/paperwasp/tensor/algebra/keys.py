@@ -58,7 +58,7 @@ def keys_of(known: Sequence[Rows], asked: Sequence[Rows]) -> tuple[Rows, Rows, i
     for size in sizes:
         total *= size
     if total >= _LARGEST_KEY:
-        return _ranked(known, asked)
+        return _keys_by_rank(known, asked)
     known_keys = np.zeros(len(known[0]), np.int64)
     asked_keys = np.zeros(len(asked[0]), np.int64)
     is_known = np.ones(len(asked[0]), np.bool_)
@@ -70,7 +70,7 @@ def keys_of(known: Sequence[Rows], asked: Sequence[Rows]) -> tuple[Rows, Rows, i
     return known_keys, np.where(is_known, asked_keys, -1), total
 
 
-def _ranked(known: Sequence[Rows], asked: Sequence[Rows]) -> tuple[Rows, Rows, int]:
+def _keys_by_rank(known: Sequence[Rows], asked: Sequence[Rows]) -> tuple[Rows, Rows, int]:
     """As `keys_of`, for labels far from each other: each column by the ranks of its labels."""
     known_keys = np.zeros(len(known[0]), np.int64)
     asked_keys = np.zeros(len(asked[0]), np.int64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from paperwasp.tensor import type_rules as rules
-from paperwasp.tensor.algebra.cells import CellFunction, Cells, converted, worked
+from paperwasp.tensor.algebra.cells import CellFunction, Cells, apply_function, converted
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
@@ -18,7 +18,7 @@ def mapped(batch: TensorBatch, function: CellFunction) -> TensorBatch:
     """The function of each cell."""
     type_ = rules.mapped(batch.type)
     check_size(len(batch.cells), type_)
-    return _with(batch, type_, worked(function, batch.cells.shape, type_.cell_type, batch.cells))
+    return _with(batch, type_, apply_function(function, batch.cells.shape, type_.cell_type, batch.cells))
 
 
 def cast(batch: TensorBatch, cell_type: str) -> TensorBatch:

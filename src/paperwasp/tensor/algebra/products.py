@@ -24,7 +24,7 @@ from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES
 
 _EINSUM_DIMENSIONS: Final = 24
-"""What NumPy takes at a time, with room for the rows."""
+"""The dimensions that NumPy's einsum takes at a time, with room for the rows."""
 _PRODUCTS: Final = 1 << 21
 """That are summed at a time, of rows that must be brought together first: what stays in the cache."""
 
@@ -52,7 +52,7 @@ def _all_pairs(a: TensorBatch, b: TensorBatch, products: TensorType, type_: Tens
     """Each row of `a` with each of `b`, as the product of two matrices. All dimensions that both have are summed."""
     shared = [d.name for d in a.type.indexed if d in b.type.indexed]
     sides = [_matrix(side, shared, DTYPES[products.cell_type]) for side in (a, b)]
-    few, many = sorted(sides, key=lambda side: len(side.rows))  # a row of the first is worked with many of the others
+    few, many = sorted(sides, key=lambda side: len(side.rows))  # a row of the first meets many of the others
     product = np.empty((len(few.rows), len(many.rows)), few.rows.dtype)
     _core.all_dots(few.rows, many.rows, product)
     if few is not sides[0]:

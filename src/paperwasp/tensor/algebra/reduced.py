@@ -30,7 +30,7 @@ def reduced(batch: TensorBatch, aggregator: str, dimensions: Sequence[str] = ())
     removed = set(dimensions) or {d.name for d in batch.type.dimensions}
     axes = tuple(axis for axis, d in enumerate(batch.type.indexed, 1) if d.name in removed)
     columns = [column for column, d in enumerate(batch.type.mapped) if d.name not in removed]
-    groups = _grouped(batch, columns)
+    groups = _group_rows(batch, columns)
     check_size(max(len(batch.cells), groups.count), type_)
     with np.errstate(all="ignore"):
         values = AGGREGATORS[aggregator](batch.cells, axes, groups, np.dtype(DTYPES[type_.cell_type]))
@@ -57,8 +57,8 @@ class _Groups:
     def count(self) -> int:
         return int(self.starts[-1])
 
-    def aggregated(self, function: Any, rows: Cells, **options: Any) -> Cells:
-        """A binary function of NumPy over the rows of each group."""
+    def aggregate_rows(self, function: Any, rows: Cells, **options: Any) -> Cells:
+        """Applies a binary function of NumPy over the rows of each group."""
         if self.places is None:
             return rows
         rows = rows if self.order is None else rows[self.order]
@@ -76,8 +76,8 @@ class _Groups:
         return cells
 
 
-def _grouped(batch: TensorBatch, columns: Sequence[int]) -> _Groups:
-    """By the hit and the labels in these columns."""
+def _group_rows(batch: TensorBatch, columns: Sequence[int]) -> _Groups:
+    """Groups the rows by the hit and the labels in these columns."""
     if len(columns) == len(batch.type.mapped):
         return _Groups(None, None, np.ones(len(batch.labels), np.int64), None, batch.starts, batch.labels)
     if not columns:
@@ -103,12 +103,12 @@ _Aggregate = Callable[[Cells, Axes, _Groups, "np.dtype[Any]"], Cells]
 """From the cells, the axes to reduce and the groups of rows to a row for each group, computed in a type."""
 
 
-def _folded(function: Any) -> _Aggregate:
-    """Of a function of two values that is applied until one is left."""
+def _fold(function: Any) -> _Aggregate:
+    """Makes the aggregate of a function of two values that is applied until one is left."""
 
     def aggregate(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
         rows = function.reduce(cells, axis=axes, dtype=dtype) if axes else cells
-        return groups.aggregated(function, rows, dtype=dtype)
+        return groups.aggregate_rows(function, rows, dtype=dtype)
 
     return aggregate
 
@@ -118,16 +118,16 @@ def _outermost(function: Any, without: float) -> _Aggregate:
 
     def aggregate(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
         rows = function.reduce(cells, axis=axes) if axes else cells
-        values: Cells = groups.aggregated(function, rows).astype(dtype)
+        values: Cells = groups.aggregate_rows(function, rows).astype(dtype)
         values[np.isnan(values)] = without
         return values
 
     return aggregate
 
 
-def _summed(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
-    """A sum begins with 0, so that it is never -0."""
-    sums: Cells = _folded(np.add)(cells, axes, groups, dtype) + dtype.type(0)
+def _sum(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
+    """Sums cells. A sum begins with 0, so that it is never -0."""
+    sums: Cells = _fold(np.add)(cells, axes, groups, dtype) + dtype.type(0)
     return sums
 
 
@@ -139,13 +139,13 @@ def _sizes(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> C
     return sizes.reshape(-1, *[1] * kept)
 
 
-def _counted(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
+def _count(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
     kept = [length for axis, length in enumerate(cells.shape) if axis and axis not in axes]
     return np.broadcast_to(_sizes(cells, axes, groups, dtype), (len(groups.counts), *kept)).copy()
 
 
-def _averaged(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
-    average: Cells = _summed(cells, axes, groups, dtype) / _sizes(cells, axes, groups, dtype)
+def _average(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> Cells:
+    average: Cells = _sum(cells, axes, groups, dtype) / _sizes(cells, axes, groups, dtype)
     return average
 
 
@@ -172,11 +172,11 @@ def _median(cells: Cells, axes: Axes, groups: _Groups, dtype: np.dtype[Any]) -> 
 
 
 AGGREGATORS: Final[Mapping[str, _Aggregate]] = {
-    "avg": _averaged,
-    "count": _counted,
+    "avg": _average,
+    "count": _count,
     "max": _outermost(np.fmax, -math.inf),
     "median": _median,
     "min": _outermost(np.fmin, math.inf),
-    "prod": _folded(np.multiply),
-    "sum": _summed,
+    "prod": _fold(np.multiply),
+    "sum": _sum,
 }

@@ -18,7 +18,7 @@ Rows = NDArray[np.int64]
 
 
 _MOST_AXES: Final = 31
-"""Of the arrays of NumPy, less one for the rows."""
+"""The most dimensions of the arrays of NumPy, less one for the rows."""
 
 
 def check_size(rows: int, type_: TensorType) -> None:
@@ -51,7 +51,7 @@ def ranges(starts: Rows, counts: Rows) -> Rows:
 
 
 def taken(batch: TensorBatch, hits: Rows) -> TensorBatch:
-    """The tensors of these hits (numbers of hits, in any order). One that is the same for all stays so."""
+    """Takes the tensors of these hits (numbers of hits, in any order). One that is the same for all stays so."""
     if batch.is_single:
         return batch
     counts = batch.counts[hits]
@@ -61,7 +61,7 @@ def taken(batch: TensorBatch, hits: Rows) -> TensorBatch:
 
 
 def repeated(batch: TensorBatch, times: int) -> TensorBatch:
-    """Each hit so many times, one after the other. One that is the same for all stays so."""
+    """Repeats the tensor of each hit so many times. One that is the same for all stays so."""
     return taken(batch, np.repeat(np.arange(batch.hits), times))
 
 

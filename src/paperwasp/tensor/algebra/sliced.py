@@ -22,7 +22,7 @@ Places = Rows
 """A place in one dimension for each hit, or a single one for all: the number of a label, or an index."""
 
 _NOWHERE: Final = np.iinfo(np.int64).min
-"""What no label has for its number, and no place for its index."""
+"""A number that no label has, and no place in an indexed dimension."""
 _OWN_NUMBERS: Final = 10**18
 """Whole numbers below this are the numbers of their labels."""
 
@@ -37,12 +37,12 @@ def label_place(label: str, labels: Labels) -> Places:
 
 
 def index_places(values: NDArray[np.float64]) -> Places:
-    """Of computed numbers, which lose what is behind the point."""
+    """The places in an indexed dimension that computed numbers name; fractions are cut off."""
     return _whole(values)
 
 
 def label_places(values: NDArray[np.float64], labels: Labels) -> Places:
-    """Of computed numbers: the labels that are these numbers in digits, without what is behind the point."""
+    """The labels that computed numbers name: the numbers in digits; fractions are cut off."""
     whole = _whole(values)
     is_text = (whole < 0) | (whole >= _OWN_NUMBERS)
     if is_text.any():
