@@ -163,7 +163,7 @@ def _model_of(package: ApplicationPackage, application: ApplicationId) -> Applic
 def _reindex(
     messenger: Messenger, application: ApplicationId, cluster_id: str, document_type: str, token: bytes, documents: int
 ) -> ReindexedChunk:
-    """The next documents of a type, indexed anew. Errors: those of the content cluster; Timeout."""
+    """Indexes the next documents of a type again. Errors: those of the content cluster; Timeout."""
     from paperwasp.content.messages import ReindexRequest
 
     request = ReindexRequest(document_type, token, documents)

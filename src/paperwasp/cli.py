@@ -41,7 +41,7 @@ ConfigUrl = Annotated[
 
 
 def main() -> None:
-    """The entry point: what is wrong is said in one line, without a trace."""
+    """The entry point: an error is printed in one line, without a trace."""
     try:
         app()
     except Corruption as error:

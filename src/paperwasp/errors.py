@@ -141,7 +141,7 @@ class NotFound(PaperwaspError):
 
 
 class Conflict(PaperwaspError):
-    """Somebody else was first, or has what is asked for."""
+    """Somebody else was first, or has what is requested."""
 
     http_status = 409
     deploy_code = "ACTIVATION_CONFLICT"

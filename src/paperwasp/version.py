@@ -8,4 +8,4 @@ from paperwasp import __version__
 
 VERSION: Final = __version__
 VESPA_VERSION: Final = "8.763.13"
-"""The version told to clients that ask for one: that of the Vespa whose interfaces were measured."""
+"""The version reported to clients that request one: that of the Vespa whose interfaces were measured."""

@@ -348,7 +348,7 @@ def test_a_field_that_is_indexed_no_more_leaves_nothing(tmp_path: Path) -> None:
     index.configure([*FIELDS, IndexedField("music", "note", PLAIN)])
     assert index.snapshot().number_of(("music", "note")) == 0
     assert found(index.snapshot(), "blue", ("music", "note")) == []
-    index.configure(FIELDS, anew=[LYRICS])
+    index.configure(FIELDS, changed=[LYRICS])
     assert found(index.snapshot(), "blue", LYRICS) == []
     again = TextIndex(tmp_path)
     again.load(state)

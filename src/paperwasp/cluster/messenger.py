@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from paperwasp.errors import Conflict, NotFound, Timeout
 
 Reply = Callable[[object], None]
-"""Takes the answer; an exception is raised to whoever asked."""
+"""Takes the answer; an exception is raised at the requester."""
 Handler = Callable[[Any, Reply], None]
 """Serves one message. Must not block: it is called on the asking thread. An error it raises is its answer."""
 

@@ -21,7 +21,7 @@ def end_work_at(monotonic_ns: int) -> None:
 
 
 def work_ends_at() -> int:
-    """What `end_work_at` was told last in this thread; 0: never."""
+    """The last end given to `end_work_at` in this thread; 0: none."""
     found: int = getattr(_OF_THREAD, "end_ns", 0)
     return found
 

@@ -69,10 +69,10 @@ class TextIndex:
 
     # ------------------------------------------------------------------------------------------------------- writing
 
-    def configure(self, fields: Iterable[IndexedField], anew: Iterable[FieldKey] = ()) -> None:
-        """From now on these fields are indexed, and no others. Those that were keep their postings, unless `anew`."""
+    def configure(self, fields: Iterable[IndexedField], changed: Iterable[FieldKey] = ()) -> None:
+        """From now on indexes these fields, and no others. Those that were keep their postings, unless `changed`."""
         indexed_fields = {indexed.key: indexed for indexed in fields}
-        kept = {key: self._fields[key][0] for key in indexed_fields if key in self._fields and key not in set(anew)}
+        kept = {key: self._fields[key][0] for key in indexed_fields if key in self._fields and key not in set(changed)}
         free = self._free_numbers(kept.values())
         known = {key: (kept.get(key, -1), indexed) for key, indexed in indexed_fields.items()}
         for key, (number, indexed) in known.items():
@@ -106,9 +106,9 @@ class TextIndex:
         for number, indexed in self._fields.values():
             if indexed.document_type == document_type:
                 source = indexed.source
-                said = [of_fields.get(source, "") for of_fields in languages] if languages is not None else None
+                tags = [of_fields.get(source, "") for of_fields in languages] if languages is not None else None
                 values = [document.get(source) for document in documents]
-                fields[number] = tokens = self._tokens(indexed, number, values, said)
+                fields[number] = tokens = self._tokens(indexed, number, values, tags)
                 count += len(tokens.terms) if tokens is not None else 0
         segment = Segment(first_lid, len(documents), tuple(fields), count)
         if count >= LEAST_INVERTED_TOKENS:
@@ -122,9 +122,9 @@ class TextIndex:
     ) -> Tokens | None:
         found = Texts(values)
         texts = [uri_parts(text)[indexed.uri] for text in found.texts] if indexed.uri else found.texts
-        said = [languages[owner] for owner in found.owners] if languages is not None else None
+        tags = [languages[owner] for owner in found.owners] if languages is not None else None
         terms, positions, offsets, ends = tokenize(
-            self._lexicon, indexed.profile, texts, found.owners, len(values), said
+            self._lexicon, indexed.profile, texts, found.owners, len(values), tags
         )
         if len(terms) == 0:
             return None

@@ -78,11 +78,11 @@ def index_terms(profile: TextProfile, text: str, language: str = UNKNOWN) -> lis
     return [(stem, word) if both and stem != word else (stem,) for stem, word in zip(stems, words, strict=True)]
 
 
-def document_language(text: str, said: str = UNKNOWN) -> Language:
-    """The language that a text of a document is stemmed by: what is said, else what is detected, else English."""
-    return language_of(said) or detect(text) or ENGLISH
+def document_language(text: str, given: str = UNKNOWN) -> Language:
+    """The language that a text of a document is stemmed by: the given one, else the detected one, else English."""
+    return language_of(given) or detect(text) or ENGLISH
 
 
-def query_language(said: str, text: str = "") -> Language:
+def query_language(given: str, text: str = "") -> Language:
     """The language of a query: what `model.language` says, else what is detected in its text, else English."""
-    return language_of(said) or detect(text) or ENGLISH
+    return language_of(given) or detect(text) or ENGLISH

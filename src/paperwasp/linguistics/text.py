@@ -2,7 +2,7 @@
 
 The compiled tokenizer (`core/lexicon.cpp`) finds the words of ASCII text. Of other text, `canonical` first makes a
 string that it reads the same way: its words, in Unicode's compatibility form, lower-cased and without accents, with
-spaces where it has separators. So what is indexed and what is asked are cut by one piece of code.
+spaces where it has separators. So indexed texts and queries are cut by one piece of code.
 
 Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#tokenization
 Differs: queries get the compatibility form as documents do, also in fields without stemming, where Vespa demands the
@@ -130,7 +130,7 @@ def profile_of(
     max_token_length: int | None = None,
     snowball_english: bool = False,
 ) -> TextProfile:
-    """The profile of a schema's `stemming`, `normalizing` and `match` settings; None: not said."""
+    """The profile of a schema's `stemming`, `normalizing` and `match` settings; None: not set."""
     return TextProfile(
         stemming="none" if match in ("word", "exact", "gram") else stemming,
         normalizing=normalizing,

@@ -1,6 +1,6 @@
 """Items: the nodes of a query tree.
 
-Items are immutable and say what was asked, in Vespa's words; nothing about how it will be found. `index` is a field,
+Items are immutable and say what was queried, in Vespa's words; nothing about how it will be found. `index` is a field,
 a fieldset, or a pseudo-field such as `sddocname`. Text in a `WordItem` is as the user wrote it: which tokens and stems
 it stands for depends on the field and is decided when the query is planned (`paperwasp.operators`).
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What may be said about any term. Names and defaults are Vespa's."""
+    """The annotations that any term may have. Names and defaults are Vespa's."""
 
     weight: int = 100
     ranked: bool = True
@@ -278,7 +278,7 @@ class WandItem(TermItem):
 class NearestNeighborItem(TermItem):
     """The `target_hits` documents whose tensor is nearest to the query's tensor `query(tensor)`.
 
-    `tuning` holds what was said about the search of a graph: `hnsw.approximateThreshold` and its kin, name and value.
+    `tuning` holds the annotations for the search of a graph: `hnsw.approximateThreshold` and its kin, name and value.
     An exact search has no use for it, nor for `approximate` and `explore_additional_hits`.
     """
 

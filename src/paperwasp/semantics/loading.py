@@ -27,7 +27,7 @@ _LONG_CHOICE: Final = 4
 
 
 def load_rules(texts: Mapping[str, str]) -> tuple[RuleBases, list[Finding]]:
-    """The rule bases in the files, path → text, and what is to be told of them. With an error among it, there are none.
+    """The rule bases in the files, path → text, and the findings about them. With an error among these, there are none.
 
     A rule base has the name of its file, without `.sr`.
     """
@@ -62,14 +62,14 @@ class _Loader:
         self.findings.append(Finding(error.bare_message, error.position, "ERROR"))
 
     def _warn_of_automata(self, name: str, position: Position) -> None:
-        said = f"the automaton '{name}' is not used: all conditions are read from the rule bases"
-        self.findings.append(Finding(said, position, "WARNING"))
+        message = f"the automaton '{name}' is not used: all conditions are read from the rule bases"
+        self.findings.append(Finding(message, position, "WARNING"))
 
     def _default(self, bases: Mapping[str, RuleBase]) -> RuleBase | None:
         found = [base for base in bases.values() if base.is_default]
         for other in found[1:]:
-            said = f"Both '{found[0].name}' and '{other.name}' are marked as default, there can only be one"
-            self.findings.append(Finding(said, Position(self._files[other.name].source, 1, 1), "ERROR"))
+            message = f"Both '{found[0].name}' and '{other.name}' are marked as default, there can only be one"
+            self.findings.append(Finding(message, Position(self._files[other.name].source, 1, 1), "ERROR"))
         return found[0] if found else None
 
     def _base(self, name: str, file: RuleFile) -> RuleBase:

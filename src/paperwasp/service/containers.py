@@ -184,7 +184,7 @@ class Containers:
             self._close(listener)
 
     def restart(self, application: str, cluster: str) -> None:
-        """Makes the container and its server anew on the same port; who connects meanwhile waits."""
+        """Makes the container and its server again on the same port; who connects meanwhile waits."""
         with self._lock:
             place = self._places[application, cluster]
             app = ContainerApp(self._messenger, application)

@@ -84,7 +84,7 @@ class RunningCluster:
         self._keep_house(cluster)
 
     def _keep_house(self, cluster: ContentCluster) -> None:
-        """Begins the chores anew; the limits of resources are in force when it returns."""
+        """Restarts the chores; the limits of resources are in force when it returns."""
         self._housekeeping.stop()
         declared = cluster.declared
         node = _node_of(cluster)

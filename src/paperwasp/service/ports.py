@@ -1,11 +1,11 @@
 """Which container listens on which port.
 
 * A container with a `server` in services.xml listens on that server's port. Port 8080, which is where Vespa's
-  containers listen unless told otherwise, means the port of the command line.
+  containers listen unless configured otherwise, means the port of the command line.
 * Of those without one, the first gets the command line's port, and every further one the next free port after it.
 * What was given once stays: it is recorded, and found again after a restart.
 
-Nothing here opens a port: `assign` is told by a callable whether one can be had.
+Nothing here opens a port: a callable tells `assign` whether one can be had.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 VESPA_PORT: Final = 8080
 _FRONT: Final = 0
-"""How the port of the command line is recorded: another one may be said at the next start."""
+"""How the port of the command line is recorded: another one may be given at the next start."""
 _PREFIX: Final = "container-ports/"
 _PORTS: Final = 1 << 16
 

@@ -246,12 +246,12 @@ def _check_ended(cursor: RdictIter, directory: Path) -> None:
 
 def _sorted_error(directory: Path, error: Exception) -> PaperwaspError:
     """RocksDB's error, by who must act. Once it could not write it refuses all writes, with the same words."""
-    said = str(error)
-    if any(os.strerror(code) in said for code in (errno.ENOSPC, errno.EDQUOT)):
-        return NoSpace(f"{directory}: no space left for the document store: {said}")
-    if said.startswith("Corruption"):
-        return Corruption(f"{directory}: the document store is damaged: {said}")
-    return InternalError(f"{directory}: the document store cannot be read or written: {said}")
+    message = str(error)
+    if any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT)):
+        return NoSpace(f"{directory}: no space left for the document store: {message}")
+    if message.startswith("Corruption"):
+        return Corruption(f"{directory}: the document store is damaged: {message}")
+    return InternalError(f"{directory}: the document store cannot be read or written: {message}")
 
 
 def _close_and_remove(removals: Rdict, database: Rdict, directory: Path) -> None:

@@ -97,7 +97,7 @@ def _given(annotations: Annotations) -> dict[str, Any]:
 
 
 def _annotated_group(text: str, annotations: Annotations) -> str:
-    """An operator over words with what is said about it as a whole."""
+    """An operator over words with the annotations on it as a whole."""
     parts = {name: value for name, value in _given(annotations).items() if name in OF_GROUP}
     return f"({_map(parts)}{text})" if parts else text
 
@@ -178,7 +178,7 @@ def _part_of_word(annotation: str) -> Callable[[PrefixItem | SuffixItem | Substr
 
 
 def _part(part: str | Item) -> str:
-    """An argument of an operator on a field, which is told the field already."""
+    """An argument of an operator on a field, which has the field already."""
     return _string(part) if isinstance(part, str) else str(_CONTAINED[type(part)](part))
 
 

@@ -198,7 +198,7 @@ _SYNTAXES: Final[Mapping[str, Callable[[Reader, str], Item | None]]] = MappingPr
         "advanced": lambda reader, composite: advanced_terms(reader),
     }
 )
-"""Syntax → what reads a text of it, told the composite. The syntax `yql` is not read here."""
+"""Syntax → the reader of a text in it, which gets the composite. The syntax `yql` is not read here."""
 
 _Key = tuple[str, str | QueryType, str | None, Indexes]
 _KEPT: Final[TextMemory[_Key, tuple[Item | None]]] = TextMemory(

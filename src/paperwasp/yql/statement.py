@@ -44,7 +44,7 @@ from paperwasp.yql.lifting import (
 DEFAULT_HITS: Final = 10
 SORT_FUNCTIONS: Final = ("lowercase", "raw", "uca", "feature")
 REMEMBERED_CHARACTERS: Final = 16_384
-"""Longer statements are parsed anew each time."""
+"""Longer statements are parsed again each time."""
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 
 _PARAMETER: Final = re.compile(r"@\s*([A-Za-z_][A-Za-z0-9_-]*)")

@@ -1,6 +1,6 @@
 """Names → the operators of YQL, of the two kinds there are.
 
-A *condition* stands for itself in `where` (`rank(…)`); a *leaf* stands to the right of `contains` and is told the
+A *condition* stands for itself in `where` (`rank(…)`); a *leaf* stands to the right of `contains` and is given the
 field (`phrase(…)`). The parser has read the name and the parenthesis when it calls an operator, which reads its
 arguments up to, and without, the closing one.
 """
