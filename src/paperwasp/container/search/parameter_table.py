@@ -216,6 +216,8 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("renderer.json.jsonWsets",), _ON, SHAPE),
     (("renderer.json.rawAsBase64",), _ON, SHAPE),
     (("renderer.json.debug",), _OFF, SHAPE),
+    (("FieldFilter.disable",), _OFF, SHAPE),
+    (("FieldFiller.disable",), _OFF, SHAPE),
     (("jsoncallback",), _to("presentation.callback", values.callback), SHAPE),
     (("model.queryString", "query"), _to("query", str), VALUE),
     (("model.type", "type"), _type, SHAPE),
