@@ -349,7 +349,11 @@ class ConditionParser(ArgumentReader):
         if (token := tokens.accept_kind("string")) is not None:
             return [string_value(tokens, token)]
         if tokens.at("@"):
-            return [*string_values(self.parameter())]
+            start = tokens.current
+            try:
+                return [*string_values(self.parameter())]
+            except ValueError as error:
+                tokens.fail(str(error), start)
         tokens.fail(f"expected an integer or a string, found {tokens.found()}")
 
     def _integer(self, value: str | int, start: Token) -> int:

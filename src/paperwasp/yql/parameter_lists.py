@@ -13,6 +13,7 @@ from typing import Final
 from paperwasp.core.clock import check_time
 
 _VALUE: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,]*+))\s*+(?:,|\Z)""")
+_ELEMENT: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,\]]*+))\s*+(?:,|(?=\]))""")
 _ENTRY: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^:'"{}]*+))\s*+:\s*+(-?[0-9]{1,10})\s*+(?:,|(?=\}))""")
 _PAIR: Final = re.compile(
     r"""\s*+\[\s*+(?:'([^']*)'|"([^"]*)"|([^,'"\[\]]*+))\s*+,\s*+(-?[0-9]{1,10})\s*+\]\s*+(?:,|(?=\]))"""
@@ -23,13 +24,20 @@ Tokens = tuple[tuple[str | int, int], ...]
 
 
 def string_values(text: str) -> tuple[str, ...]:
-    """`a, 'b, c', d`; what is empty is left out. Errors: OutOfTime."""
+    """`a, 'b, c', d`, or the same in brackets, as a list in a JSON body is; what is empty is left out.
+
+    Errors: ValueError, OutOfTime.
+    """
+    text = text.strip()
+    entry, close = (_ELEMENT, "]") if text.startswith("[") else (_VALUE, "")
     values: list[str] = []
-    at = 0
-    while at < len(text) and (match := _VALUE.match(text, at)):
+    at = len(close)
+    while text[at : at + 1] != close and (match := entry.match(text, at)):
         check_time()
         values.append(_unquoted(*match.groups()))
         at = match.end()
+    if close and text[at:] != close:
+        raise ValueError(f"expected a value, or '{close}' at the end, at '{text[at : at + 50]}'")
     return tuple(value for value in values if value)
 
 

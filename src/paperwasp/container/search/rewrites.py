@@ -9,7 +9,7 @@ a query with two mistakes has the error that it would have if each request were 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -155,15 +155,15 @@ def _unstemmed(item: Item) -> Item:
 
 def choose_checks(parameters: SearchParameters, targets: tuple[Target, ...]) -> Iterator[Rewrite]:
     """What refuses queries that are wrong whatever the documents."""
-    yield _checked
+    yield partial(_checked, [schema for target in targets for schema in target.schemas])
     try:
         check_match_phase(parameters, targets)
     except PaperwaspError as error:
         yield Failing(error)
 
 
-def _checked(tree: Item, context: Context) -> Item:
-    check_items(tree)
+def _checked(schemas: Sequence[Schema], tree: Item, context: Context) -> Item:
+    check_items(tree, schemas)
     check_text(context.values.query, tree)
     return tree
 
