@@ -46,7 +46,7 @@ class ContainerApp:
 
     @property
     def running(self) -> Running | None:
-        """What is served; None: there is no application."""
+        """The application that is served; None: there is none."""
         return self._state.running
 
     def configure(self, running: Running | None) -> None:

@@ -1,4 +1,4 @@
-"""What the content clusters of an application tell of themselves, as `/state/v1/metrics` shows it.
+"""The metrics of the content clusters of an application, as `/state/v1/metrics` shows them.
 
 Vespa: https://docs.vespa.ai/en/reference/operations/metrics/searchnode.html
 Differs: Vespa's content nodes have a status port of their own; here the containers tell it.

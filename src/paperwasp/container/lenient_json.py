@@ -35,11 +35,11 @@ def _in_double_quotes(text: bytes) -> Iterator[bytes]:
             raise ValueError(f"a string that begins at byte {at} has no end")
         at = match.end()
         own = match[1]
-        yield match[0] if own is None else b'"%b"' % _requoted(own)
+        yield match[0] if own is None else b'"%b"' % _requote(own)
 
 
-def _requoted(content: bytes) -> bytes:
-    """What is in single quotes as it is in double quotes: the former need no backslash there, and the latter do.
+def _requote(content: bytes) -> bytes:
+    """Rewrites texts in single quotes for double quotes: single quotes need no backslash there, and double quotes do.
 
     Between pairs of backslashes, a backslash belongs to what follows it.
     """

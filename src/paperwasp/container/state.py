@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a container serves: an application, as far as its own cluster says."""
+    """The application that a container serves, as far as it concerns its own cluster."""
 
     generation: int
     model: ApplicationModel
     container: Container
     name: str = "default"
-    """Of the application."""
+    """The name of the application."""
 
 
 DOCUMENT_HANDLER: Final = (

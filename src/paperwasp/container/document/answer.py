@@ -1,7 +1,7 @@
 """Answers of /document/v1/ as JSON: `pathId` first, then `id`, `trace`, and `fields` or `message`.
 
-What is wrong with a request is told without the document's id, and so are overload and timeouts, which are the
-container's own; what a content cluster answers comes with it.
+Errors in a request are answered without the document's id, and so are overload and timeouts, which are the container's
+own; the answers of a content cluster have it.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#response-formats
 """
@@ -41,7 +41,7 @@ def document_response(
 def error_response(
     request: Request, error: PaperwaspError, document_id: DocumentId | None = None, members: bytes = b""
 ) -> Response:
-    """The error with its status; `document_id` where a content cluster may have told of it."""
+    """The error with its status; `document_id` where the answer may be a content cluster's."""
     if document_id is None or isinstance(error, _OF_THE_CONTAINER):
         return message_response(error.http_status, request, error.message)
     message = members + b',"message":' + orjson.dumps(error.message)
@@ -54,7 +54,7 @@ def message_response(status: int, request: Request, message: str, headers: Mappi
 
 
 def other_method(request: Request, methods: tuple[str, ...]) -> Response:
-    """To a method that the path does not have: OPTIONS is told which there are."""
+    """The answer to a method that the path does not have; to OPTIONS, the methods that it has."""
     allowed = {"Allow": ",".join(methods)}
     if request.method == "OPTIONS":
         return Response(204, b"", JSON, allowed)

@@ -51,13 +51,13 @@ class Bulk:
     visit: Visit
     change: Change
     address: str
-    """Of the content cluster that is changed."""
+    """The address of the content cluster that is changed."""
     ignored_fields: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BulkContext:
-    """What a request is read against."""
+    """The context in which a request is read: clusters, routes and time."""
 
     clusters: VisitClusters
     routes: Routes
@@ -135,13 +135,13 @@ def _read_update(request: Request, context: BulkContext) -> Bulk:
     body = read_body(request.body)
     if body.condition is not None:
         raise InvalidInput(f"May not specify 'condition' at '{request.raw_path}': the selection is the condition")
-    fields, ignored = context.routes.defined(body.fields, route)
+    fields, ignored = context.routes.select_defined(body.fields, route)
     updates, create = route.reader.read_update(fields), bool(body.create)
     size_bytes = len(request.body)
 
     def change(document: VisitedDocument) -> ApplyRequest:
         document_id = DocumentId.parse(document.id)
-        processed = route.processed(document_id, updates)
+        processed = route.process(document_id, updates)
         operation = Update(document_id, processed, create, required_us=document.changed_us)
         return ApplyRequest(operation, size_bytes)
 

@@ -58,7 +58,7 @@ def _get(request: Request, document_id: DocumentId, options: Options, routes: Ro
 def _put(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
     route = _route_of_change(document_id, options, routes)
     body, condition, create = _read_body(request, options, routes)
-    fields, ignored = routes.defined(body.fields, route)
+    fields, ignored = routes.select_defined(body.fields, route)
     put = Put(document_id, route.read_put(document_id, fields), condition, create)
     return Call(document_id, route.accepting(put), ApplyRequest(put, len(request.body)), options, ignored)
 
@@ -66,7 +66,7 @@ def _put(request: Request, document_id: DocumentId, options: Options, routes: Ro
 def _update(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
     route = _route_of_change(document_id, options, routes)
     body, condition, create = _read_body(request, options, routes)
-    fields, ignored = routes.defined(body.fields, route)
+    fields, ignored = routes.select_defined(body.fields, route)
     update = Update(document_id, route.read_update(document_id, fields), create, condition)
     return Call(document_id, route.accepting(update), ApplyRequest(update, len(request.body)), options, ignored)
 

@@ -1,4 +1,4 @@
-"""What waits in the container because a content cluster has no room for it.
+"""The queue in the container of messages for which a content cluster has no room.
 
     ask → messenger → room: awaited · none: in line → a reply comes, or a tick → sent in the order of coming
 

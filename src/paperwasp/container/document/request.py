@@ -1,4 +1,4 @@
-"""What a request to /document/v1/ asks for: the document its path names and the options of its query string.
+"""Reads a request to /document/v1/: the document that its path names and the options of its query string.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 """
@@ -52,7 +52,7 @@ def _nothing_at(raw_path: str) -> NotFound:
 
 
 def _docid(_: str, namespace: str, document_type: str, rest: str) -> DocumentId | None:
-    return _checked(namespace, document_type, decode(rest)) if rest else None
+    return _make_id(namespace, document_type, decode(rest)) if rest else None
 
 
 def _number(raw_path: str, namespace: str, document_type: str, rest: str) -> DocumentId | None:
@@ -65,14 +65,14 @@ def _number(raw_path: str, namespace: str, document_type: str, rest: str) -> Doc
         )
     if not user_specified:
         return None
-    return _checked(namespace, document_type, decode(user_specified), number=int(text))
+    return _make_id(namespace, document_type, decode(user_specified), number=int(text))
 
 
 def _group(raw_path: str, namespace: str, document_type: str, rest: str) -> DocumentId | None:
     group, _, user_specified = rest.partition("/")
     if not group:
         raise _nothing_at(raw_path)
-    return _checked(namespace, document_type, decode(user_specified), group=decode(group)) if user_specified else None
+    return _make_id(namespace, document_type, decode(user_specified), group=decode(group)) if user_specified else None
 
 
 _MODIFIERS: Final[Mapping[str, Callable[[str, str, str, str], DocumentId | None]]] = {
@@ -82,7 +82,7 @@ _MODIFIERS: Final[Mapping[str, Callable[[str, str, str, str], DocumentId | None]
 }
 
 
-def _checked(
+def _make_id(
     namespace: str, document_type: str, user_specified: str, number: int | None = None, group: str | None = None
 ) -> DocumentId:
     document_id = DocumentId(namespace, document_type, user_specified, number, group)
@@ -150,7 +150,7 @@ def _boolean(text: str) -> bool:
 
 
 def _tensor_form(text: str) -> str:
-    """What is no form is the default one, as Vespa has it here."""
+    """The form of tensors; anything else means the default one, as in Vespa."""
     return text if text in FORMS else FORMS[0]
 
 

@@ -57,7 +57,7 @@ class Route:
     is_selective: bool = False
     """Whether there is one that does not take all operations."""
     processor: Processor | None = None
-    """What makes fields outside the document; None: there are none."""
+    """The scripts that make fields outside the document; None: there are none."""
 
     @property
     def derived(self) -> frozenset[str]:
@@ -71,10 +71,10 @@ class Route:
 
     def read_update(self, id: DocumentId, fields: Mapping[str, object]) -> tuple[FieldUpdate, ...]:
         """The updates of an update, with what indexing makes of them. Errors: as `read_put`."""
-        return self.processed(id, self.reader.read_update(fields, id.text))
+        return self.process(id, self.reader.read_update(fields, id.text))
 
-    def processed(self, id: DocumentId, updates: tuple[FieldUpdate, ...]) -> tuple[FieldUpdate, ...]:
-        """Updates that were read, with what indexing makes of them. Errors: InvalidInput."""
+    def process(self, id: DocumentId, updates: tuple[FieldUpdate, ...]) -> tuple[FieldUpdate, ...]:
+        """Adds to updates those that indexing makes of them. Errors: InvalidInput."""
         return updates if self.processor is None else self.processor.update(id, updates)
 
     def accepting(self, operation: Operation) -> tuple[Target, ...]:
@@ -157,8 +157,8 @@ class Routes:
             )
         return self._to_one[document_type, cluster]
 
-    def defined(self, fields: SentFields, route: Route) -> tuple[SentFields, bool]:
-        """The fields that are to be read, and whether others are ignored, where the container says so."""
+    def select_defined(self, fields: SentFields, route: Route) -> tuple[SentFields, bool]:
+        """The fields that are to be read, and whether others are ignored, where the container is configured so."""
         if not self._ignores_undefined:
             return fields, False
         known = fields.only(name for name in fields if _FIELD_PATH.split(name, 1)[0] in route.type.fields)

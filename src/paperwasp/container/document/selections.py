@@ -1,4 +1,4 @@
-"""What the content clusters select of the documents that are sent to them: `selection` in services.xml.
+"""The selections of content clusters among the documents that are sent to them: `selection` in services.xml.
 
 A put is taken where its document is selected. An update does not say what the other fields are, and a remove says none:
 they are taken unless the id alone is against it.
@@ -22,7 +22,7 @@ Acceptance = Callable[[Operation, int], bool]
 
 
 def acceptance_of(cluster: ContentCluster, document_type: DocumentType) -> Acceptance | None:
-    """What the cluster takes of a document type that it has; None: everything."""
+    """The predicate of the operations that the cluster takes of one of its document types; None: it takes all."""
     declared = cluster.declared
     of_type = next(document.selection for document in declared.documents if document.type == document_type.name)
     selection = conjunction(*(parse_selection(text) for text in (declared.selection, of_type)))

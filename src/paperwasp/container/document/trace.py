@@ -1,4 +1,4 @@
-"""What `tracelevel` shows of a request about one document: what was asked for, whom, and what came of it.
+"""The trace of a request about one document (`tracelevel`): the request, the clusters asked, and the outcome.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#tracelevel
 Differs: the levels from 1 to 9 show the same.
@@ -21,8 +21,8 @@ Found = Outcome | GetResponse | None
 _IGNORED: Final = "no content cluster has such documents, as their selections say"
 
 
-def traced(call: Call, answer: Found | PaperwaspError, since_ns: int) -> bytes:
-    """The member `trace`, with a comma before it; nothing where no trace was asked for."""
+def trace_member(call: Call, answer: Found | PaperwaspError, since_ns: int) -> bytes:
+    """The member `trace`, with a comma before it; empty where no trace was requested."""
     if call.options.trace_level == 0:
         return b""
     took_ms = (monotonic_ns() - since_ns) / 1e6
@@ -32,7 +32,7 @@ def traced(call: Call, answer: Found | PaperwaspError, since_ns: int) -> bytes:
     parts = [
         {"message": f"{_asked_for(call)}, within {call.options.timeout_ms:g} ms"},
         *(asked if len(asked) == 1 else [{"fork": asked}] if asked else []),
-        {"message": f"After {took_ms:.3f} ms: {_found(answer)}"},
+        {"message": f"After {took_ms:.3f} ms: {_describe_outcome(answer)}"},
     ]
     return b',"trace":' + orjson.dumps(parts)
 
@@ -56,7 +56,7 @@ def _change(operation: Operation, size_bytes: int) -> str:
     return f"Remove {operation.id}"
 
 
-def _found(answer: Found | PaperwaspError) -> str:
+def _describe_outcome(answer: Found | PaperwaspError) -> str:
     if isinstance(answer, PaperwaspError):
         return answer.message
     if answer is None:

@@ -32,7 +32,7 @@ from paperwasp.container.document.operation import METHODS, Call, read_call
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes
-from paperwasp.container.document.trace import Found, traced
+from paperwasp.container.document.trace import Found, trace_member
 from paperwasp.container.large_requests import read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome, Refusal
@@ -85,8 +85,8 @@ class DocumentApi:
         try:
             answer = await self._ask(call)
         except PaperwaspError as error:
-            return error_response(request, error, call.id, traced(call, error, since_ns))
-        return _response_to(request, call, answer, traced(call, answer, since_ns))
+            return error_response(request, error, call.id, trace_member(call, error, since_ns))
+        return _response_to(request, call, answer, trace_member(call, answer, since_ns))
 
     def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)
@@ -151,11 +151,11 @@ def _response_to(request: Request, call: Call, answer: Found, trace: bytes) -> R
 
 
 def _headers(call: Call) -> Mapping[str, str]:
-    """What a client that looks is told beside a success."""
+    """Headers of a success that mark ignored operations and fields."""
     if call.targets and not call.ignored_fields:
         return NO_HEADERS
-    told = {IGNORED_OPERATION: not call.targets, IGNORED_FIELDS: call.ignored_fields}
-    return {name: "true" for name, is_so in told.items() if is_so}
+    headers = {IGNORED_OPERATION: not call.targets, IGNORED_FIELDS: call.ignored_fields}
+    return {name: "true" for name, is_so in headers.items() if is_so}
 
 
 __all__ = ["ROOT", "DocumentApi", "error_response"]

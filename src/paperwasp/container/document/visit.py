@@ -61,7 +61,7 @@ class Visitor:
 
     @property
     def left_seconds(self) -> float:
-        """Of the time that the whole request has."""
+        """The seconds that are left for the whole request; 0: its time is over."""
         return max(0.0, (self._doom_ns - self._environment.monotonic_ns()) / 1e9)
 
     @property
@@ -82,9 +82,9 @@ class Visitor:
         return self._take(await self._ask(self.token, documents))
 
     async def chunks(self) -> AsyncGenerator[tuple[VisitedDocument, ...], None]:
-        """All chunks until the end, or until the time is over; the next is asked for before one is given.
+        """All chunks until the end, or until the time is over; the next is requested before one is given.
 
-        Errors: as `next`; but for the first chunk, what is overloaded is asked again.
+        Errors: as `next`; but after the first chunk, an overloaded cluster is asked again.
         """
         asked: asyncio.Future[VisitResponse] | None = asyncio.ensure_future(self._ask(self.token))
         try:
@@ -141,8 +141,8 @@ async def answer_visit(request: Request, visit: Visit, messenger: Messenger, env
     if not visit.stream:
         return await _whole(request, visitor)
     form = stream_form(request)
-    chunks = _streamed(visitor, rendering(form, request.raw_path))
-    first = await anext(chunks)  # what is wrong from the beginning is told by the status
+    chunks = _stream(visitor, rendering(form, request.raw_path))
+    first = await anext(chunks)  # an error at the beginning is answered by the status
     return StreamedResponse(200, _Begun(first, chunks), form.content_type)
 
 
@@ -179,8 +179,8 @@ def _documents(visitor: Visitor) -> int:
     return limits.VISIT_DOCUMENTS if wanted is None else min(wanted - visitor.count, limits.VISIT_DOCUMENTS)
 
 
-async def _streamed(visitor: Visitor, written: Rendering) -> AsyncGenerator[bytes, None]:
-    """The pieces of the answer. Errors: only those of the first chunk; what comes later is told in the end."""
+async def _stream(visitor: Visitor, written: Rendering) -> AsyncGenerator[bytes, None]:
+    """The pieces of the answer. Errors: only those of the first chunk; later ones stand at the end of the answer."""
     message = None
     try:
         async with aclosing(visitor.chunks()) as chunks:

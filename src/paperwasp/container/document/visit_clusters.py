@@ -59,7 +59,7 @@ class VisitCluster:
         """
         if document_type not in self.types:
             raise InvalidInput(
-                f"There is no document type '{document_type}' in cluster '{self.id}', only {_listed(self.types)}"
+                f"There is no document type '{document_type}' in cluster '{self.id}', only {_list_names(self.types)}"
             )
         space = "global" if document_type in self._global_types else "default"
         return tuple(name for name in self.types_in(space) if self._is_a(name, document_type))
@@ -89,7 +89,7 @@ class VisitClusters:
         if name is None:
             return self._only(document_type)
         if name not in self._clusters:
-            known = _listed(self._clusters)
+            known = _list_names(self._clusters)
             raise InvalidInput(f"Your Vespa deployment has no content cluster '{name}', only {known}")
         return self._clusters[name]
 
@@ -97,7 +97,7 @@ class VisitClusters:
         having = [found for found in self if document_type in found.types] if document_type else []
         candidates = having or list(self)
         if len(candidates) > 1:
-            names = _listed(found.id for found in candidates)
+            names = _list_names(found.id for found in candidates)
             raise InvalidInput(f"Please specify one of the content clusters in your Vespa deployment: {names}")
         return candidates[0]
 
@@ -105,5 +105,5 @@ class VisitClusters:
         return iter(self._clusters.values())
 
 
-def _listed(names: Iterator[str] | Mapping[str, object]) -> str:
+def _list_names(names: Iterator[str] | Mapping[str, object]) -> str:
     return ", ".join(f"'{name}'" for name in names)

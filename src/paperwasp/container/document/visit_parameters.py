@@ -1,8 +1,8 @@
-"""What a request about many documents asks for: its path, and the parameters of its query string, checked one by one.
+"""Reads a request about many documents: its path, and the parameters of its query string, checked one by one.
 
 A visit reads documents; a bulk operation changes those that it visits. Both say in the same words which documents
 they are about: `Visit`. Parameters are looked at in the order in which Vespa does, so that of several that are wrong
-the same one is told of.
+the same one is reported.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 """
@@ -48,7 +48,7 @@ class Place:
 
     @classmethod
     def of(cls, raw_path: str) -> Place:
-        """Of a path that names no single document, and is one of ours. Errors: InvalidInput for broken escapes."""
+        """The place that a path names, which is no single document. Errors: InvalidInput for broken escapes."""
         parts = raw_path[len(ROOT) :].rstrip("/").split("/")
         if len(parts) < 3:
             return cls()
@@ -57,7 +57,7 @@ class Place:
         return cls(namespace, document_type, number, decode(parts[3]) if kind == "group" else None)
 
     def prefix(self, document_type: str) -> str:
-        """What the ids of its documents of the type begin with."""
+        """The beginning of the ids of its documents of the type."""
         modifier = "" if self.number is None else f"n={self.number}:"
         if self.group is not None:
             modifier = f"g={self.group}:"
@@ -65,7 +65,7 @@ class Place:
 
     @property
     def location(self) -> bytes:
-        """What their global ids begin with; empty: anything."""
+        """The beginning of their global ids; empty: they have none in common."""
         if self.number is None and self.group is None:
             return b""
         return DocumentId("", "", "", self.number, self.group).gid[:4]
@@ -77,10 +77,10 @@ class Visit:
 
     cluster: VisitCluster
     documents: VisitRequest
-    """What the content cluster is asked for, chunk by chunk."""
+    """The request to the content cluster, which is sent chunk by chunk."""
     start: Continuation
     timeout_ms: float
-    """Of the request."""
+    """The timeout of the request."""
     visit_ms: float
     """For the visit: less than the request's, so that there is an answer in time."""
     trace_level: int = 0
@@ -109,7 +109,7 @@ class Parameters:
         return None if text is None else convert(text)
 
     def required(self, name: str) -> str:
-        """Errors: InvalidInput."""
+        """The text of a parameter. Errors: InvalidInput where it is missing."""
         text = self.text(name)
         if text is None:
             raise InvalidInput(f"Must specify '{name}' at '{self._raw_path}'")
@@ -123,7 +123,7 @@ class Parameters:
 
 
 def read_visit(request: Request, clusters: VisitClusters, now_us: int) -> Visit:
-    """What a GET asks for. Errors: InvalidInput."""
+    """Reads the visit of a GET. Errors: InvalidInput."""
     parameters, place = Parameters(request), Place.of(request.raw_path)
     timeout = _timeout_ms(parameters)
     parameters.refuse("dryRun")
@@ -162,8 +162,8 @@ def _read_common(parameters: Parameters, place: Place, clusters: VisitClusters, 
     selection = parameters.text("selection") or ""
     trace_level = parameters.get("tracelevel", _integer) or 0
     start = parameters.get("continuation", Continuation.parse)
-    from_us = parameters.get("fromTimestamp", _unsigned) or 0
-    to_us = parameters.get("toTimestamp", _unsigned) or 0
+    from_us = parameters.get("fromTimestamp", _read_unsigned) or 0
+    to_us = parameters.get("toTimestamp", _read_unsigned) or 0
     if 0 < to_us < from_us:
         raise InvalidInput("toTimestamp must be greater than, or equal to, fromTimestamp")
     cluster = clusters.cluster(parameters.text("cluster"), place.document_type)
@@ -237,7 +237,7 @@ def _integer(text: str) -> int:
     raise InvalidInput(f"Failed parsing '{text}': expected a whole number of 32 bits")
 
 
-def _unsigned(text: str) -> int:
+def _read_unsigned(text: str) -> int:
     if _DIGITS.fullmatch(text) and 0 <= int(text) <= _LONG_MAX:
         return int(text)
     raise InvalidInput(f"Failed parsing '{text}': expected a whole number of 64 bits that is not negative")

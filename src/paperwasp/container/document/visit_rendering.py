@@ -79,7 +79,7 @@ class ObjectRendering:
 
 
 def end_members(end: VisitEnd) -> dict[str, object]:
-    """What follows the documents, or the path, in their order."""
+    """The members that follow the documents, or the path, in their order."""
     members: dict[str, object] = {"documentCount": end.count}
     if end.trace:
         members["trace"] = [{"message": message} for message in end.trace]
@@ -127,7 +127,7 @@ class LinesRendering:
 
 
 def rendering(form: StreamForm, raw_path: str) -> Rendering:
-    """Of a streamed visit."""
+    """The rendering of a streamed visit."""
     if form is StreamForm.OBJECT:
         return ObjectRendering(raw_path)
     return LinesRendering(form is StreamForm.CONTROLLED_LINES)

@@ -52,5 +52,5 @@ class Continuation:
 
 
 def fingerprint(*parts: object) -> bytes:
-    """Of what is visited: four bytes."""
+    """A hash of what is visited: four bytes."""
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=4).digest()

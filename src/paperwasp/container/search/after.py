@@ -35,7 +35,7 @@ class After:
     sort_keys: tuple[Any, ...] = ()
 
     def within(self, cluster: int) -> SearchAfter | None:
-        """What a cluster is told: of hits that are equal to the last one, those of clusters before have been shown."""
+        """The position for one cluster: of hits equal to the last one, those of earlier clusters have been shown."""
         if self.cluster is None:
             return None
         lid = self.lid if cluster == self.cluster else AFTER_ALL if cluster < self.cluster else BEFORE_ALL
@@ -45,11 +45,11 @@ class After:
 def token_of(cluster: str, hit: Hit) -> str:
     """The token of the page that ends with this hit."""
     relevance = hit.relevance if isfinite(hit.relevance) else str(hit.relevance)
-    keys = [[*key[:-1], _shown(key[-1])] for key in hit.sort_keys or ()]
+    keys = [[*key[:-1], _as_json(key[-1])] for key in hit.sort_keys or ()]
     return urlsafe_b64encode(orjson.dumps([cluster, f"{hit.lid:x}", relevance, *keys])).decode().rstrip("=")
 
 
-def _shown(value: object) -> object:
+def _as_json(value: object) -> object:
     """A value of a sort key in JSON: bytes as the characters of those numbers, what is not finite as a text."""
     if isinstance(value, float) and not isfinite(value):
         return str(value)

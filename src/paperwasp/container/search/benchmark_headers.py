@@ -25,7 +25,7 @@ def is_benchmark(request: Request) -> bool:
 
 
 def measured_pairs(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The parameters of a request whose cost is asked for."""
+    """The parameters of a request whose cost is to be reported."""
     given = any(name.lower() == _SOFT_TIMEOUT for name, _ in pairs)
     return [*pairs] if given else [*pairs, (_SOFT_TIMEOUT, "false")]
 
@@ -39,7 +39,7 @@ def measured_response(
 
 
 def _headers(request: Request, plan: SearchPlan, result: SearchResult, elapsed_ns: int) -> dict[str, str]:
-    """Counts of the result, and times in milliseconds; with the coverage where that is asked for, too."""
+    """Counts of the result, and times in milliseconds; with the coverage where that is requested, too."""
     fill_ms = result.summary_ns // 1_000_000
     values = {
         "NumHits": result.hit_count,

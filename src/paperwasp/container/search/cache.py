@@ -44,7 +44,7 @@ class SearchCache:
         return len(self._answers)
 
     def get(self, key: Key, config: object) -> CachedAnswer | None:
-        """What is kept for the request; whether it still holds is for the caller to find out."""
+        """The answer that is kept for a request, or None. The caller checks whether it is still valid."""
         self._keep_only(config)
         found = self._answers.get(key)
         if found is None:
@@ -80,7 +80,7 @@ class SearchCache:
 
 
 def key_of(pairs: Sequence[tuple[str, str]], form: Form, format_: str) -> Key:
-    """What makes requests the same: their parameters, and the format of the answer. The order of the parameters counts
+    """The key by which requests are the same: parameters, and the format of the answer. The order of parameters counts
     only where one is given several times, maybe by its aliases: the last is in force."""
     if form.caching:
         pairs = [pair for place, pair in enumerate(pairs) if place not in form.caching]

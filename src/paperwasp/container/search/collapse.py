@@ -52,7 +52,7 @@ def _is_attribute(name: str, schema: Schema) -> bool:
 
 
 def batches(offset: int, hits: int) -> Iterator[tuple[int, int]]:
-    """The windows (offset, hits) to ask for, one after the other, while too few hits are left of a page."""
+    """The windows (offset, hits) to request in turn, while too few hits are left of a page."""
     wanted = ceil((offset + hits + 1) * EXTRA) if hits else 0
     start = 0
     for _ in range(MAX_BATCHES):

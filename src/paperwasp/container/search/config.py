@@ -1,4 +1,4 @@
-"""What can be searched: the content clusters of an application, their schemas, and the names of sources.
+"""The searchable parts of an application: its content clusters, their schemas, and the names of sources.
 
 Vespa: https://docs.vespa.ai/en/querying/federation.html
 """
@@ -30,14 +30,14 @@ _CHANGING: Final = re.compile(r"\b(?:now|freshness|age|random|randomNormal|rando
 
 
 class QueryLimits(NamedTuple):
-    """What a content cluster gives a query at most, whatever the request asks for."""
+    """The limits of a content cluster for each query, which requests cannot exceed."""
 
     hits: int = sys.maxsize
     timeout_ms: float = math.inf
 
     @classmethod
     def of(cls, tuning: Mapping[str, str]) -> QueryLimits:
-        """The limits that the tuning of a content cluster says (`services_model.Content.tuning`).
+        """The limits in the tuning of a content cluster (`services_model.Content.tuning`).
 
         Vespa: ClusterSearcher.java, and `maxHitsPerNode` of InvokerFactory.java: a cluster is one node here
         """
@@ -132,7 +132,7 @@ class SearchConfig:
 
     @cached_property
     def indexes(self) -> Indexes:
-        """What a query may search: indexed fields, attributes, fieldsets, pseudo-fields."""
+        """The indexes that a query may search: indexed fields, attributes, fieldsets, pseudo-fields."""
         return indexes_of((schema for target in self.everything for schema in target.schemas), _PSEUDO_FIELDS)
 
     @cached_property
@@ -147,7 +147,7 @@ class SearchConfig:
         return sources | {target.cluster.id: (target,) for target in self.everything}
 
     def indexes_of(self, targets: tuple[Target, ...]) -> Indexes:
-        """What a query of these may search."""
+        """The indexes that a query of these targets may search."""
         if targets is self.everything:
             return self.indexes
         if len(targets) == 1:
@@ -159,14 +159,14 @@ class SearchConfig:
 
         Errors: InvalidQuery.
         """
-        targets = self._resolved(sources) if sources else self.everything
+        targets = self._resolve(sources) if sources else self.everything
         if restrict:
-            targets = _restricted(targets, restrict)
+            targets = _restrict(targets, restrict)
         if not targets:
             raise InvalidQuery("There is nothing to search: no content cluster has a document type")
         return targets
 
-    def _resolved(self, sources: tuple[str, ...]) -> tuple[Target, ...]:
+    def _resolve(self, sources: tuple[str, ...]) -> tuple[Target, ...]:
         by_source = self.targets_by_source
         found: dict[str, dict[str, Schema]] = {}
         for source in sources:
@@ -190,7 +190,7 @@ def _texts_of(profile: RankProfile) -> Iterator[str]:
         yield profile.global_phase.expression
 
 
-def _restricted(targets: tuple[Target, ...], restrict: tuple[str, ...]) -> tuple[Target, ...]:
+def _restrict(targets: tuple[Target, ...], restrict: tuple[str, ...]) -> tuple[Target, ...]:
     known = {schema.name for target in targets for schema in target.schemas}
     for name in restrict:
         if name not in known:

@@ -1,6 +1,6 @@
 """Why hits score what they do in the global phase: the tree of its expression.
 
-Content nodes send what its nodes are as far as that hangs on one hit; what hangs on all of them is worked here.
+Content nodes send the values of its nodes that depend on one hit alone; those that depend on all are computed here.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ def with_global_phase(phase: GlobalPhase, hits: Sequence[Hit], rows: Floats) -> 
     if explanation is None:
         return list(hits)
     worked = Columns(explanation.builder, lambda feature: columns.get(feature.name))
-    told = []
+    explained = []
     for row, hit in enumerate(hits):
         if row >= len(rows):
-            told.append(_with(hit, _note(hit, "not among the hits that the global phase ranks")))
+            explained.append(_with(hit, _note(hit, "not among the hits that the global phase ranks")))
         elif hit.explanation is None or hit.explanation.global_values is None:
-            told.append(hit)
+            explained.append(hit)
         else:
             tree = rendered(explanation, _Values(hit.explanation.global_values, worked, row).of)
-            told.append(_with(hit, {"phase": _PHASE, "score": shown_number(hit.relevance), "tree": tree}))
-    return told
+            explained.append(_with(hit, {"phase": _PHASE, "score": shown_number(hit.relevance), "tree": tree}))
+    return explained
 
 
 class _Values:
-    """What nodes are for one hit: as its content node says, else as worked from the columns of all hits."""
+    """The values of nodes for one hit: from its content node, or else computed from the columns of all hits."""
 
     def __init__(self, given: Sequence[NodeValue], worked: Columns, row: int) -> None:
         self._given = given

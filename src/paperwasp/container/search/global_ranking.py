@@ -1,4 +1,4 @@
-"""The global phase in the container: the best hits of one document type, merged from all nodes, are ranked anew.
+"""The global phase in the container: the best hits of one document type, merged from all nodes, are ranked again.
 
 Content nodes send beside each of these hits what the expression needs (`Hit.global_inputs`). Hits below them are moved
 where they would otherwise be above; what the drop limit leaves out is no hit.
@@ -32,7 +32,7 @@ class GlobalRanking:
 
     @classmethod
     def of(cls, phase: GlobalPhase | None, said: GlobalParameters) -> GlobalRanking | None:
-        """None: no hits are ranked anew. Errors: IllegalQuery."""
+        """The ranking of a global phase with a request's parameters; None: there is no phase. Errors: IllegalQuery."""
         if phase is None:
             return None
         count = phase.rerank_count if said.rerank_count is None else said.rerank_count
@@ -53,7 +53,7 @@ class GlobalRanking:
         scores = np.where(np.isnan(scores), -np.inf, scores)
         before = np.array([hit.relevance for hit in chosen])
         rest = hits[len(chosen) :]
-        moved = _moved(before, scores, np.array([hit.relevance for hit in rest]))
+        moved = _rescale(before, scores, np.array([hit.relevance for hit in rest]))
         pairs = zip((*chosen, *rest), (*scores.tolist(), *moved.tolist()), strict=True)
         found = [hit._replace(relevance=relevance) for hit, relevance in pairs]
         if any(hit.explanation for hit in found):
@@ -66,8 +66,8 @@ class GlobalRanking:
 _Scores = NDArray[np.float64]
 
 
-def _moved(before: _Scores, after: _Scores, rest: _Scores) -> _Scores:
-    """Relevances of the hits that are not ranked anew: in the range of those that are, where these have fallen."""
+def _rescale(before: _Scores, after: _Scores, rest: _Scores) -> _Scores:
+    """Relevances of the hits that are not ranked again: in the range of those that are, where these have fallen."""
     before, after = before[np.isfinite(before)], after[np.isfinite(after)]
     if not len(before) or not len(after) or before.min() <= after.min():
         return rest

@@ -59,7 +59,7 @@ _Made = TypeVar("_Made")
 
 
 class Messenger(Protocol):
-    """What of `cluster.messenger.Messenger` a search needs."""
+    """The part of `cluster.messenger.Messenger` that a search needs."""
 
     def ask(self, address: str, message: object) -> Awaitable[object]: ...
 
@@ -115,7 +115,7 @@ class SearchHandler:
 
     async def _answer(self, request: Request, config: SearchConfig, started_ns: int, shown: _Shown) -> Response:
         large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
-        pairs = await self._done(parameter_pairs, request) if large else parameter_pairs(request)
+        pairs = await self._run_in_thread(parameter_pairs, request) if large else parameter_pairs(request)
         measured = is_benchmark(request)
         if measured:
             pairs = measured_pairs(pairs)
@@ -124,7 +124,7 @@ class SearchHandler:
         kept = self.cache.get(key, config)
         if kept is not None and not _sets_aside(pairs, form) and await self._holds(key, kept) and not measured:
             return kept.response
-        bound = None if large else self._bound(pairs, form, config, started_ns, shown)
+        bound = None if large else self._bind(pairs, form, config, started_ns, shown)
         plan, parameters = bound or await self._read(pairs, form, config, started_ns, shown, large=large)
         result, answers = await self._search(plan, parameters, started_ns)
         response = _response(result, shown.format, shown.callback, config)
@@ -135,7 +135,7 @@ class SearchHandler:
             return measured_response(response, request, plan, result, elapsed_ns)
         return response
 
-    def _bound(
+    def _bind(
         self, pairs: Pairs, form: Form, config: SearchConfig, started_ns: int, shown: _Shown
     ) -> tuple[SearchPlan, SearchParameters] | None:
         """The plan of a request whose shape is prepared; None where it is not, and where something is wrong with the
@@ -167,7 +167,7 @@ class SearchHandler:
         Errors: IllegalQuery, InvalidQuery, Timeout.
         """
         if large:
-            parameters = await self._done(read_parameters, pairs, config.query_profiles)
+            parameters = await self._run_in_thread(read_parameters, pairs, config.query_profiles)
         else:
             parameters = read_parameters(pairs, config.query_profiles)
         parameters.presentation.format = shown.format = parameters.presentation.format or shown.accepted
@@ -177,7 +177,7 @@ class SearchHandler:
         asked = (config, parameters, started_ns, now_seconds)
         if large:
             await self._until_turn(end_ns)
-            return await self._done(self._in_time(plan_search, end_ns), *asked), parameters
+            return await self._run_in_thread(self._in_time(plan_search, end_ns), *asked), parameters
         if rule_base_of(config, parameters) is not None:  # a few words may keep rules busy for a second
             return await asyncio.to_thread(self._in_time(plan_search, end_ns), *asked), parameters
         prepared = prepare_query(config, parameters)
@@ -185,8 +185,8 @@ class SearchHandler:
         self._prepared.put(self._shape(pairs, form, config, shown), prepared, parameters.values, config)
         return plan, parameters
 
-    async def _done(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
-        """What `work` makes of a large request, on a thread, while the event loop serves others."""
+    async def _run_in_thread(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
+        """Runs `work` for a large request on a thread, one at a time, while the event loop serves others."""
         async with self._one_large:
             return await asyncio.to_thread(work, *given, **named)
 
@@ -240,7 +240,7 @@ class SearchHandler:
         if plan.timeout_ms <= 0:
             return SearchResult(errors=[SearchError(TIMED_OUT, "No time left for searching")]), ()
         if parameters.collapse.fields:
-            result, answers = await self._collapsed(plan, parameters)
+            result, answers = await self._collapse(plan, parameters)
         else:
             answers = await self._ask_all(plan)
             result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
@@ -255,7 +255,7 @@ class SearchHandler:
                 result.trace = trace_of(plan, parameters, answers, result, elapsed_ns // 1_000_000)
         return result, answers
 
-    async def _collapsed(self, plan: SearchPlan, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
+    async def _collapse(self, plan: SearchPlan, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
         """The page that is left when hits are collapsed. Totals are of all hits."""
         collapse, shown = parameters.collapse, parameters.presentation
         hidden = any(query.query and set(collapse.fields) - set(query.query.show.prefetch) for query in plan.queries)

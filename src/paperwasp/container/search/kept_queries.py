@@ -33,7 +33,7 @@ class Kept(NamedTuple):
 
     query: PreparedQuery
     values: RequestValues | None
-    """Of the requests that it is kept for, which are the same in all; None: they have values of their own."""
+    """The values of the requests that it is kept for, if all have the same; None: they have values of their own."""
 
 
 class _Entry(NamedTuple):
@@ -78,14 +78,14 @@ class KeptQueries:
         if config is not self._config:
             self._begin(config)
         size_bytes = ENTRY_BYTES + BYTES_PER_CHARACTER * characters
-        key, fixed = shape.key, self._fixed(shape, query)
+        key, fixed = shape.key, self._merge_fixed(shape, query)
         if fixed.literals or fixed.names:
             self._add(key, _Entry(fixed, BYTES_PER_CHARACTER * characters))
             key = key, shape.fixed(*fixed)
         self._add(key, _Entry(Kept(query, values if shape.is_whole else None), size_bytes))
 
-    def _fixed(self, shape: Shape, query: PreparedQuery) -> _Fixed:
-        """What is fixed in the statement, and in those of the shape that were read before."""
+    def _merge_fixed(self, shape: Shape, query: PreparedQuery) -> _Fixed:
+        """The literals and names that are fixed in the statement, and in those of the shape that were read before."""
         statement = query.statement
         if shape.is_whole or statement is None:
             return _Fixed((), ())

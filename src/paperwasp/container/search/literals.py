@@ -1,4 +1,4 @@
-"""What a query ranks by where a field says `rank: literal`: its words in the index of the words as they are.
+"""Ranking by fields with `rank: literal`: adds to a query its words in the index of the words as they are.
 
     title contains "Cars"  →  rank(title contains "Cars", title_literal contains "cars")
 

@@ -32,10 +32,10 @@ def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = 
         cluster, answer = answers[0]
         if isinstance(answer, SearchResponse) and (soft_timeout or not answer.timed_out):
             return _result(plan, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
-    return _merged(plan, answers, soft_timeout)
+    return _merge(plan, answers, soft_timeout)
 
 
-def _merged(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> SearchResult:
+def _merge(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> SearchResult:
     errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
     found: list[tuple[str, SearchResponse]] = []
     asked = [query for query in plan.queries if query.query is not None]
@@ -45,7 +45,7 @@ def _merged(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> 
         elif answer.timed_out and not soft_timeout:
             errors.append(SearchError(TIMED_OUT, f"Timed out after {query.timeout_ms(plan):g} ms", cluster))
         else:
-            found.append((cluster, answer if query.ranking is None else _reranked(query.ranking, answer)))
+            found.append((cluster, answer if query.ranking is None else _rerank(query.ranking, answer)))
     hits = _merged_hits(plan, found)
     bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.answering.without_summary}
     errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.query is not None]
@@ -75,8 +75,8 @@ def _no_summary(query: ClusterQuery) -> SearchError:
     return SearchError(InvalidQuery.search_code, f"Summary '{query.query.show.summary}' does not exist", query.cluster)
 
 
-def _reranked(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:
-    """With the hits that the global phase leaves; what it drops is not counted."""
+def _rerank(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:
+    """Ranks the hits of an answer by the global phase; hits that it drops are not counted."""
     hits = tuple(ranking.ranked(answer.hits))
     return replace(answer, hits=hits, total_count=answer.total_count - (len(answer.hits) - len(hits)))
 
@@ -96,7 +96,7 @@ def _by_relevance(entry: Entry) -> float:
 
 
 def _key_of(order_by: Sequence[SortKey], clusters: Sequence[str]) -> Callable[[Entry], tuple[Any, ...]]:
-    """What hits of all clusters are ordered by. Only here is it known of which cluster a hit is."""
+    """The key by which hits of all clusters are sorted. Only here is it known of which cluster a hit is."""
     numbers = {cluster: number for number, cluster in enumerate(sorted(clusters))}
     signs = {place: -1 if key.descending else 1 for place, key in enumerate(order_by) if key.field == "[source]"}
 

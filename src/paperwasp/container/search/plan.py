@@ -1,4 +1,4 @@
-"""What a request asks of each content cluster, ready to be sent."""
+"""The plan of a request: the query for each content cluster, ready to be sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paperwasp.search.query import Query, SortKey
 
 @dataclass(frozen=True, slots=True)
 class ClusterQuery:
-    """What one cluster is asked, and why some of its document types are not; no query: none of them is."""
+    """The query for one cluster, and errors for the document types that are left out; None: all of them are."""
 
     cluster: str
     query: Query | None
@@ -44,12 +44,12 @@ class ClusterQuery:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """What the values of a request do not change about its plan and its answer."""
+    """The parts of a plan and its answer that do not depend on the values of a request."""
 
     summary_fields: tuple[str, ...] = ()
     order_by: tuple[SortKey, ...] = ()
     rules: RuledTree | None = None
-    """What semantic rules made of the query, and reported; None: there are none for it."""
+    """The tree after semantic rules, and their trace; None: there are none for the query."""
     is_repeatable: bool = True
     """Whether the answer depends on nothing but the documents: neither on the time nor on chance."""
     without_summary: frozenset[tuple[str, str]] = frozenset()

@@ -55,7 +55,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     template = read_statement(parameters)
     statement = None if template is None else template.statement
     targets = config.targets(_sources(parameters, statement), parameters.restrict)
-    rules = _ruled(config, parameters, template, targets)
+    rules = _apply_rules(config, parameters, template, targets)
     if rules is not None:
         targets = config.targets(_sources(parameters, statement), parameters.restrict)
     window = _window(parameters, statement)
@@ -99,13 +99,13 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
 
 
 def _defaults(profile: ResolvedProfile | None) -> tuple[tuple[Setter, str], ...]:
-    """What sets the values that a profile has, where no plan depends on them."""
+    """The setters, with values, of the values in a profile on which no plan depends."""
     given = {} if profile is None else profile.values
     setters = ((value_setter(name), value) for name, value in given.items() if is_full_name(name))
     return tuple((setter, value) for setter, value in setters if setter is not None and isinstance(value, str))
 
 
-def _ruled(
+def _apply_rules(
     config: SearchConfig,
     parameters: SearchParameters,
     template: StatementTemplate | None,

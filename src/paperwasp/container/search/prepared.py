@@ -32,7 +32,7 @@ _NO_INPUTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class PreparedCluster:
-    """What one cluster is asked, but for the values."""
+    """The query for one cluster, but for the values."""
 
     cluster: str
     place: int
@@ -56,7 +56,7 @@ class Window:
 
 
 class _Bound(NamedTuple):
-    """What is the same for all clusters of one request."""
+    """The parts of a query that are the same for all clusters of one request."""
 
     match: Match
     inputs: Mapping[str, object]
@@ -73,9 +73,9 @@ class PreparedQuery:
     """One shape of query under one configuration."""
 
     parameters: SearchParameters
-    """What shapes it, without values."""
+    """The parameters that shape it, without values."""
     defaults: tuple[tuple[Setter, str], ...]
-    """What a query profile says of values that a request leaves out."""
+    """The values of a query profile for parameters that a request leaves out, with their setters."""
     statement: StatementTemplate | None
     tree: TreeTemplate | None
     """None: semantic rules have made the tree (`answering.rules`), which is of one request alone."""
@@ -91,13 +91,13 @@ class PreparedQuery:
     """Without tree and language."""
     inputs: InputTypes | Failing
     now: Now | None
-    """What the time is for rank features; None: what it is."""
+    """The time that rank features see; None: the present."""
     show: Show
     observe: Observe
     deadline: Deadline
     """Without its time."""
     failure: Failing | None
-    """What is wrong beside all of this, and found last."""
+    """The error that is raised if nothing else is wrong; None: there is none."""
 
     @property
     def serves_others(self) -> bool:

@@ -41,8 +41,8 @@ def _is_of_parts(fieldset: FieldSet) -> bool:
 
 
 def _of_fieldset(fieldset: FieldSet, fields: Iterable[Field]) -> Reading:
-    """As it says itself; else as the first of its fields that is not read as text. Indexes and attributes together are
-    read as text."""
+    """The reading of a fieldset: its own; else that of its first field that is not read as text. Indexes and attributes
+    together are read as text."""
     members = [(field, _of_field(field)) for field in fields]
     phrases = _makes_phrases(fieldset, [field for field, _ in members])
     match = fieldset.match

@@ -85,7 +85,7 @@ _DEGRADATIONS: Final = ("match-phase", "timeout", "adaptive-timeout", "anntimeou
 
 @dataclass(slots=True)
 class SearchResult:
-    """What is shown: hits beside the cluster each came from, best first."""
+    """The result that is shown: hits beside the cluster each came from, best first."""
 
     hits: Sequence[tuple[str, Hit]] = ()
     page: Sequence[bytes | None] | None = None
@@ -98,12 +98,12 @@ class SearchResult:
     """(content cluster, document type) whose hits show no fields."""
     timing: Mapping[str, float] | None = None
     summary_ns: int = 0
-    """What the clusters, side by side, took to write the hits."""
+    """The time that the clusters, in parallel, took to write the hits, in nanoseconds."""
     trace: Sequence[Mapping[str, Any]] | None = None
     continuation: str | None = None
-    """What `searchAfter` is for the page that follows; None: not asked for, or there is none."""
+    """The value of `searchAfter` for the page that follows; None: not requested, or there is no such page."""
     tensor_form: str = "short"
-    """Of tensors among the features: one of `tensor.json_output.FORMS`."""
+    """The form of tensors among the features: one of `tensor.json_output.FORMS`."""
 
     @property
     def hit_count(self) -> int:

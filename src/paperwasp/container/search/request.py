@@ -60,8 +60,8 @@ def _all_pairs(request: Request) -> Iterator[tuple[str, str]]:
 
 
 def plain_format(request: Request) -> str:
-    """What `format` says, in the query string or a form, for the answer to a request whose parameters are broken; ""
-    where it says nothing. Vespa: errorResponse of SearchHandler.java."""
+    """The `format` in the query string or a form, for the answer to a request whose parameters are broken; "" where it
+    is missing. Vespa: errorResponse of SearchHandler.java."""
     body = request.body if request.content_type == _FORM else b""
     values = [
         part.removeprefix("format=")
@@ -186,7 +186,7 @@ def flatten(
 
 
 def _text(value: Any) -> str:
-    """What is no text as text: as JSON has it."""
+    """A value that is not a text as text: as JSON has it."""
     if isinstance(value, dict | list):
         return orjson.dumps(value).decode()
     return _WORDS[value] if value is None or isinstance(value, bool) else repr(value)

@@ -33,7 +33,7 @@ _LEVELS_BEHIND: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class RuledTree:
-    """A tree that rules have been evaluated over, and what they told."""
+    """A tree that rules have been evaluated over, and their trace."""
 
     tree: Item
     trace: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def ruled(base: RuleBase, tree: Item, parameters: SearchParameters, indexes: fro
     level = parameters.rules.trace_level
     if level is None:
         level = max(0, parameters.trace.level - _LEVELS_BEHIND)
-    found = rewrite(base, tree, _named(parameters.values.given), _joined(parameters), level)
+    found = rewrite(base, tree, _with_aliases(parameters.values.given), _composite_of(parameters), level)
     if not found.fired:
         return RuledTree(tree, tuple(found.trace))
     _check(base, found.tree, tree, indexes)
@@ -62,7 +62,7 @@ def ruled(base: RuleBase, tree: Item, parameters: SearchParameters, indexes: fro
     return RuledTree(canonical(found.tree), tuple(found.trace), fired=True)
 
 
-def _named(given: Mapping[str, str]) -> dict[str, str]:
+def _with_aliases(given: Mapping[str, str]) -> dict[str, str]:
     """The parameters of a request by all of their names."""
     named = dict(given)
     for name, value in given.items():
@@ -71,7 +71,7 @@ def _named(given: Mapping[str, str]) -> dict[str, str]:
     return named
 
 
-def _joined(parameters: SearchParameters) -> str:
+def _composite_of(parameters: SearchParameters) -> str:
     composite = parameters.text.parts.get("composite") or type_of(parameters.text.type).composite
     return composite if composite in _OPERATORS else "and"
 

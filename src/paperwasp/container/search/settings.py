@@ -1,4 +1,4 @@
-"""What a search request says, by groups of parameters. Filled by `search_parameters.read_parameters`; after that only
+"""The parameters of a search request, in groups. Filled by `search_parameters.read_parameters`; after that only
 semantic rules may change it (`search_rules`).
 
 Vespa: https://docs.vespa.ai/en/reference/api/query.html
@@ -101,7 +101,7 @@ class Tracing:
     level: int = 0
     explain_level: int = 0
     profile_depth: int = 0
-    """Of the profiles whose own depth is not given."""
+    """The depth of the profiles whose own depth is not given."""
     profiling: dict[str, int] = field(default_factory=dict)
     """Set fields of Profiling."""
     timestamps: bool = False
@@ -162,7 +162,7 @@ class RequestValues:
     given: dict[str, str] = field(default_factory=dict)
     """All parameters, as they came and by full names, for `@name` in YQL."""
     slots: Values = ()
-    """What the slots of the statement are filled with: see `yql.lifting`."""
+    """The values that fill the slots of the statement: see `yql.lifting`."""
 
     def streamed(self) -> Streaming | None:
         return Streaming(**self.streaming) if self.streaming else None  # type: ignore[arg-type]
@@ -189,7 +189,7 @@ class SearchParameters:
     list_features: bool = False
     now: Now = PRESENT
     input_types: dict[str, TensorType] = field(default_factory=dict)
-    """What the type of the query profile says of them."""
+    """The types of inputs in the type of the query profile."""
     features: dict[str, float] = field(default_factory=dict)
     """Rank feature → what it is for every hit, whatever it would be."""
     rank_properties: dict[str, str] = field(default_factory=dict)

@@ -24,25 +24,25 @@ Pairs = Sequence[tuple[str, str]]
 _YQL: Final = "yql"
 _CACHING: Final = ("nocache", "nocachewrite")
 _NAME_BYTES: Final = 64
-"""What a name takes beside its characters."""
+"""The memory of a name beside its characters."""
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_STATEMENT: Final = Outline("")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """What the names of a request's parameters say, in their order."""
+    """The form of a request: what the names of its parameters, in their order, tell."""
 
     shaping: tuple[int, ...]
     """The places of the parameters whose values shape the plan, but for the statement."""
     statement: int | None
     """The place of the YQL that is in force; None: there is none."""
     setters: tuple[tuple[int, Setter], ...]
-    """Places of the other parameters, and what sets their values."""
+    """Places of the other parameters, and the setters of their values."""
     repeats: bool
     """Whether a parameter of the answer is given several times, maybe by its aliases: the last is in force."""
     profile: int | None
-    """The place of what names the query profile; None: it is not named."""
+    """The place of the parameter that names the query profile; None: it is not named."""
     full_names: tuple[str, ...]
     caching: tuple[int, ...]
     """The places of what says whether answers are kept."""
@@ -103,7 +103,7 @@ class Shape(NamedTuple):
     is_whole: bool
     """Whether all values are of the shape, since a query profile may use them."""
     filling: Mapping[str, str]
-    """What a query profile says of what the request leaves out."""
+    """The values of a query profile for parameters that the request leaves out."""
 
     def fixed(self, literals: Sequence[int], names: Sequence[str]) -> Hashable:
         """The values of some literals and parameters."""
@@ -111,7 +111,7 @@ class Shape(NamedTuple):
         return tuple([self.literals[number] for number in literals]), tuple([given.get(name) for name in names])
 
     def values(self, names: Sequence[str], defaults: Sequence[tuple[Setter, str]] = ()) -> RequestValues:
-        """What the request says beside its shape. `names`: the parameters in slots; `defaults`: what it does not say.
+        """The values of the request beside its shape. `names`: the parameters in slots; `defaults`: for those left out.
 
         Errors: ValueError.
         """

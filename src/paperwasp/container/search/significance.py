@@ -34,7 +34,7 @@ def uses_model(said: bool | None, schemas: Iterable[Schema], rank_profile: str) 
 def with_model(tree: Item, models: SignificanceModels, said: str, detected: str) -> Item:
     """The tree with the frequencies of the model for the language that is said, or detected. Errors: IllegalQuery."""
     try:
-        return _weighted(tree, models.chosen(said, detected))
+        return _with_frequencies(tree, models.chosen(said, detected))
     except ValueError as error:
         raise IllegalQuery(str(error)) from None
 
@@ -43,7 +43,7 @@ _SIGNIFICANCE: Final = re.compile(r"vespa\.term\.([1-9][0-9]{0,8})\.significance
 
 
 def significances(properties: Mapping[str, str]) -> dict[int, str]:
-    """What the rank properties `vespa.term.<n>.significance` say of the terms with these numbers."""
+    """The rank properties `vespa.term.<n>.significance`, by the number of the term."""
     return {int(found[1]): text for name, text in properties.items() if (found := _SIGNIFICANCE.fullmatch(name))}
 
 
@@ -81,12 +81,12 @@ def _number(text: str) -> float:
         return 0.0
 
 
-def _weighted(item: Item, model: SignificanceModel) -> Item:
-    """What the query itself says of a word stays."""
+def _with_frequencies(item: Item, model: SignificanceModel) -> Item:
+    """Adds frequencies of a model to the words; a significance or frequency in the query stays."""
     if isinstance(item, WordItem | PrefixItem | SubstringItem | SuffixItem):
         notes = item.annotations
         if notes.significance is not None or notes.document_frequency is not None:
             return item
         return replace(item, annotations=replace(notes, document_frequency=model.document_frequency(item.word)))
     children = item.children_of()
-    return item.with_children(tuple(_weighted(child, model) for child in children)) if children else item
+    return item.with_children(tuple(_with_frequencies(child, model) for child in children)) if children else item

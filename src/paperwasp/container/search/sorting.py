@@ -29,7 +29,7 @@ from paperwasp.yql import OrderBy
 RELEVANCE: Final = "[relevance]"
 SPECIAL: Final = {RELEVANCE: RELEVANCE, "[relevancy]": RELEVANCE, "[rank]": RELEVANCE, "[docid]": "[docid]",
                   "[source]": "[source]"}  # fmt: skip
-"""What is no attribute → its one name."""
+"""Name of a sort key that is not an attribute → its one name."""
 FUNCTIONS: Final = ("lowercase", "raw", "uca")
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 _ATTRIBUTE: Final = re.compile(r"[\[]*[a-zA-Z_][.a-zA-Z0-9_-]*[\]]*")
@@ -177,10 +177,10 @@ def completed(keys: Iterable[SortKey], targets: tuple[Target, ...], locale: str)
 
     Errors: InvalidQuery where nothing that is searched can be sorted by a key.
     """
-    return tuple(_completed(key, targets, locale) for key in keys)
+    return tuple(_complete(key, targets, locale) for key in keys)
 
 
-def _completed(key: SortKey, targets: tuple[Target, ...], locale: str) -> SortKey:
+def _complete(key: SortKey, targets: tuple[Target, ...], locale: str) -> SortKey:
     if key.function == "feature":
         return key
     if key.field in SPECIAL:

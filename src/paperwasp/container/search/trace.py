@@ -39,7 +39,7 @@ def trace_of(
 
 
 def rule_steps(plan: SearchPlan, parameters: SearchParameters) -> list[Step]:
-    """What semantic rules did, as far as `tracelevel.rules` asks, and the query that they made."""
+    """The trace of semantic rules, as far as `tracelevel.rules` requests it, and the query that they made."""
     if plan.answering.rules is None:
         return []
     steps = [_step(parameters, 0, message) for message in plan.answering.rules.trace]
@@ -52,12 +52,12 @@ def rule_steps(plan: SearchPlan, parameters: SearchParameters) -> list[Step]:
 def _of_clusters(
     plan: SearchPlan, parameters: SearchParameters, answers: Sequence[Answer], elapsed_ms: int
 ) -> Iterator[Step]:
-    """What each cluster was asked, and its own trace."""
+    """The query to each cluster, and the cluster's own trace."""
     given = iter(answers)
     for query in plan.queries:
         if query.query is None:
             continue
-        yield _step(parameters, 0, _asked(query, query.query, plan, parameters))
+        yield _step(parameters, 0, _describe_query(query, query.query, plan, parameters))
         _, answer = next(given, ("", None))
         if isinstance(answer, SearchResponse) and answer.trace:
             yield _step(parameters, elapsed_ms, answer.trace)
@@ -67,7 +67,7 @@ def _step(parameters: SearchParameters, timestamp_ms: int, message: object) -> S
     return {"timestamp": timestamp_ms, "message": message} if parameters.trace.timestamps else {"message": message}
 
 
-def _asked(query: ClusterQuery, asked: Query, plan: SearchPlan, parameters: SearchParameters) -> str:
+def _describe_query(query: ClusterQuery, asked: Query, plan: SearchPlan, parameters: SearchParameters) -> str:
     said = f"query=[{to_yql(plan.tree)}] " if parameters.trace.query else ""
     types = f" restrict=[{','.join(asked.match.document_types)}]" if asked.match.document_types else ""
     return (

@@ -72,7 +72,7 @@ def _foreign(text: str) -> str:
 
 
 def read_statement(parameters: SearchParameters) -> StatementTemplate | None:
-    """What `yql` or `select.where` says; None: there is neither. Errors: IllegalQuery, InvalidQuery."""
+    """Reads `yql` or `select.where`; None: there is neither. Errors: IllegalQuery, InvalidQuery."""
     if parameters.select_where:
         if parameters.yql:
             raise IllegalQuery("Both 'yql' and 'select.where' are given: a query has one of them")
@@ -107,7 +107,7 @@ class TreeTemplate:
     text: UserText | None
     """How the user's text is read; None: there is none in the statement, whose tree is canonical."""
     source: str
-    """What a statement that is wrong came from."""
+    """The parameter that the statement came from, for errors."""
     says_language: bool
 
     def filled(self, values: RequestValues) -> Item:

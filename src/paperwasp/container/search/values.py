@@ -15,7 +15,7 @@ from paperwasp.tensor.json_output import FORMS
 
 MAX_TIMEOUT_MS: Final = 1e9
 LIST_FEATURES_TIMEOUT_MS: Final = 360_000
-"""Of a query that lists all rank features, whatever timeout it says, as in Vespa."""
+"""The timeout of a query that lists all rank features, whatever timeout it has, as in Vespa."""
 XML_FORMATS: Final = ("xml", "page")
 FORMATS: Final = ("json", "cbor", *XML_FORMATS)
 _RENDERERS: Final = {
@@ -40,7 +40,7 @@ _SEARCH_PATH_ELEMENT: Final = re.compile(rf"{_NODES}(?:/(?:\*|\d{{1,9}})?)?", re
 
 
 class Now(NamedTuple):
-    """What the time is for a query: `seconds` since 1970, or, if `is_relative`, before the present."""
+    """The time for a query: `seconds` since 1970, or, if `is_relative`, before the present."""
 
     seconds: float = 0.0
     is_relative: bool = True
@@ -209,7 +209,7 @@ def one_of(*words: str) -> Callable[[str], str]:
 
     def convert(text: str) -> str:
         if text and text.lower() not in known:
-            raise ValueError(f"must be {_listed(words)}")
+            raise ValueError(f"must be {_join_words(words)}")
         return known.get(text.lower(), "")
 
     return convert
@@ -217,10 +217,10 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 def tensor_form(text: str) -> str:
     if text not in FORMS:
-        raise ValueError(f"must be {_listed(FORMS)}")
+        raise ValueError(f"must be {_join_words(FORMS)}")
     return text
 
 
-def _listed(words: Collection[str]) -> str:
+def _join_words(words: Collection[str]) -> str:
     *rest, last = words
     return f"{', '.join(rest)} or {last}"
