@@ -1,4 +1,4 @@
-"""What the outside world is to us: time and randomness, which tests can replace, and what makes names durable."""
+"""The outside world: time and randomness, which tests can replace, and functions that make file names durable."""
 
 from __future__ import annotations
 

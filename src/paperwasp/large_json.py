@@ -88,21 +88,21 @@ class _Decoder:
         numbers = iter(steps)
         for kind, start, end in zip(numbers, numbers, numbers, strict=True):
             if kind == RUN and type(inner) is list:
-                inner += self._decoded(b"[", start, end, b"]")
+                inner += self._decode(b"[", start, end, b"]")
             elif kind == RUN:
-                inner.update(self._decoded(b"{", start, end, b"}"))
+                inner.update(self._decode(b"{", start, end, b"}"))
             elif kind == NAME:
-                name = self._decoded(b"", start, end, b"")
+                name = self._decode(b"", start, end, b"")
                 if type(name) is not str:
                     _fail(self._text, _BROKEN, start)
             elif kind == END:
                 inner = outer.pop()
             elif kind == TEXT:
-                texts.append(self._decoded(b'"', start, end, b'"'))
+                texts.append(self._decode(b'"', start, end, b'"'))
             else:
                 begun: Any
                 if kind == TEXT_END:
-                    begun = "".join((*texts, self._decoded(b'"', start, end, b'"')))
+                    begun = "".join((*texts, self._decode(b'"', start, end, b'"')))
                     texts.clear()
                 else:
                     begun = [] if kind == BEGIN_ARRAY else {}
@@ -115,7 +115,7 @@ class _Decoder:
                     inner = begun
         return whole[0]
 
-    def _decoded(self, before: bytes, start: int, end: int, behind: bytes) -> Any:
+    def _decode(self, before: bytes, start: int, end: int, behind: bytes) -> Any:
         piece = b"".join((before, self._view[start:end], behind))
         try:
             return orjson.loads(piece)

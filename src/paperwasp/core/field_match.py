@@ -44,7 +44,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a rank profile says of the match. `table` has 2 * limit + 1 values: for distances from -limit to limit."""
+    """The settings in a rank profile. `table` has 2 * limit + 1 values: for distances from -limit to limit."""
 
     table: Sequence[float]
     proximity_completeness: float
@@ -68,7 +68,7 @@ class Settings:
 
 @dataclass
 class _Segmentation:
-    """What is known of a segmentation of the first words."""
+    """A segmentation of the first words, as far as it is built."""
 
     starts: list[int] = field(default_factory=list)
     matched: list[int] = field(default_factory=list)

@@ -8,12 +8,12 @@ import orjson
 
 
 def pick_members(objects: Sequence[bytes], names: Sequence[bytes], required: int) -> list[bytes | None]:
-    """Of each JSON object, one of the members whose keys are `names` (`"key":`), in that order. None where it is no
-    object, or lacks a member whose bit of `required` is set."""
-    return [_picked(text, names, required) for text in objects]
+    """Picks from each JSON object the members whose keys are `names` (`"key":`), in that order, as one object. None
+    where the text is not an object, or lacks a member whose bit of `required` is set."""
+    return [_pick(text, names, required) for text in objects]
 
 
-def _picked(text: bytes, names: Sequence[bytes], required: int) -> bytes | None:
+def _pick(text: bytes, names: Sequence[bytes], required: int) -> bytes | None:
     try:
         members = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -21,7 +21,7 @@ FIELD_NUMBERS: Final = (
 """The layout of `numbers`: this row for each field. A fixed length below 0 means the length of the field itself."""
 FIELD_TABLES: Final = ("first", "count", "forward", "reverse")
 LIST_NUMBERS: Final = ("field", "term", "owner", "length")
-"""What `lists` has of each: its field, the number of its word, the term of the query (a place in `term_weights`), and
+"""The numbers in `lists` for each: its field, the number of its word, the term (a place in `term_weights`), and
 how many words that has."""
 WEIGHTS: Final = ("match_divisor", "pairs_divisor", "match", "proximity", "attribute", "divisor")
 

@@ -12,10 +12,10 @@ from paperwasp.core.members import pick_members
 
 @dataclass(frozen=True)
 class PageForm:
-    """What is the same of all hits of a page."""
+    """The form of a page: what all its hits share."""
 
     keys: Sequence[bytes]
-    """Of the members that are shown, as JSON, with the colon."""
+    """The keys of the members that are shown, as JSON, with the colon."""
     as_stored: bool
     """Whether all members are shown, in the order of the document."""
     required: int
@@ -27,7 +27,7 @@ class PageForm:
     type: bytes
     """`"sddocname":"…"`; empty: it is not shown."""
     id_prefix: bytes
-    """What comes before the gid in the id of a hit, escaped; empty: the id is the document's, and is shown."""
+    """The text before the gid in the id of a hit, escaped; empty: the id is the document's, and is shown."""
 
 
 def page(

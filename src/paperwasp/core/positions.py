@@ -24,8 +24,9 @@ def follow(lists: Sequence[Row]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What is near what. `ends` are those of the document's elements, each of which begins ELEMENT_GAP positions after
-    the one before; `gap` is how far apart elements count as being; below zero: no window reaches into the next."""
+    """The conditions of nearness. `ends` are those of the document's elements, each of which begins ELEMENT_GAP
+    positions after the one before; `gap` is how far apart elements count as being; below zero: no window reaches into
+    the next."""
 
     distance: int
     exclusion: int

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core import _core
-from paperwasp.index.tokens import Buffer, Tokens, joined
+from paperwasp.index.tokens import Buffer, Tokens, join_tokens
 
 Bitmap: TypeAlias = NDArray[np.uint64]
 
@@ -111,7 +111,7 @@ def merge_segments(segments: Sequence[Segment], averages: Sequence[float | None]
     """
     base, limit = segments[0].base, segments[-1].limit
     documents = limit - base
-    kept = _kept(base, limit, live)
+    kept = _find_live(base, limit, live)
     tokens = sum(segment.tokens for segment in segments)
     fields: list[Postings | None] = []
     for number, average in enumerate(averages):
@@ -120,7 +120,7 @@ def merge_segments(segments: Sequence[Segment], averages: Sequence[float | None]
         if not present or average is None:
             fields.append(None)
         elif all(isinstance(field, Tokens) for _, field in present):
-            found = joined([_tokens_of(segment, number) for segment in segments], kept, average)
+            found = join_tokens([_tokens_of(segment, number) for segment in segments], kept, average)
             fields.append(found if tokens < LEAST_INVERTED_TOKENS else found.field_index)
         else:
             mapping = np.concatenate([_mapping(segment, base, kept) for segment, _ in present])
@@ -135,7 +135,7 @@ def _tokens_of(segment: Segment, number: int) -> Tokens | int:
     return field if isinstance(field, Tokens) else segment.documents
 
 
-def _kept(base: int, limit: int, live: Bitmap | None) -> NDArray[np.bool_]:
+def _find_live(base: int, limit: int, live: Bitmap | None) -> NDArray[np.bool_]:
     if live is None:
         return np.ones(limit - base, np.bool_)
     bits = np.unpackbits(live[base // 64 : (limit + 63) // 64].view(np.uint8), bitorder="little")

@@ -1,4 +1,4 @@
-"""What a query sees of the index: immutable, made at each publication, opened when the first query needs it."""
+"""The snapshot of the index that a query sees: immutable, made at each publication, opened when first needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIVE_BITMAPS: Final = 16
 
 
 class Places(NamedTuple):
-    """Of each position, its element. A field of single values has one, of weight 1."""
+    """The elements that positions of one document are in. A field of single values has one, of weight 1."""
 
     elements: NDArray[np.uint32]
     """Numbers, from 0."""
@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 
 class _LiveStatistics:
-    """What was counted among the live documents of one bitmap. Threads may add the same entry twice."""
+    """Counts among the live documents of one bitmap, kept. Threads may add the same entry twice."""
 
     def __init__(self, live: Bitmap) -> None:
         self.live = live

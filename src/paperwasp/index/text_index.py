@@ -46,7 +46,7 @@ INLINE_MERGE_TOKENS = 1_000_000
 
 
 IndexState = dict[str, Any]
-"""What `load` needs: file names, sizes and checksums. JSON."""
+"""The state that `load` needs: file names, sizes and checksums. JSON."""
 
 
 class TextIndex:
@@ -150,9 +150,9 @@ class TextIndex:
             if due is None or sum(segment.tokens for segment in candidates[slice(*due)]) > INLINE_MERGE_TOKENS:
                 return
             sources = candidates[slice(*due)]
-            self._replace(sources, self._merged(sources, self._fields, self._numbers))
+            self._replace(sources, self._merge(sources, self._fields, self._numbers))
 
-    def _merged(self, sources: Sequence[Segment], fields: Fields, numbers: int) -> Segment:
+    def _merge(self, sources: Sequence[Segment], fields: Fields, numbers: int) -> Segment:
         averages: list[float | None] = [None] * numbers
         for number, _ in fields.values():
             averages[number] = self._average_length(number)
@@ -236,7 +236,7 @@ class TextIndex:
     def _write_merged(self, segments: list[Segment], start: int, end: int, frozen: FrozenIndex) -> None:
         """Merges segments[start:end] into one on disk, there and in the index."""
         sources = segments[start:end]
-        merged = sources[0] if len(sources) == 1 else self._merged(sources, frozen.fields, frozen.numbers)
+        merged = sources[0] if len(sources) == 1 else self._merge(sources, frozen.fields, frozen.numbers)
         written = files.write_segment(self._directory, merged)
         self._replace(sources, written)
         segments[start:end] = [written]

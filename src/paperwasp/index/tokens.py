@@ -14,7 +14,7 @@ from paperwasp.core import _core
 
 Buffer: TypeAlias = NDArray[np.uint8]
 Text: TypeAlias = str | Sequence[str] | Mapping[str, int]
-"""What a field that is indexed has: one text, an array of them, or a weighted set."""
+"""The value of a field that is indexed: one text, an array of them, or a weighted set."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -25,7 +25,7 @@ class Elements:
     ends: NDArray[np.uint32]
     """The position after the element's last token."""
     weights: NDArray[np.int32] | None = None
-    """Of a weighted set; None: all weigh 1."""
+    """The weights of a weighted set; None: all weigh 1."""
 
     @property
     def nbytes(self) -> int:
@@ -95,8 +95,8 @@ class Tokens:
         return self.terms.nbytes + self.positions.nbytes + self.offsets.nbytes + elements
 
 
-def joined(runs: Sequence[Tokens | int], kept: NDArray[np.bool_], average: float) -> Tokens:
-    """The tokens of neighbours, one after another, without those of documents that are not kept.
+def join_tokens(runs: Sequence[Tokens | int], kept: NDArray[np.bool_], average: float) -> Tokens:
+    """Joins the tokens of neighbouring segments, without those of documents that are not kept.
 
     A number stands for so many documents that do not have the field.
     """

@@ -10,7 +10,7 @@ from typing import Final
 from paperwasp import limits
 
 _LONGEST_WORD: Final = 100
-"""What is longer was not mistyped, and comparing takes time that grows with the length."""
+"""The longest word that is compared: a longer one was hardly mistyped, and comparing takes time by the length."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What was made of the texts that came last, so that they are not parsed again: as many as have a number of characters
+"""Keeps the results of the texts that came last, so that they are not parsed again: as many as have so many characters
 in all, since what is made of a text takes memory by its length. Any thread may be here.
 """
 

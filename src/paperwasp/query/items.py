@@ -31,7 +31,7 @@ class Annotations:
     id: int | None = None
     label: str | None = None
     language: str = ""
-    """Of the text, as an RFC 5646 tag; empty: that of the query."""
+    """The language of the text, as an RFC 5646 tag; empty: that of the query."""
     and_segmenting: bool = False
     """Whether the tokens of one word are an and instead of a phrase."""
     document_frequency: tuple[int, int] | None = None

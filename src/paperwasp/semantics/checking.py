@@ -39,10 +39,10 @@ class Check:
             if isinstance(part, Super):
                 raise LanguageError("@super stands in named conditions only", position)
             if isinstance(part, Reference) and part.condition not in self._conditions:
-                said = f"Referenced condition '{part.condition}' does not exist in rule base '{self._base}'"
+                problem = f"Referenced condition '{part.condition}' does not exist in rule base '{self._base}'"
                 if self._has_automaton:
-                    said += ": there are no automata here, so that conditions have to be in the rule base"
-                raise LanguageError(said, position)
+                    problem += ": there are no automata here, so that conditions have to be in the rule base"
+                raise LanguageError(problem, position)
 
     def _depth(self, name: str, path: tuple[str, ...]) -> int:
         """How many named conditions refer to each other from this one on."""
@@ -54,7 +54,7 @@ class Check:
             raise LanguageError(f"Condition '{path[0]}' refers to itself: {' → '.join((*path, name))}", position)
         if len(path) >= limits.RULE_DEPTH:
             raise LanguageError(f"Conditions refer to each other over {limits.RULE_DEPTH} levels", position)
-        below = _referred(self._conditions[name])
+        below = _find_references(self._conditions[name])
         depth = 1 + max((self._depth(inner, (*path, name)) for inner in below), default=0)
         if depth > limits.RULE_DEPTH:
             raise LanguageError(f"Conditions refer to each other over {limits.RULE_DEPTH} levels", position)
@@ -116,5 +116,5 @@ def _walk(condition: Condition) -> Iterator[Condition]:
         waiting += part.inside()
 
 
-def _referred(condition: Condition) -> set[str]:
+def _find_references(condition: Condition) -> set[str]:
     return {part.condition for part in _walk(condition) if isinstance(part, Reference)}

@@ -244,7 +244,7 @@ class _Composite(Condition):
 
 @dataclass(frozen=True, eq=False)
 class Sequence(_Composite):
-    """Conditions one after the other."""
+    """Conditions that match in sequence."""
 
     def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
         opened = [self.parts[0].ends(here, scene)]
@@ -371,18 +371,18 @@ class Comparison(Condition):
         return f"{self.left.inner()}{self.operator}{self.right.inner()}"
 
 
-def _ordered(holds: Callable[[str, str], bool]) -> Callable[[str | None, str | None], bool]:
+def _comparison(holds: Callable[[str, str], bool]) -> Callable[[str | None, str | None], bool]:
     return lambda left, right: left is not None and right is not None and holds(left, right)
 
 
 _HOLDS: Final[Mapping[str, Callable[[str | None, str | None], bool]]] = {
     "=": lambda left, right: left == right,
     "!=": lambda left, right: left != right,
-    "=~": _ordered(lambda left, right: right in left),
-    "<": _ordered(lambda left, right: left < right),
-    "<=": _ordered(lambda left, right: left <= right),
-    ">": _ordered(lambda left, right: left > right),
-    ">=": _ordered(lambda left, right: left >= right),
+    "=~": _comparison(lambda left, right: right in left),
+    "<": _comparison(lambda left, right: left < right),
+    "<=": _comparison(lambda left, right: left <= right),
+    ">": _comparison(lambda left, right: left > right),
+    ">=": _comparison(lambda left, right: left >= right),
 }
 COMPARISONS: Final = frozenset(_HOLDS)
 

@@ -171,7 +171,7 @@ class _Parser:
     def _text(self) -> str:
         """A literal, or a name with slashes, dots and dashes in it."""
         if literal := self._tokens.accept_kind("literal"):
-            return _unquoted(literal)
+            return _unquote(literal)
         parts = []
         while self._tokens.at_kind("word") or self._tokens.at("/", ".", "-"):
             parts.append(self._tokens.next().text)
@@ -236,12 +236,12 @@ class _Parser:
         return self._comparison()
 
     def _comparison(self) -> Condition:
-        left = self._labeled()
+        left = self._read_labeled()
         if self._tokens.current.text not in COMPARISONS:
             return left
-        return Comparison(left, self._tokens.next().text, self._labeled())
+        return Comparison(left, self._tokens.next().text, self._read_labeled())
 
-    def _labeled(self) -> Condition:
+    def _read_labeled(self) -> Condition:
         name = self._before("/")
         if self._is_before(".") and self._tokens.peek(2).kind == "word":
             condition = self._parameter()
@@ -286,7 +286,7 @@ class _Parser:
         if word := tokens.accept_kind("word"):
             return Term(word.text, self._speech)
         if literal := tokens.accept_kind("literal"):
-            return Literal(_unquoted(literal))
+            return Literal(_unquote(literal))
         if tokens.accept(_ELLIPSIS):
             return Ellipsis(is_referable=False)
         if tokens.accept("@super"):
@@ -323,7 +323,7 @@ class _Parser:
             return self._produced_parameter()
         sign = self._tokens.accept(*TERM_TYPES)
         label = self._before(":")
-        production = replace(self._produced(), label=label, type=sign.text if sign else "")
+        production = replace(self._read_production(), label=label, type=sign.text if sign else "")
         return replace(production, weight=self._weight()) if self._tokens.accept("!") else production
 
     def _produced_parameter(self) -> Production:
@@ -331,7 +331,7 @@ class _Parser:
         key = self._text()
         self._tokens.expect("=")
         literal = self._tokens.accept_kind("literal")
-        return ProducedParameter(key=key, value=_unquoted(literal) if literal else self._value())
+        return ProducedParameter(key=key, value=_unquote(literal) if literal else self._value())
 
     def _value(self) -> str:
         value = self._tokens.expect_kind("word").text
@@ -343,7 +343,7 @@ class _Parser:
     def _is_decimal(self) -> bool:
         return self._tokens.at(".") and self._tokens.peek().text.isdigit()
 
-    def _produced(self) -> Production:
+    def _read_production(self) -> Production:
         tokens = self._tokens
         if operator := tokens.accept("<", ">", "<=", ">="):
             if tokens.accept("["):
@@ -387,5 +387,5 @@ class _Parser:
         self._tokens.fail(f"expected a number, found '{value}'")
 
 
-def _unquoted(literal: Token) -> str:
+def _unquote(literal: Token) -> str:
     return literal.text[1:-1].replace("\\'", "'")

@@ -113,7 +113,7 @@ class _Loader:
             if isinstance(statement, Rule):
                 rules.append(statement)
                 continue
-            included = self._included(statement, path)
+            included = self._find_included(statement, path)
             if included not in seen:
                 self._join(included, rules, conditions, positions, seen, (*path, included))
         for condition_name, condition in file.conditions.items():
@@ -121,8 +121,8 @@ class _Loader:
             conditions[condition_name] = _with_super(condition, partial(self._super, name, condition_name, path))
         positions |= file.positions
 
-    def _included(self, include: Include, path: tuple[str, ...]) -> str:
-        """The name of the rule base that is included. Errors: LanguageError."""
+    def _find_included(self, include: Include, path: tuple[str, ...]) -> str:
+        """Finds the name of the rule base that is included. Errors: LanguageError."""
         name = include.name if include.name in self._files else include.name.removesuffix(".sr")
         if name not in self._files:
             raise LanguageError(f"Could not find included rule base '{include.name}'", include.position)
@@ -138,7 +138,7 @@ class _Loader:
         for statement in file.statements:
             if not isinstance(statement, Include):
                 continue
-            included = self._included(statement, path)
+            included = self._find_included(statement, path)
             below = (*path, included)
             found = self._files[included].conditions.get(wanted)
             if found is not None:

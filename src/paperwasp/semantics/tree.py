@@ -103,7 +103,7 @@ class Leaf(Node):
     @property
     def written(self) -> str:
         """As text: what a comparison of it sees."""
-        return _written(self.item) if self.text is None else self.text
+        return _as_text(self.item) if self.text is None else self.text
 
 
 class Branch(Node):
@@ -162,7 +162,7 @@ def _node(item: Item) -> Node:
     return Branch(_KINDS.get(type(item), "other"), [_node(child) for child in children], item=item)
 
 
-def _written(item: Item | None) -> str:
+def _as_text(item: Item | None) -> str:
     if isinstance(item, RangeItem):
         if item.low is not None and item.high is not None:
             return f"[{item.low};{item.high}]"
@@ -286,7 +286,7 @@ def described(node: Node) -> str:
         words = " ".join(child.written if isinstance(child, Leaf) else described(child) for child in node.children)
         return f'{_prefix(node.index)}"{words}"{_weight(node.annotations)}'
     if node.kind == "not":
-        return _inside(node, " ".join(_signed(node.children)))
+        return _inside(node, " ".join(_with_signs(node.children)))
     head = _HEADS.get(node.kind) or type(node.item).__name__.removesuffix("Item").upper()
     return _inside(node, " ".join([head, *map(described, node.children)]))
 
@@ -295,7 +295,7 @@ def _inside(node: Node, text: str) -> str:
     return text if node.parent is None or node.parent.kind == "root" else f"({text})"
 
 
-def _signed(children: list[Node]) -> Iterator[str]:
+def _with_signs(children: list[Node]) -> Iterator[str]:
     for number, child in enumerate(children):
         if number or not isinstance(child.item, TrueItem):
             yield f"{'-' if number else '+'}{described(child)}"

@@ -73,7 +73,7 @@ class Containers:
         self._reserved = reserved
 
     def serving(self) -> dict[Role, tuple[int, int]]:
-        """Of each container: its port, and the generation that it serves. Any thread; never waits."""
+        """The port of each container, and the generation that it serves. Any thread; never waits."""
         places = list(self._places.items())
         return {role: (place.port, place.app.running.generation if place.app.running else 0) for role, place in places}
 
@@ -84,7 +84,7 @@ class Containers:
         opened: dict[int, Listener] = {}
         with self._lock:
             try:
-                change = self._prepared(application, model, opened)
+                change = self._prepare(application, model, opened)
                 if self._record:
                     ports = {cluster: listener.port for cluster, listener in change.listeners.items()}
                     self._record.put(application, ports, self.front_port)
@@ -100,27 +100,27 @@ class Containers:
         opened: dict[int, Listener] = {}
         with self._lock:
             try:
-                self._prepared(application, model, opened)
+                self._prepare(application, model, opened)
             finally:
                 self._reclaim(application)
                 for listener in opened.values():
                     listener.server.close()
 
-    def _prepared(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> ContainerChange:
-        others = {port: _shown(role) for port, (_, role) in self._claims.items() if role[0] != application}
-        recorded = self._recorded(application)
+    def _prepare(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> ContainerChange:
+        others = {port: _describe(role) for port, (_, role) in self._claims.items() if role[0] != application}
+        recorded = self._recorded_ports(application)
         taken = Taken({**self._reserved, **others}, self.front_port)
         given = assign(model.containers, recorded, taken, partial(self._can_open, application, opened))
-        listeners = {cluster: self._opened(application, opened, port) for cluster, port in given.items()}
+        listeners = {cluster: self._open(application, opened, port) for cluster, port in given.items()}
         for cluster, listener in listeners.items():
             self._claims[listener.port] = (listener, (application, cluster))
         return ContainerChange(application, listeners, tuple(opened.values()), recorded)
 
-    def _recorded(self, application: str) -> dict[str, int]:
+    def _recorded_ports(self, application: str) -> dict[str, int]:
         running = {cluster: place.port for (owner, cluster), place in self._places.items() if owner == application}
         return {**(self._record.get(application) if self._record else {}), **running}
 
-    def _opened(self, application: str, opened: dict[int, Listener], port: int) -> Listener:
+    def _open(self, application: str, opened: dict[int, Listener], port: int) -> Listener:
         """The listener on that port, bound now where the application has none there. Errors: PortTaken, Conflict."""
         listener, (owner, _) = self._claims.get(port, (None, ("", "")))
         if listener is not None and owner == application:
@@ -133,7 +133,7 @@ class Containers:
 
     def _can_open(self, application: str, opened: dict[int, Listener], port: int) -> bool:
         try:
-            self._opened(application, opened, port)
+            self._open(application, opened, port)
         except Conflict:
             return False
         return True
@@ -237,5 +237,5 @@ def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> N
     asyncio.run_coroutine_threadsafe(work, loop).result(limits.STOP_SECONDS)
 
 
-def _shown(role: Role) -> str:
+def _describe(role: Role) -> str:
     return f"container cluster '{role[1]}' of application '{role[0]}'"

@@ -46,12 +46,12 @@ class ContentClusters:
     def extend(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
         """All of `clusters` serve their schemas, and still what they served. On an error, all serve what they did."""
         _, before = self._settled.get(application, (0, {}))
-        extended = [_extended(before.get(cluster.id), cluster) for cluster in clusters]
+        extended = [_extend(before.get(cluster.id), cluster) for cluster in clusters]
         try:
             for cluster in extended:
-                self._opened(application, cluster.id).check(generation, cluster)
+                self._get_open(application, cluster.id).check(generation, cluster)
             for cluster in extended:
-                self._opened(application, cluster.id).configure(generation, cluster)
+                self._get_open(application, cluster.id).configure(generation, cluster)
         except BaseException:
             self.revert(application)
             raise
@@ -61,7 +61,7 @@ class ContentClusters:
         generation, settled = self._settled.get(application, (0, {}))
         for cluster_id in self._ids(application):
             if cluster_id in settled:
-                self._opened(application, cluster_id).configure(generation, settled[cluster_id])
+                self._get_open(application, cluster_id).configure(generation, settled[cluster_id])
             else:
                 self._stop(application, cluster_id)
 
@@ -72,7 +72,7 @@ class ContentClusters:
         """
         _, before = self._settled.get(application, (0, {}))
         for cluster in clusters:
-            if _extended(before.get(cluster.id), cluster) is not cluster:
+            if _extend(before.get(cluster.id), cluster) is not cluster:
                 self._drop_types(application, generation, cluster)
         self._settled[application] = (generation, MappingProxyType({cluster.id: cluster for cluster in clusters}))
         self._drop_clusters(application, {cluster.id for cluster in clusters})
@@ -89,7 +89,7 @@ class ContentClusters:
         for cluster in self._running.values():
             cluster.stop()
 
-    def _opened(self, application: str, cluster_id: str) -> RunningCluster:
+    def _get_open(self, application: str, cluster_id: str) -> RunningCluster:
         """The cluster, open: also one that is new, and one whose restart failed. Errors: those of opening it."""
         with self._lock:
             running = self._running.get((application, cluster_id))
@@ -120,7 +120,7 @@ class ContentClusters:
 
     def _drop_types(self, application: str, generation: int, cluster: ContentCluster) -> None:
         try:
-            self._opened(application, cluster.id).configure(generation, cluster)
+            self._get_open(application, cluster.id).configure(generation, cluster)
         except Exception:
             _LOG.exception(
                 "Content cluster '%s' of %s still has document types that it should not", cluster.id, application
@@ -145,8 +145,8 @@ class ContentClusters:
                 folder.rmdir()
 
 
-def _extended(before: ContentCluster | None, after: ContentCluster) -> ContentCluster:
-    """`after` with the document types that only `before` has; `after` itself where there are none."""
+def _extend(before: ContentCluster | None, after: ContentCluster) -> ContentCluster:
+    """Adds to `after` the document types that only `before` has; returns `after` itself where there are none."""
     if before is None or before.schemas.keys() <= after.schemas.keys():
         return after
     kept = tuple(document for document in before.declared.documents if document.type not in after.schemas)

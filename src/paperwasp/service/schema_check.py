@@ -1,4 +1,4 @@
-"""What a deployment tells of a schema beyond its own language: its indexing scripts and its rank profiles, compiled."""
+"""Checks of a schema at a deployment beyond its own language: compiles its indexing scripts and its rank profiles."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _children(item: Item) -> list[Item]:
 
 def _of_equals(item: AndItem | OrItem | WeakAndItem) -> Item:
     children = _children(item)
-    merged = tuple(_merged(item, children) if type(item) in map(type, children) else children)
+    merged = tuple(_merge_children(item, children) if type(item) in map(type, children) else children)
     if isinstance(item, AndItem) and _has_false(merged):
         return FalseItem()
     if isinstance(item, OrItem):
@@ -53,7 +53,7 @@ def _of_equals(item: AndItem | OrItem | WeakAndItem) -> Item:
     return _over(item, merged)
 
 
-def _merged(item: AndItem | OrItem | WeakAndItem, children: Sequence[Item]) -> Iterator[Item]:
+def _merge_children(item: AndItem | OrItem | WeakAndItem, children: Sequence[Item]) -> Iterator[Item]:
     for child in children:
         if type(child) is type(item) and _same_settings(child, item):
             yield from child.children_of()
@@ -82,7 +82,7 @@ def _led_by_first(item: RankItem | NotItem) -> Item:
     return _over(item, (first, *others))
 
 
-def _labeled(item: LabeledItem) -> Item:
+def _canonical_labeled(item: LabeledItem) -> Item:
     children = tuple(_children(item))
     return FalseItem() if _has_false(children) else _over(item, children)
 
@@ -132,7 +132,7 @@ _RULES: Final[Mapping[type[Item], Callable[[Any], Item]]] = {
     WeakAndItem: _of_equals,
     RankItem: _led_by_first,
     NotItem: _led_by_first,
-    LabeledItem: _labeled,
+    LabeledItem: _canonical_labeled,
     NearItem: _near,
     EquivItem: _equiv,
     SameElementItem: _same_element,

@@ -13,7 +13,7 @@ from paperwasp.query.items import AndItem, Item, NotItem, RankItem
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
-from paperwasp.yql.simple import excluded, included, parse_simple
+from paperwasp.yql.simple import parse_simple, read_excluded, read_included
 from paperwasp.yql.simple_terms import Reader
 
 
@@ -44,9 +44,9 @@ def parse_filter(text: str, default_index: str | None = None, indexes: Indexes =
     ranking: list[Item] = []
     while reader.skip_spaces():
         start = reader.at
-        if (item := included(reader)) is not None:
+        if (item := read_included(reader)) is not None:
             required.append(item)
-        elif (item := excluded(reader, AndItem, signed_numbers=False)) is not None:
+        elif (item := read_excluded(reader, AndItem, signed_numbers=False)) is not None:
             forbidden.append(item)
         elif (item := reader.term()[0]) is not None:
             ranking.append(item)

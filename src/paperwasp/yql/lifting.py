@@ -39,7 +39,7 @@ _LITERAL: Final = re.compile(
 )
 """A string without escapes, or a number after a sign of comparison."""
 _MARK: Final = re.compile("[\"'=<>]")
-"""What stands around a literal, or before it."""
+"""The characters that stand around a literal, or before it."""
 _UNCLEAR: Final = re.compile(r"""["'\\|]|//|/\*""")
 """A sign, between literals, that strings may be elsewhere: in a comment, in a grouping, with escapes."""
 _GAP: Final = "\0"

@@ -151,23 +151,23 @@ class _Writer:
             self._literal(value, path)
             return
         if not isinstance(value, dict) or not value:
-            self._fail(f"expected an operator with its arguments, found {_found(value)}", path)
+            self._fail(f"expected an operator with its arguments, found {_excerpt(value)}", path)
         if len(value) == 1:
             ((name, arguments),) = value.items()
             self._operator(name, arguments, f"{path}.{name}")
             return
         each = (partial(self._operator, name, inner, f"{path}.{name}") for name, inner in value.items())
-        self._joined(each, "and", path)
+        self._write_joined(each, "and", path)
 
     def _operator(self, name: str, arguments: Any, path: str) -> None:
         write = _OPERATORS.get(name)
         if write is not None:
             children, attributes = self._split(arguments, path)
-            self._annotated(attributes, path, partial(write, self, children, path))
+            self._write_annotated(attributes, path, partial(write, self, children, path))
         elif name in CONDITIONS or name in LEAVES:
             children, attributes = self._split(arguments, path)
             call = self._call if name in CONDITIONS else self._leaf
-            self._annotated(attributes, path, partial(call, name, children, path))
+            self._write_annotated(attributes, path, partial(call, name, children, path))
         elif isinstance(arguments, str | int | float):
             self._field_is(name, arguments, path)
         else:
@@ -180,7 +180,7 @@ class _Writer:
             return value, {}
         attributes = value.get("attributes", {})
         if not isinstance(attributes, dict):
-            self._fail(f"expected a map of annotations, found {_found(attributes)}", f"{path}.attributes")
+            self._fail(f"expected a map of annotations, found {_excerpt(attributes)}", f"{path}.attributes")
         rest = {name: inner for name, inner in value.items() if name != "attributes"}
         return (rest["children"] if [*rest] == ["children"] else rest), attributes
 
@@ -188,13 +188,13 @@ class _Writer:
         if isinstance(children, list) and least <= len(children) <= (most or len(children)):
             return children
         count = str(least) if most == least else f"{least} or more" if most is None else f"{least} to {most}"
-        self._fail(f"expected a list of {count} arguments, found {_found(children)}", path)
+        self._fail(f"expected a list of {count} arguments, found {_excerpt(children)}", path)
 
     def _each(self, values: Iterable[Any], path: str, write: _Write, first: int = 0) -> list[Callable[[], None]]:
         """A function for each value of a list that writes it; the first value has the number `first`."""
         return [partial(write, value, f"{path}[{number}]") for number, value in enumerate(values, first)]
 
-    def _annotated(self, attributes: Mapping[str, Any], path: str, write: Callable[[], None]) -> None:
+    def _write_annotated(self, attributes: Mapping[str, Any], path: str, write: Callable[[], None]) -> None:
         if not attributes:
             write()
             return
@@ -203,7 +203,7 @@ class _Writer:
         write()
         self._symbol(")", path)
 
-    def _joined(self, parts: Iterable[Callable[[], None]], word: str, path: str) -> None:
+    def _write_joined(self, parts: Iterable[Callable[[], None]], word: str, path: str) -> None:
         self._symbol("(", path)
         for number, write in enumerate(parts):
             if number:
@@ -213,7 +213,7 @@ class _Writer:
 
     def combined(self, word: str, children: Any, path: str) -> None:
         """`and`, `or`."""
-        self._joined(self._each(self._list(children, path, 1), path, self.condition), word, path)
+        self._write_joined(self._each(self._list(children, path, 1), path, self.condition), word, path)
 
     def and_not(self, children: Any, path: str) -> None:
         """The first and none of the others."""
@@ -245,7 +245,7 @@ class _Writer:
         self._field(field, f"{path}[0]")
         self._name("in", path)
         self._symbol("(", path)
-        self._listed(self._each(values, path, self._literal, 1), path)
+        self._write_list(self._each(values, path, self._literal, 1), path)
         self._symbol(")", path)
 
     def equals(self, children: Any, path: str) -> None:
@@ -258,7 +258,7 @@ class _Writer:
         else:
             (field, value), index = self._list(children, path, 2, 2), None
         if not isinstance(value, bool | int):
-            self._fail(f"expected true, false or an integer as the value, found {_found(value)}", path)
+            self._fail(f"expected true, false or an integer as the value, found {_excerpt(value)}", path)
         self._field(field, path)
         if index is not None:
             self._symbol("[", path)
@@ -272,10 +272,10 @@ class _Writer:
         first, second = self._list(children, path, 2, 2)
         field, bounds, at = (first, second, f"{path}[1]") if isinstance(first, str) else (second, first, f"{path}[0]")
         if not isinstance(bounds, dict) or not bounds or not bounds.keys() <= {"=", ">", ">=", "<", "<="}:
-            self._fail(f"expected bounds by =, >, >=, <, <=, found {_found(bounds)}", at)
+            self._fail(f"expected bounds by =, >, >=, <, <=, found {_excerpt(bounds)}", at)
         for sign, bound in bounds.items():
             if isinstance(bound, bool) or not isinstance(bound, int | float):
-                self._fail(f"expected a number, found {_found(bound)}", f"{at}.{sign}")
+                self._fail(f"expected a number, found {_excerpt(bound)}", f"{at}.{sign}")
         if len(bounds) == 1:
             ((sign, bound),) = bounds.items()
             self._field(field, path)
@@ -316,10 +316,10 @@ class _Writer:
     def _in_call(self, name: str, arguments: list[Callable[[], None]], path: str) -> None:
         self._name(name, path)
         self._symbol("(", path)
-        self._listed(arguments, path)
+        self._write_list(arguments, path)
         self._symbol(")", path)
 
-    def _listed(self, parts: list[Callable[[], None]], path: str) -> None:
+    def _write_list(self, parts: list[Callable[[], None]], path: str) -> None:
         for number, write in enumerate(parts):
             if number:
                 self._symbol(",", path)
@@ -329,14 +329,14 @@ class _Writer:
         """Writes what a field contains, or a part of that: a text, a number as a text, or an operator on the field."""
         if not isinstance(value, dict):
             if isinstance(value, bool | list) or value is None:
-                self._fail(f"expected a string or an operator, found {_found(value)}", path)
+                self._fail(f"expected a string or an operator, found {_excerpt(value)}", path)
             self._literal(str(value), path)
             return
         if len(value) != 1 or (name := next(iter(value))) not in LEAVES:
-            self._fail(f"expected one of the operators {', '.join(sorted(LEAVES))}, found {_found(value)}", path)
+            self._fail(f"expected one of the operators {', '.join(sorted(LEAVES))}, found {_excerpt(value)}", path)
         path = f"{path}.{name}"
         children, attributes = self._split(value[name], path)
-        self._annotated(attributes, path, partial(self._leaf, name, children, path))
+        self._write_annotated(attributes, path, partial(self._leaf, name, children, path))
 
     def _leaf(self, name: str, children: Any, path: str) -> None:
         if isinstance(children, dict) and [*children] == ["query"]:
@@ -358,7 +358,7 @@ class _Writer:
         if not isinstance(name, str) or not re.fullmatch(
             r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*", name
         ):
-            self._fail(f"expected the name of a field, found {_found(name)}", path)
+            self._fail(f"expected the name of a field, found {_excerpt(name)}", path)
         for number, part in enumerate(name.split(".")):
             if number:
                 self._symbol(".", path)
@@ -367,11 +367,11 @@ class _Writer:
     def _literal(self, value: Any, path: str) -> None:
         if isinstance(value, dict):
             self._symbol("{", path)
-            self._listed([partial(self._pair, key, inner, f"{path}.{key}") for key, inner in value.items()], path)
+            self._write_list([partial(self._pair, key, inner, f"{path}.{key}") for key, inner in value.items()], path)
             self._symbol("}", path)
         elif isinstance(value, list):
             self._symbol("[", path)
-            self._listed(self._each(value, path, self._literal), path)
+            self._write_list(self._each(value, path, self._literal), path)
             self._symbol("]", path)
         elif isinstance(value, bool):
             self._name("true" if value else "false", path)
@@ -402,7 +402,7 @@ class _Writer:
         raise LanguageError(message, JsonPlace(path, 1, 1))
 
 
-def _found(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 100 else f"{text[:100]}…"
 

@@ -78,12 +78,12 @@ def _index(item: Item) -> str:
     return item.index if isinstance(item, TermItem | SameElementItem) else _index(item.children_of()[0])
 
 
-def _annotated(text: str, annotations: Annotations, extra: Mapping[str, Any] | None = None) -> str:
-    parts = {**_given(annotations), **(extra or {})}
+def _annotate(text: str, annotations: Annotations, extra: Mapping[str, Any] | None = None) -> str:
+    parts = {**_annotations_of(annotations), **(extra or {})}
     return f"({_map(parts)}{text})" if parts else text
 
 
-def _given(annotations: Annotations) -> dict[str, Any]:
+def _annotations_of(annotations: Annotations) -> dict[str, Any]:
     given = {}
     for field in fields(Annotations):
         value = getattr(annotations, field.name)
@@ -98,13 +98,13 @@ def _given(annotations: Annotations) -> dict[str, Any]:
 
 def _annotated_group(text: str, annotations: Annotations) -> str:
     """An operator over words with the annotations on it as a whole."""
-    parts = {name: value for name, value in _given(annotations).items() if name in OF_GROUP}
+    parts = {name: value for name, value in _annotations_of(annotations).items() if name in OF_GROUP}
     return f"({_map(parts)}{text})" if parts else text
 
 
 def _of_words(item: PhraseItem | EquivItem) -> dict[str, Any]:
     """The annotations that stand in front of a condition because they are about its words."""
-    return {name: value for name, value in _given(item.annotations).items() if name not in OF_GROUP}
+    return {name: value for name, value in _annotations_of(item.annotations).items() if name not in OF_GROUP}
 
 
 def _map(values: Mapping[str, Any]) -> str:
@@ -165,16 +165,16 @@ def _weak_and(item: WeakAndItem) -> str:
     return f"({{targetHits: {item.target_hits}}}{text})" if item.target_hits else text
 
 
-def _labeled(item: LabeledItem) -> str:
+def _write_labeled(item: LabeledItem) -> str:
     return f"labeled({to_yql(item.children[0])}, {_string(item.label)}, {item.score!r})"
 
 
 def _word(item: WordItem) -> str:
-    return _annotated(_string(item.word), item.annotations)
+    return _annotate(_string(item.word), item.annotations)
 
 
 def _part_of_word(annotation: str) -> Callable[[PrefixItem | SuffixItem | SubstringItem], str]:
-    return lambda item: _annotated(_string(item.word), item.annotations, {annotation: True})
+    return lambda item: _annotate(_string(item.word), item.annotations, {annotation: True})
 
 
 def _part(part: str | Item) -> str:
@@ -195,18 +195,18 @@ def _near(item: NearItem) -> str:
     extra = {"distance": item.distance} if item.distance != 2 else {}
     if item.exclusion_distance >= 0:
         extra["exclusionDistance"] = item.exclusion_distance
-    return _annotated(f"{'onear' if item.ordered else 'near'}({', '.join(parts)})", DEFAULT_ANNOTATIONS, extra)
+    return _annotate(f"{'onear' if item.ordered else 'near'}({', '.join(parts)})", DEFAULT_ANNOTATIONS, extra)
 
 
 def _alternatives(item: WordAlternativesItem) -> str:
-    return _annotated(f"alternatives({_keys(item.alternatives)})", item.annotations)
+    return _annotate(f"alternatives({_keys(item.alternatives)})", item.annotations)
 
 
 def _uri(item: UriItem) -> str:
     extra = {"startAnchor": True} if item.start_anchor else {}
     if item.end_anchor != item.index.endswith(".hostname"):
         extra["endAnchor"] = item.end_anchor
-    return _annotated(f"uri({_string(item.text)})", item.annotations, extra)
+    return _annotate(f"uri({_string(item.text)})", item.annotations, extra)
 
 
 def _fuzzy(item: FuzzyItem) -> str:
@@ -217,36 +217,36 @@ def _fuzzy(item: FuzzyItem) -> str:
         extra["prefixLength"] = item.prefix_length
     if item.prefix:
         extra["prefix"] = True
-    return _annotated(f"fuzzy({_string(item.word)})", item.annotations, extra)
+    return _annotate(f"fuzzy({_string(item.word)})", item.annotations, extra)
 
 
 def _same_element(item: SameElementItem) -> str:
     extra = {"elementFilter": [*item.elements]} if item.elements else {}
-    return _annotated(_call("sameElement", item.children), DEFAULT_ANNOTATIONS, extra)
+    return _annotate(_call("sameElement", item.children), DEFAULT_ANNOTATIONS, extra)
 
 
 def _regex(item: RegexItem) -> str:
-    return f"{item.index} matches {_annotated(_string(item.expression), item.annotations)}"
+    return f"{item.index} matches {_annotate(_string(item.expression), item.annotations)}"
 
 
 def _in(item: InItem) -> str:
-    return _annotated(f"{item.index} in ({', '.join(map(_value, item.values))})", item.annotations)
+    return _annotate(f"{item.index} in ({', '.join(map(_value, item.values))})", item.annotations)
 
 
 def _range(item: RangeItem) -> str:
     extra: dict[str, Any] = {"hitLimit": item.hit_limit} if item.hit_limit else {}
     if item.low == item.high and item.low is not None and item.low_inclusive and item.high_inclusive:
-        return f"{item.index} = {_annotated(repr(item.low), item.annotations, extra)}"
+        return f"{item.index} = {_annotate(repr(item.low), item.annotations, extra)}"
     bounds = {(False, False): "open", (False, True): "leftOpen", (True, False): "rightOpen"}
     kind = bounds.get((item.low_inclusive, item.high_inclusive))
     if kind is not None:
         extra["bounds"] = kind
     low = "-Infinity" if item.low is None else repr(item.low)
     high = "Infinity" if item.high is None else repr(item.high)
-    return _annotated(f"range({item.index}, {low}, {high})", item.annotations, extra)
+    return _annotate(f"range({item.index}, {low}, {high})", item.annotations, extra)
 
 
-def _weighted(name: str) -> Callable[[WeightedSetItem | DotProductItem | WandItem], str]:
+def _writer_of_weighted(name: str) -> Callable[[WeightedSetItem | DotProductItem | WandItem], str]:
     def write(item: WeightedSetItem | DotProductItem | WandItem) -> str:
         if item.tokens and all(isinstance(key, int) for key, _ in item.tokens):
             tokens = f"[{', '.join(f'[{key}, {weight}]' for key, weight in item.tokens)}]"
@@ -260,7 +260,7 @@ def _weighted(name: str) -> Callable[[WeightedSetItem | DotProductItem | WandIte
                 extra["scoreThreshold"] = item.score_threshold
             if item.threshold_boost_factor != 1.0:
                 extra["thresholdBoostFactor"] = item.threshold_boost_factor
-        return _annotated(f"{name}({item.index}, {tokens})", item.annotations, extra)
+        return _annotate(f"{name}({item.index}, {tokens})", item.annotations, extra)
 
     return write
 
@@ -274,22 +274,22 @@ def _nearest_neighbor(item: NearestNeighborItem) -> str:
     if item.distance_threshold is not None:
         extra["distanceThreshold"] = item.distance_threshold
     extra.update(item.tuning)
-    return _annotated(f"nearestNeighbor({item.index}, {item.tensor})", item.annotations, extra)
+    return _annotate(f"nearestNeighbor({item.index}, {item.tensor})", item.annotations, extra)
 
 
 def _geo_location(item: GeoLocationItem) -> str:
     place = f"{item.index}, {item.latitude!r}, {item.longitude!r}"
-    return _annotated(f'geoLocation({place}, "{item.radius_degrees!r} deg")', item.annotations)
+    return _annotate(f'geoLocation({place}, "{item.radius_degrees!r} deg")', item.annotations)
 
 
 def _geo_bounding_box(item: GeoBoundingBoxItem) -> str:
     corners = (item.south, item.west, item.north, item.east)
-    return _annotated(f"geoBoundingBox({item.index}, {', '.join(map(repr, corners))})", item.annotations)
+    return _annotate(f"geoBoundingBox({item.index}, {', '.join(map(repr, corners))})", item.annotations)
 
 
 def _predicate(item: PredicateItem) -> str:
     features = f"{_features(item.attributes)}, {_features(item.ranges)}"
-    return _annotated(f"predicate({item.index}, {features})", item.annotations)
+    return _annotate(f"predicate({item.index}, {features})", item.annotations)
 
 
 def _features(features: tuple[tuple[str, Any, int], ...]) -> str:
@@ -328,8 +328,8 @@ def _user_text(item: UserTextItem) -> str:
         if said:
             extra[name] = True
     if item.fields_allowed:
-        return _annotated(f"userInput({argument})", item.annotations, extra)
-    text = _annotated(f"text({argument})", item.annotations, extra)
+        return _annotate(f"userInput({argument})", item.annotations, extra)
+    text = _annotate(f"text({argument})", item.annotations, extra)
     return f"{item.default_index} contains {text}" if item.default_index else text
 
 
@@ -356,13 +356,13 @@ _WRITERS: Final[Mapping[type[Item], Callable[[Any], str]]] = {
     NotItem: _not,
     RankItem: lambda item: _call("rank", item.children),
     WeakAndItem: _weak_and,
-    LabeledItem: _labeled,
+    LabeledItem: _write_labeled,
     RegexItem: _regex,
     InItem: _in,
     RangeItem: _range,
-    WeightedSetItem: _weighted("weightedSet"),
-    DotProductItem: _weighted("dotProduct"),
-    WandItem: _weighted("wand"),
+    WeightedSetItem: _writer_of_weighted("weightedSet"),
+    DotProductItem: _writer_of_weighted("dotProduct"),
+    WandItem: _writer_of_weighted("wand"),
     NearestNeighborItem: _nearest_neighbor,
     GeoLocationItem: _geo_location,
     GeoBoundingBoxItem: _geo_bounding_box,

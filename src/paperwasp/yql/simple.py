@@ -42,9 +42,9 @@ def _all_terms(reader: Reader, compose: Compose) -> Item | None:
     negatives: list[Item] = []
     while reader.skip_spaces():
         start = reader.at
-        if (item := excluded(reader, compose)) is not None:
+        if (item := read_excluded(reader, compose)) is not None:
             negatives.append(item)
-        elif (item := included(reader) or _term_or_group(reader)) is not None:
+        elif (item := read_included(reader) or _term_or_group(reader)) is not None:
             positives.append(item)
         elif reader.at == start:
             reader.skip()
@@ -55,7 +55,7 @@ def _term_or_group(reader: Reader) -> Item | None:
     return reader.term()[0] or _group(reader)
 
 
-def included(reader: Reader) -> Item | None:
+def read_included(reader: Reader) -> Item | None:
     """An item after `+`."""
     start = reader.at
     if not reader.prefix("+"):
@@ -66,7 +66,7 @@ def included(reader: Reader) -> Item | None:
     return item
 
 
-def excluded(reader: Reader, compose: Compose, *, signed_numbers: bool = True) -> Item | None:
+def read_excluded(reader: Reader, compose: Compose, *, signed_numbers: bool = True) -> Item | None:
     """An item after `-`. With `signed_numbers`, `-5` without a field is a number below zero instead."""
     start = reader.at
     if not reader.prefix("-"):
@@ -112,9 +112,9 @@ def _any_terms(reader: Reader) -> Item | None:
         if reader.in_group and reader.text[start] == ")":
             reader.at += 1
             break
-        if (item := included(reader)) is not None:
+        if (item := read_included(reader)) is not None:
             required.append(item)
-        elif (item := excluded(reader, AndItem, signed_numbers=False)) is not None:
+        elif (item := read_excluded(reader, AndItem, signed_numbers=False)) is not None:
             negatives.append(item)
         elif (item := reader.term()[0]) is not None:
             optional.append((item, False))
@@ -122,10 +122,10 @@ def _any_terms(reader: Reader) -> Item | None:
             optional.append((item, True))
         elif reader.at == start:
             reader.skip()
-    return _combined(required, negatives, _alternatives(optional))
+    return _combine(required, negatives, _alternatives(optional))
 
 
-def _combined(required: list[Item], negatives: list[Item], optional: Item | None) -> Item | None:
+def _combine(required: list[Item], negatives: list[Item], optional: Item | None) -> Item | None:
     if not required:
         return None if optional is None else _without(optional, negatives)
     must = _without(AndItem(tuple(required)), negatives)
@@ -151,10 +151,10 @@ def _web_terms(reader: Reader) -> Item | None:
     alternatives: list[list[Item]] = [[]]
     negatives: list[Item] = []
     while reader.skip_spaces():
-        if (item := excluded(reader, AndItem)) is not None:
+        if (item := read_excluded(reader, AndItem)) is not None:
             negatives.append(item)
             continue
-        item = included(reader) or reader.term()[0]
+        item = read_included(reader) or reader.term()[0]
         if item is None:
             reader.skip()
         elif alternatives[-1] and isinstance(item, WordItem) and item.word == "OR":
@@ -234,7 +234,7 @@ def _tree(text: str, type: str | QueryType, default_index: str | None, indexes: 
         plain = _plain(text, kind, DEFAULT_INDEX)
     else:
         plain = None if indexes.reading(default_index).is_whole else _plain(text, kind, default_index)
-    item = plain or _parsed(text, kind, default_index, indexes)
+    item = plain or _parse(text, kind, default_index, indexes)
     if item is None or isinstance(item, TrueItem):
         return None
     whole = item if plain is not None else canonical(item)  # words, and one operator over them, are canonical
@@ -257,7 +257,7 @@ def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
     return words[0] if len(words) == 1 else _COMPOSE[kind.composite](words)
 
 
-def _parsed(text: str, kind: QueryType, default_index: str | None, indexes: Indexes) -> Item | None:
+def _parse(text: str, kind: QueryType, default_index: str | None, indexes: Indexes) -> Item | None:
     read = _SYNTAXES.get(kind.syntax)
     if read is None:
         raise IllegalQuery(f"A text of the syntax '{kind.syntax}' is not read here")

@@ -121,7 +121,7 @@ class Reader:
         self._terms += 1
         if self._terms > limits.QUERY_ITEMS:
             raise too_many_items(self._terms)
-        return self._weighted(item), named is not None
+        return self._with_weight(item), named is not None
 
     def _index(self) -> str | None:
         """The index that is named here; None: there is none. What names one and has nothing behind it is skipped."""
@@ -173,7 +173,7 @@ class Reader:
             return None
         self.at = match.end()
         if len(words) == 1:
-            return _starred(index, words[0]) or WordItem(index, words[0])
+            return _read_starred(index, words[0]) or WordItem(index, words[0])
         return PhraseItem(index, words)
 
     def _same_element(self, index: str | None) -> Item | None:
@@ -202,7 +202,7 @@ class Reader:
         word = match.group()
         if index.endswith(".hostname"):
             return _host_name(index, word)
-        starred = _starred(index, word)
+        starred = _read_starred(index, word)
         if starred is not None:
             return starred
         word = word.strip(_STARS)
@@ -213,7 +213,7 @@ class Reader:
             return WordItem(index, word)
         return WordItem(index, word, annotations=_IN_PIECES)
 
-    def _weighted(self, item: Item) -> Item:
+    def _with_weight(self, item: Item) -> Item:
         match = _WEIGHT.match(self.text, self.at)
         if match is None or not isinstance(item, TermItem):
             return item
@@ -230,8 +230,8 @@ def _tokens(index: str, text: str, is_phrase: bool) -> Item:
     return PhraseItem(index, tuple(words)) if is_phrase else AndItem(tuple(WordItem(index, word) for word in words))
 
 
-def _starred(index: str, word: str) -> Item | None:
-    """`word*`, `*word` and `*word*` ask for more than the word; stars elsewhere only separate words."""
+def _read_starred(index: str, word: str) -> Item | None:
+    """The item of `word*`, `*word` or `*word*`; None for other words: stars elsewhere only separate words."""
     inner = word.strip(_STARS)
     if inner == word or not TOKEN.fullmatch(inner):
         return None

@@ -212,13 +212,13 @@ class _StatementParser:
     def _fields(self) -> tuple[str, ...]:
         if self.tokens.accept("*"):
             return ()
-        fields = [self._selected()]
+        fields = [self._read_selected()]
         while self.tokens.accept(","):
-            fields.append(self._selected())
+            fields.append(self._read_selected())
         return tuple(fields)
 
-    def _selected(self) -> str:
-        """`name`, or `expression as name`, which asks for the summary field `name`, as in Vespa."""
+    def _read_selected(self) -> str:
+        """Reads `name`, or `expression as name`, which selects the summary field `name`, as in Vespa."""
         name = dotted_name(self.tokens)
         if accept_keyword(self.tokens, "as"):
             return self.tokens.expect_kind("identifier").text

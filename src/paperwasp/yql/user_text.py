@@ -93,7 +93,7 @@ def _complete(item: Item, user: UserText) -> Item | None:
     if isinstance(item, UserQueryItem):
         return _user_query(user)
     if isinstance(item, UserTextItem):
-        return _parsed(item, user)
+        return _parse(item, user)
     if isinstance(item, NonEmptyItem):
         return _not_empty(item, user)
     children = item.children_of()
@@ -140,7 +140,7 @@ def _read(text: str, kind: QueryType, default_index: str | None, indexes: Indexe
     return tree
 
 
-def _parsed(item: UserTextItem, user: UserText) -> Item | None:
+def _parse(item: UserTextItem, user: UserText) -> Item | None:
     text = item.text if item.parameter is None else (user.parameters or {}).get(item.parameter)
     if text is None:
         raise LanguageError(f"Input '{item.parameter}' is not set", item.position)
@@ -155,7 +155,7 @@ def _parsed(item: UserTextItem, user: UserText) -> Item | None:
     if parsed is None:
         raise LanguageError(f"Parsing '{text}' only resulted in NullItem.", item.position)
     parsed = _with_settings(parsed, item)
-    return marked(parsed, {name: value for name, value in _given(item).items() if name in _ON_PARSED_TEXT})
+    return marked(parsed, {name: value for name, value in _set_annotations(item).items() if name in _ON_PARSED_TEXT})
 
 
 def _one_word(text: str, item: UserTextItem) -> Item | None:
@@ -190,7 +190,7 @@ def _with_settings(parsed: Item, item: UserTextItem) -> Item:
     return parsed
 
 
-def _given(item: UserTextItem) -> dict[str, object]:
+def _set_annotations(item: UserTextItem) -> dict[str, object]:
     annotations = item.annotations
     return {
         name.name: getattr(annotations, name.name)

@@ -36,7 +36,7 @@ def whole_word(index: str, text: str, at: int, in_group: bool) -> tuple[Item | N
     if run is None:
         return None, at
     star = text[at] in _STARS and len(run.group()) > 1
-    quoted = _quoted(text, at + star, in_group)
+    quoted = _find_quoted(text, at + star, in_group)
     if quoted is not None:
         word, end = quoted
         is_open = text[end : end + 1] in tuple(_STARS)
@@ -48,7 +48,7 @@ def whole_word(index: str, text: str, at: int, in_group: bool) -> tuple[Item | N
     return _term(index, word, star, is_open), end + is_open
 
 
-def _quoted(text: str, at: int, in_group: bool) -> tuple[str, int] | None:
+def _find_quoted(text: str, at: int, in_group: bool) -> tuple[str, int] | None:
     """The text between the quote here and the one that ends a word; None: there is no such pair."""
     if text[at : at + 1] != '"':
         return None

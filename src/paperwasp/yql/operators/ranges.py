@@ -26,9 +26,9 @@ def range_(parser: ArgumentReader, scope: Scope) -> Item:
     start = parser.tokens.current
     field = parser.field_or_quoted()
     parser.tokens.expect(",")
-    low = _bound(parser)
+    low = _read_bound(parser)
     parser.tokens.expect(",")
-    high = _bound(parser)
+    high = _read_bound(parser)
     bounds = scope.get("bounds", str)
     if bounds not in _BOUNDS:
         parser.tokens.fail(f"annotation 'bounds' must be open, leftOpen or rightOpen, not '{bounds}'", start)
@@ -44,7 +44,7 @@ def range_(parser: ArgumentReader, scope: Scope) -> Item:
     )
 
 
-def _bound(parser: ArgumentReader) -> int | float:
+def _read_bound(parser: ArgumentReader) -> int | float:
     tokens = parser.tokens
     sign = -1 if tokens.accept("-") else 1
     if tokens.at("Infinity"):
