@@ -63,6 +63,8 @@ class Declared:
     connected: Connected
     drafts: list[Draft] = field(default_factory=list)
     """The drafts of the fields that are its own."""
+    ids: dict[int, str] = field(default_factory=dict)
+    """The numbers that the schema gives fields of the document, inherited ones among them → the names of the fields."""
 
     @property
     def fields(self) -> dict[str, Field]:
@@ -137,6 +139,8 @@ class _Declaration:
                 is_made = (made_of and is_position(made_of.type)) or (literal_of and has_literal(literal_of))
                 if inherited.in_document or is_made:
                     self.add(inherited, f"inherited from {name}", position)
+            for number, field_name in self.parents[name].ids.items():
+                self.number(number, field_name, position)
         for name in self.source.inherited_schemas:
             for inherited in self.parents[name].fields.values():
                 self.add(inherited, f"inherited from {name}", position)
@@ -161,6 +165,8 @@ class _Declaration:
         added, draft = resolved
         self.add(added, "defined", node.position, is_own=True)
         self.declared.drafts.append(draft)
+        if in_document and draft.id is not None:
+            self.number(draft.id, added.name, draft.place("id"))
         if added.attribute and is_position(added.type):
             self.add(_z_curve(added), f"made of {added.name}", node.position, is_own=True)
         literal = literal_field(added, scope, self.problems) if has_literal(added) else None
@@ -189,6 +195,12 @@ class _Declaration:
         elif is_own:
             fields[added.name] = added
             self.own_names.add(added.name)
+
+    def number(self, number: int, name: str, position: Position | None) -> None:
+        """Notes the id of a field, which no other field of the document may have, inherited ones among them."""
+        known = self.declared.ids.setdefault(number, name)
+        if known != name:
+            self.problems.error(f"field {name} has id {number}, which field {known} has already", position)
 
     def stemming(self) -> Stemming:
         found = {stemming_of(node, self.problems): node for node in self.source.elements("stemming")}

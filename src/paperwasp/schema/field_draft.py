@@ -24,6 +24,8 @@ class Draft:
     type: DataType
     stemming: Stemming
     in_document: bool = True
+    id: int | None = None
+    """The number that the schema gives it."""
     script: FieldScript | None = None
     outputs: frozenset[str] = frozenset()
     """Where the script puts the value: index, attribute, summary."""

@@ -248,6 +248,7 @@ def _id(draft: Draft, node: Node, problems: Problems) -> None:
     value = integer(node, problems, least=1)
     if 100 <= value <= 127:
         problems.error(f"the id of {draft.described} must be less than 100 or more than 127", node.value_position)
+    draft.id, draft.places["id"] = value, node
     problems.without_effect(node, "numeric field ids are chosen internally")
 
 
