@@ -215,6 +215,23 @@ def test_a_broken_upgrade_is_refused() -> None:
     assert (server.is_over, server.failure) == (True, "HTTP2-Settings of a broken length")
 
 
+@given(st.lists(st.sampled_from([0, 1, 100, 4096, 10_000]), min_size=1, max_size=6))
+def test_heads_of_answers_need_no_table_of_the_client(sizes: list[int]) -> None:
+    """Its settings may take the table away or make it larger at any time."""
+    pair = Pair(settings={SettingCodes.HEADER_TABLE_SIZE: sizes[0]})
+    head = http2_header_block(200, [(b"content-type", b"application/json"), (b"x-a", b"some value")])
+    for i, size in enumerate(sizes):
+        pair.client.send_headers(1 + 2 * i, GET, end_stream=True)
+        pair.exchange()
+        pair.server.respond(1 + 2 * i, head, b"", True)
+        pair.client.update_settings({SettingCodes.HEADER_TABLE_SIZE: size})
+        pair.exchange()
+    answers = [event.headers for event in pair.seen if isinstance(event, ResponseReceived)]
+    assert [tuple(map(tuple, answer)) for answer in answers] == len(sizes) * [
+        ((b":status", b"200"), (b"content-type", b"application/json"), (b"x-a", b"some value"))
+    ]
+
+
 @given(st.lists(st.integers(0, 70_000), min_size=1, max_size=5), st.integers(1_000, 80_000))
 def test_bodies_arrive_whole_in_both_directions(sizes: list[int], step: int) -> None:
     """Beyond all windows, with our server fed in pieces that are no whole frames."""

@@ -65,12 +65,12 @@ def serve(max_streams: int = 20) -> Http2Connection:
     return Http2Connection(max_streams, 20_000, 65_535, 100_000, max_resets=10, max_control_frames=100)
 
 
-Told = dict[int, tuple[object, bytes, bool]]
+Summary = dict[int, tuple[object, bytes, bool]]
 
 
-def told(events: list[Event]) -> tuple[Told, set[int], Event | None]:
+def summarize(events: list[Event]) -> tuple[Summary, set[int], Event | None]:
     """What is known of each stream in the end, however the events were cut; the streams that are gone; the failure."""
-    streams: Told = {}
+    streams: Summary = {}
     gone: set[int] = set()
     over = None
     for event in events:
@@ -93,13 +93,13 @@ def told(events: list[Event]) -> tuple[Told, set[int], Event | None]:
 
 @given(st.lists(_FRAMES, max_size=30).map(b"".join), st.lists(st.integers(0, 40_000), max_size=20))
 def test_how_bytes_are_cut_makes_no_difference(sent: bytes, cuts: list[int]) -> None:
-    """The output is the same, and so are the events: but a request that is reset in one call with it is not told."""
+    """The output is the same, and so are the events: but a request that is reset in one call with it is not delivered."""
     whole, split = serve(), serve()
     sent = HELLO + frame(FrameType.SETTINGS, ACK) + sent
-    first = told(whole.receive(sent))
+    first = summarize(whole.receive(sent))
     places = sorted({cut % (len(sent) + 1) for cut in cuts} | {0, len(sent)})
     events = [event for at, end in pairwise(places) for event in split.receive(sent[at:end])]
-    second = told(events)
+    second = summarize(events)
     for stream in second[1] - first[1]:
         assert stream not in first[0]
         del second[0][stream]
@@ -213,7 +213,7 @@ class BrokenPeer:
 
     def check(self) -> None:
         """Events and output make sense, and a connection that has failed has nothing left."""
-        _, _, over = told(self.events)
+        _, _, over = summarize(self.events)
         assert (over is None) == (self.server.failure is None)
         assert all(len(payload) <= 16_384 or kind == FrameType.DATA for kind, _, _, payload in self.output)
         if over is not None:

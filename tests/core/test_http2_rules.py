@@ -157,7 +157,7 @@ def with_length(size: int) -> Fields:
     ],
 )
 def test_errors_of_a_stream(sent: bytes, code: int) -> None:
-    """Others go on. The request that came with them in one call is not delivered, and a later one is told as reset."""
+    """Others go on. The request that came with them in one call is not delivered, and one that came before is reported as reset."""
     server = connect()
     assert server.receive(sent) == []
     assert resets(server) == [(1, code)]
@@ -251,7 +251,7 @@ def test_the_head_of_a_request_is_given_as_it_was_sent() -> None:
     assert event == [("request", 1, "OPTIONS", "https", "Example.com:80", path, query, given, b"", True)]
 
 
-def test_one_who_has_no_host_is_told_so_by_the_front() -> None:
+def test_a_request_without_a_host_is_left_to_the_front() -> None:
     event = connect().receive(headers(1, changed(":authority", None)))
     assert event == [("request", 1, "GET", "http", "", "/", "", {"host": ""}, b"", True)]
 
@@ -261,7 +261,7 @@ def test_options_of_the_server_have_a_path_of_their_own() -> None:
     assert event[5:7] == ("*", "")
 
 
-def test_the_host_may_be_said_twice_in_any_case() -> None:
+def test_the_host_may_come_twice_in_any_case() -> None:
     (event,) = connect().receive(headers(1, [*GET, ("host", "A:1")]))
     assert given_headers(event) == {"host": "a:1"}
 

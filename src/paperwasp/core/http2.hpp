@@ -18,14 +18,15 @@
 //     streams opened and reset (CVE-2023-44487), errors of
 //       streams, refused streams                              max_resets; each answer that is sent gives one back
 //     headers that are large, or become so by decoding        max_header_bytes: beyond it they are decoded but not
-//     kept: 431 headers without an end                                  max_header_bytes, max_continuations PING,
-//     SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA,
-//       frames of unknown types or for closed streams         max_control_frames; answers and data that move give some
-//       back
+//                                                             kept: 431
+//     headers without an end                                  max_header_bytes, max_continuations
+//     PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA,
+//       frames of unknown types or for closed streams         max_control_frames; answers and data that move give
+//                                                             some back
 //     output that the peer makes and does not read            max_unread_bytes; HTTP2_COPIED_BYTES more of small
 //                                                             answers and as much of heads of answers
 //     bodies that nobody reads                                stream_window, connection_window
-//     answers that the peer gives no window for               unsent_bytes tells of them: they are the caller's
+//     answers that the peer gives no window for               the caller's: see unsent_bytes
 //
 // One thread at a time, under the interpreter's lock.
 #pragma once
@@ -45,7 +46,7 @@
 namespace paperwasp {
 
 // A small answer is copied to the output while that has less than this. It waits in its stream otherwise, and counts as
-// one that is open, so that a peer who reads nothing gets no more than max_streams of them.
+// one that is open, so that a peer that reads nothing gets no more than max_streams of them.
 constexpr size_t HTTP2_COPIED_BYTES = 1 << 18;
 
 struct Http2Limits {

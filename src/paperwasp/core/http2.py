@@ -4,19 +4,30 @@
     for event in connection.receive(data): …         requests, more of their bodies, resets, the end of the connection
     connection.respond(stream, block, body, True)    or `respond` without the end, and `send_data`
     transport.write(connection.take_output())        after each `receive` and each batch of answers, unless the
-                                                     transport is paused: who does not read what he makes us answer
-                                                     is cut off then
+                                                     transport is paused: a peer that does not read what it makes us
+                                                     answer is cut off then
 
 Nothing that the peer sends raises. An answer to a stream that is gone (`respond` gives False) is no error either.
 
 Windows. A peer may send `stream_window` bytes of a body, and `connection_window` of all bodies, before they are read.
-What has been read and should make room is told by `consume`. It need not be told of bodies that fit: what a request
+`consume` makes room for more, after so many bytes have been read. Bodies that fit need no such call: what a request
 still holds is given back to the window of the connection when its answer begins, or when the stream is gone.
 
 Answers go out as far as the peer's windows allow, a frame a stream in turn; the rest waits (`unsent_bytes`). Streams
 whose waiting data has gone out, and whose answers have not ended, are listed by `take_drained`.
 
-Budgets (`max_resets`, `max_control_frames`) are for the time between two calls of `refill_budgets`, by a timer.
+What bounds a peer, beside the windows:
+
+    max_streams          streams that are open; more are refused
+    max_header_bytes     of the headers of a request, each with 32 bytes more; also of a block of them as it is sent
+    max_frame_bytes      of a frame that it may send
+    max_resets           streams that it resets or makes us reset, between two calls of `refill_budgets`
+    max_control_frames   frames that ask for nothing, between two calls
+    max_continuations    frames in which the headers of a request go on
+    max_unread_bytes     of what we must answer to such frames, between two calls of `take_output`
+
+An answer that is sent gives back a reset and some control frames, so only abuse needs the timer that calls
+`refill_budgets`, and connections that rest for days.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
 // Python gave, in its stream; streams that have data and a window stand in a queue, and each sends one frame in its
 // turn. What goes is copied once, into the bytes that the transport gets.
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <cstring>
+#include <iterator>
 
 #include "http2.hpp"
 
@@ -14,12 +15,14 @@ namespace {
 
 constexpr size_t SMALL_BYTES = 16384;  // an answer that is copied to the output at once
 constexpr size_t TURN_BYTES = 65536;   // what a stream sends before others do, if the peer takes frames of that size
-constexpr size_t KEPT_OUTPUT_BYTES = 65536;    // of the room for output
-constexpr size_t MOST_PASSED = 64;             // entries of a stream's data that have gone out and still stand there
-constexpr uint32_t CONTROLS_OF_AN_ANSWER = 8;  // what an answer that is sent gives back of max_control_frames
-constexpr uint32_t CONTROLS_OF_A_TURN =
-    2;  // what data gives back: the peer says for each frame that it has read it, of two windows
-constexpr size_t WORTHY_TURN_BYTES = 1024;  // if it is as much as this
+constexpr size_t KEPT_OUTPUT_BYTES = 65536;  // of the room for output
+constexpr size_t MOST_PASSED = 64;           // entries of a stream's data that have gone out and still stand there
+
+// What is given back of max_control_frames by an answer that is sent, and by a frame of data that is worth it: the peer
+// says that it has read it, for two windows.
+constexpr uint32_t CONTROLS_OF_AN_ANSWER = 8;
+constexpr uint32_t CONTROLS_OF_A_TURN = 2;
+constexpr size_t WORTHY_TURN_BYTES = 1024;
 
 // :content-length, number 28 of the static table, as a literal that is not added.
 constexpr char CONTENT_LENGTH[] = {0x0F, 0x0D};
@@ -50,9 +53,9 @@ bool Http2Connection::respond(uint32_t stream_id, const nb::bytes& block, const 
     char length[32] = {CONTENT_LENGTH[0], CONTENT_LENGTH[1]};
     size_t length_size = 0;
     if (ends && !is_empty) {
-        const int digits = std::snprintf(length + 3, sizeof length - 3, "%zu", body.size());
-        length[2] = static_cast<char>(digits);
-        length_size = 3 + static_cast<size_t>(digits);
+        const char* end = std::to_chars(length + 3, std::end(length), body.size()).ptr;
+        length_size = static_cast<size_t>(end - length);
+        length[2] = static_cast<char>(length_size - 3);
     }
     write_block(stream_id, view(block), {length, length_size}, ends && is_empty);
     if (!is_empty) {
