@@ -93,7 +93,7 @@ def summarize(events: list[Event]) -> tuple[Summary, set[int], Event | None]:
 
 @given(st.lists(_FRAMES, max_size=30).map(b"".join), st.lists(st.integers(0, 40_000), max_size=20))
 def test_how_bytes_are_cut_makes_no_difference(sent: bytes, cuts: list[int]) -> None:
-    """The output is the same, and so are the events: but a request that is reset in one call with it is not delivered."""
+    """The output is the same, and so are the events, but for requests that are reset in the call they come in."""
     whole, split = serve(), serve()
     sent = HELLO + frame(FrameType.SETTINGS, ACK) + sent
     first = summarize(whole.receive(sent))

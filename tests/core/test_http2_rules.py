@@ -157,7 +157,7 @@ def with_length(size: int) -> Fields:
     ],
 )
 def test_errors_of_a_stream(sent: bytes, code: int) -> None:
-    """Others go on. The request that came with them in one call is not delivered, and one that came before is reported as reset."""
+    """Others go on. A request that came in the same call is not delivered; one from before is reported as reset."""
     server = connect()
     assert server.receive(sent) == []
     assert resets(server) == [(1, code)]
