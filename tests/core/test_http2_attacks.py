@@ -182,6 +182,18 @@ def test_windows_that_go_up_as_data_is_read_are_no_abuse() -> None:
     assert server.open_streams == 0
 
 
+def test_small_frames_are_no_abuse_where_they_are_ours() -> None:
+    """A stream of short lines, each of which the peer acknowledges."""
+    server = connect()
+    server.receive(headers(1, GET))
+    server.respond(1, OK, b"", False)
+    for _ in range(10 * CONTROLS):
+        server.send_data(1, b"line", False)
+        assert [payload for *_, payload in frames(server.take_output())][-1] == b"line"
+        assert server.receive(window(0, 4) + window(1, 4)) == []
+    assert not server.is_over
+
+
 def test_windows_of_a_byte() -> None:
     """An answer that is fetched byte by byte is a frame each."""
     server = connect(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 0}))

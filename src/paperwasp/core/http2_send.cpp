@@ -18,11 +18,11 @@ constexpr size_t TURN_BYTES = 65536;   // what a stream sends before others do, 
 constexpr size_t KEPT_OUTPUT_BYTES = 65536;  // of the room for output
 constexpr size_t MOST_PASSED = 64;           // entries of a stream's data that have gone out and still stand there
 
-// What is given back of max_control_frames by an answer that is sent, and by a frame of data that is worth it: the peer
-// says that it has read it, for two windows.
+// What is given back of max_control_frames by an answer that is sent, and by a frame of data, since the peer says for
+// two windows that it has read it. A frame that is small because of these windows gives nothing back.
 constexpr uint32_t CONTROLS_OF_AN_ANSWER = 8;
-constexpr uint32_t CONTROLS_OF_A_TURN = 2;
-constexpr size_t WORTHY_TURN_BYTES = 1024;
+constexpr uint32_t CONTROLS_OF_A_FRAME = 2;
+constexpr size_t LARGE_FRAME_BYTES = 1024;
 
 // :content-length, number 28 of the static table, as a literal that is not added.
 constexpr char CONTENT_LENGTH[] = {0x0F, 0x0D};
@@ -111,6 +111,7 @@ void Http2Connection::send_or_wait(Stream& stream, const nb::bytes& data, bool e
         output_.append(data.c_str(), size);
         send_window_ -= static_cast<int64_t>(size);
         stream.send_window -= static_cast<int64_t>(size);
+        if (size > 0) reward(0, CONTROLS_OF_A_FRAME);
         if (ends) end_answer(stream);
         return;
     }
@@ -192,7 +193,7 @@ size_t Http2Connection::plan_turn(Stream& stream, size_t most_bytes) {
     send_window_ -= static_cast<int64_t>(size);
     plan_.push_back({stream.id, static_cast<uint32_t>(size), stream.unsent_bytes == 0 && stream.is_answer_whole,
                      parts_.size() - first_part});
-    if (size >= WORTHY_TURN_BYTES) reward(0, CONTROLS_OF_A_TURN);
+    if (size >= LARGE_FRAME_BYTES || stream.unsent_bytes == 0) reward(0, CONTROLS_OF_A_FRAME);
     return size;
 }
 
