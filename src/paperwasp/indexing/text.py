@@ -46,11 +46,11 @@ def _flatten(text: str) -> str:
     """Each word, and after it the terms that it becomes, in brackets."""
     profile = TextProfile()
 
-    def marked(found: Any) -> str:
+    def mark(found: Any) -> str:
         terms = ", ".join(sorted(profile.terms(found[0])))
         return f"{found[0]}[{terms}]" if terms else str(found[0])
 
-    return str(_WORD.sub(marked, text))
+    return str(_WORD.sub(mark, text))
 
 
 _CHANGES: Final[dict[str, Change]] = {

@@ -18,7 +18,7 @@ from paperwasp.query import AndItem
 
 @dataclass(frozen=True, eq=False)
 class AndOperator(Operator):
-    """What all of the operators below match.
+    """Matches the documents that all of the operators below match.
 
     It remembers its order and estimate: each asks all that is below, and in a deep tree everybody above asks again.
     """

@@ -31,12 +31,12 @@ def range_match(space: SearchSpace, field: Field, column: ColumnView, term: Numb
     has not, it has no effect, as in Vespa."""
     wanted = column.in_range(*term[:4])
     if term.hit_limit and field.attribute is not None and field.attribute.fast_search:
-        wanted = _limited(space, column, wanted, term)
+        wanted = _limit_hits(space, column, wanted, term)
     return AttributeMatch(space, field.name, column, wanted)
 
 
-def _limited(space: SearchSpace, column: ColumnView, wanted: Wanted, term: NumberTerm) -> Wanted:
-    """The lowest values (a limit below 0: the highest) that so many documents have, no value halved."""
+def _limit_hits(space: SearchSpace, column: ColumnView, wanted: Wanted, term: NumberTerm) -> Wanted:
+    """Narrows a range to the lowest values (a limit below 0: highest) that so many documents have, no value halved."""
     lids = _core.bitmap_lids(column.bitmap(wanted, space.limit) & space.accept, space.limit)
     values = column.values_at(lids, wanted)
     count = abs(term.hit_limit)

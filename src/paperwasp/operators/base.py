@@ -1,4 +1,4 @@
-"""What an operator is, and how an item of a query tree becomes one.
+"""The base of operators, and the planning that turns items of a query tree into operators.
 
 An operator file registers a planner for the items it executes. An operator is planned for one document type over one
 view and lives as long as the query does; it gives the documents it matches as a bitmap, and
@@ -54,11 +54,11 @@ class SearchSpace:
     """query(name) → number, text or tensor."""
     now_seconds: float = 0.0
     language: str = ""
-    """Of the query's text, as a tag; empty: English."""
+    """The language of the query's text, as a tag; empty: English."""
     element_gaps: Mapping[str, float] = field(default_factory=dict)
     """By field: how far apart the rank profile says that its elements are."""
     tuning: Tuning = NO_TUNING
-    """What the rank profile and the query say of words that are in many documents."""
+    """The settings of the rank profile and the query for words that are in many documents."""
     streamed: bool = False
     """Whether these are documents of streaming search, whose words are few enough to look through."""
     check_time: Callable[[], None] = no_clock
@@ -66,9 +66,9 @@ class SearchSpace:
     gram_match: str = "all"
     """How the grams of a text belong together: a composite of `operators.grams`."""
     distribution_key: int = 0
-    """Of the node."""
+    """The distribution key of the node."""
     own_lids: NDArray[np.uint32] | None = None
-    """Of documents that are read for one query: the lids that they have in the node."""
+    """The lids in the node of documents that are read for one query."""
     known_words: KnownWords | None = None
     """Operators of words that queries of the same view have planned before; None: none are kept."""
     weak_and_skips: bool = True

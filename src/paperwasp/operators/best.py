@@ -37,7 +37,7 @@ class BestMatch(FieldMatch):
 
     @abstractmethod
     def values(self, lids: Lids) -> NDArray[np.float64]:
-        """Of candidates; -inf where a document is not to match."""
+        """The values of candidates, float64 in the order of `lids`; -inf where a document is not to match."""
 
     @abstractmethod
     def scores(self, lids: Lids) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Matches made of others in one field: several as one, several one after the other, one without its places."""
+"""Matches made of others in one field: several as one, several in sequence, one without its positions."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ class UnionMatch(FieldMatch):
     def positions(self, lids: Lids) -> Occurrences:
         if not self.matches:
             return super().positions(lids)
-        return self._merged(lambda match: match.positions(lids))
+        return self._merge(lambda match: match.positions(lids))
 
     def elements(self, lids: Lids) -> Occurrences:
         if not self.matches:
             return np.zeros(len(lids) + 1, np.uint32), np.zeros(0, np.uint32)
-        return self._merged(lambda match: match.elements(lids))
+        return self._merge(lambda match: match.elements(lids))
 
-    def _merged(self, occurrences_of: Callable[[FieldMatch], Occurrences]) -> Occurrences:
-        """What stands in any of the matches, a few of them at a time."""
+    def _merge(self, occurrences_of: Callable[[FieldMatch], Occurrences]) -> Occurrences:
+        """Merges the occurrences of all matches, a few of them at a time."""
         merged: list[Occurrences] = []
         for start in range(0, len(self.matches), MERGED_TOGETHER):
             found = [*merged, *map(occurrences_of, self.matches[start : start + MERGED_TOGETHER])]

@@ -71,8 +71,8 @@ class FieldMatch(ABC):
         return np.ones(int(self.elements(lids)[0][-1]), np.int32)
 
     def match_weights(self, lids: Lids) -> NDArray[np.int64]:
-        """What the match in each document weighs: the weights of all elements that match in an attribute, that of the
-        first one in an index; 1 where there are no weights, 0 where nothing matches."""
+        """The weight of the match in each document: of all elements that match in an attribute, added, of the first one
+        in an index; 1 where there are no weights, 0 where nothing matches. int64 in the order of `lids`."""
         return (self.occurrences(lids) > 0).astype(np.int64)
 
     @property
@@ -81,7 +81,7 @@ class FieldMatch(ABC):
         return self
 
     def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
-        """What the operator itself scores: a dot product, a closeness; 0 where it has no score of its own."""
+        """The operator's own scores: dot products, closenesses; 0 where it has none. float64 in the order of `lids`."""
         return np.zeros(len(lids))
 
     def estimate(self) -> int:

@@ -52,7 +52,7 @@ class LabelMatch(FieldMatch):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LabeledOperator(Operator):
-    """What the operator below matches; its terms, and that of the label."""
+    """Matches what the operator below matches; has its terms, and that of the label."""
 
     labeled: Operator
     label: TermOperator

@@ -28,7 +28,7 @@ def terms_where_matched(operator: Operator, space: SearchSpace) -> Iterator[Term
 
 
 class _Whole:
-    """What an operator matches, found once for all terms below it."""
+    """The documents that an operator matches, found once for all terms below it."""
 
     def __init__(self, operator: Operator, space: SearchSpace) -> None:
         self._operator = operator
@@ -79,7 +79,7 @@ class MaskedMatch(FieldMatch):
         bitmap |= own
 
     def frequency(self) -> int:
-        """Of the term by itself: how rare a word is does not depend on the query."""
+        """The frequency of the term by itself: how rare a word is does not depend on the query."""
         return self._match.frequency()
 
     def document_frequencies(self) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ class MaskedMatch(FieldMatch):
 
 
 def _spread(there: NDArray[np.bool_], offsets: NDArray[np.uint32], values: NDArray[np.uint32]) -> Occurrences:
-    """What was found in some documents, with nothing in the others between them."""
+    """Spreads the occurrences in some documents over all: the others have none."""
     counts = np.zeros(len(there), np.int64)
     counts[there] = np.diff(offsets.astype(np.int64))
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32), values

@@ -98,8 +98,8 @@ class NearMatch(PositionalMatch):
         return self._windows(lids)[0][number]
 
     def _windows(self, lids: Lids) -> tuple[list[Occurrences], Occurrences]:
-        """(what of each term stands in a window, where windows begin). The last answer is kept: ranking asks for each
-        term of a block."""
+        """(the occurrences of each term in windows, the beginnings of windows). The last result is kept: ranking needs
+        it for each term of a block."""
         if self._last is None or not np.array_equal(self._last[0], lids):
             found = [match.positions(lids) for match in (*self.terms, *self._excluded)]
             offsets, positions = [offsets for offsets, _ in found], [positions for _, positions in found]
@@ -108,7 +108,7 @@ class NearMatch(PositionalMatch):
             kept, *starts = _core.near(
                 offsets, positions, places, len(self.terms), near.ordered, near.distance, near.exclusion, near.gap
             )
-            terms = [_marked(*each, marks.view(np.bool_)) for each, marks in zip(found, kept, strict=False)]
+            terms = [_select_marked(*each, marks.view(np.bool_)) for each, marks in zip(found, kept, strict=False)]
             self._last = lids, terms, (starts[0], starts[1])
         return self._last[1:]
 
@@ -119,7 +119,7 @@ class NearMatch(PositionalMatch):
         return found.elements, found.starts, found.ends
 
 
-def _marked(offsets: NDArray[np.uint32], positions: NDArray[np.uint32], marks: NDArray[np.bool_]) -> Occurrences:
+def _select_marked(offsets: NDArray[np.uint32], positions: NDArray[np.uint32], marks: NDArray[np.bool_]) -> Occurrences:
     before = np.concatenate([[0], np.cumsum(marks)]).astype(np.uint32)
     return before[offsets], positions[marks]
 
@@ -207,7 +207,7 @@ def _window(item: NearItem, field: Field, space: SearchSpace) -> Window:
 
 
 def _child(number: int, item: Item, found: Sequence[NearMatch], space: SearchSpace) -> TermOperator:
-    """What ranking sees of one of the terms."""
+    """The term operator by which ranking sees one of the terms."""
     matches: list[FieldMatch] = [_TermMatch(space, near, number) for near in found]
     notes = item.annotations if isinstance(item, TermItem | EquivItem) else DEFAULT_ANNOTATIONS
     return term_operator(space, matches, notes, len(item.words) if isinstance(item, PhraseItem) else 1)

@@ -44,8 +44,8 @@ class NearestNeighborMatch(BestMatch):
         return self._distances.closeness(self._distances.computed(lids)[0])
 
     def nearest(self, lids: Lids) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint32]]:
-        """Of each document, whether it matches or not, the nearest vector: its distance, its raw score (the least there
-        is) and its number. Infinite, the least and any where it has none."""
+        """The nearest vector of each document, whether it matches or not: its distance, its raw score and its number.
+        Infinite, the least score and any number where a document has no vector."""
         computed, vectors = self._distances.computed(lids)
         distances, scores = np.full(len(lids), np.inf), np.full(len(lids), self.least_score)
         there = computed < np.inf

@@ -12,7 +12,7 @@ from paperwasp.query import NotItem
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NotOperator(Operator):
-    """What the positive matches and none of the negatives."""
+    """Matches the documents that the positive matches and none of the negatives."""
 
     space: SearchSpace
     positive: Operator

@@ -14,7 +14,7 @@ from paperwasp.query import OrItem
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OrOperator(Operator):
-    """What any of the operators below matches."""
+    """Matches the documents that any of the operators below matches."""
 
     space: SearchSpace
     children: tuple[Operator, ...]
@@ -43,7 +43,7 @@ def plan_or(item: OrItem, space: SearchSpace) -> Operator:
 
 
 def any_of(planned: tuple[Operator, ...], space: SearchSpace) -> Operator:
-    """What any of these matches."""
+    """Makes the operator that matches what any of these matches."""
     if not planned:
         return FalseOperator(space)
     return planned[0] if len(planned) == 1 else OrOperator(space, planned)

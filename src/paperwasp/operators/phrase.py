@@ -46,7 +46,7 @@ def match_phrase(item: PhraseItem, field: Field, space: SearchSpace) -> FieldMat
 
 
 def _parts(item: PhraseItem, field: Field, space: SearchSpace) -> list[FieldMatch]:
-    """What has one place each."""
+    """The matches of the parts of a phrase, each of which takes one position."""
     found: list[FieldMatch] = []
     for part in item.words:
         if isinstance(part, str):

@@ -24,7 +24,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 class PredicateMatch(FieldMatch):
-    """What one predicate() matches in its field."""
+    """The match of one predicate() in its field."""
 
     def __init__(self, space: SearchSpace, field: str, column: PredicateView, item: PredicateItem) -> None:
         self.field = field

@@ -25,7 +25,7 @@ _WORDS: Final = re.compile(r"[0-9A-Za-z]+")
 @planner(RangeItem)
 def plan_range(item: RangeItem, space: SearchSpace) -> Operator:
     term = NumberTerm(item.low, item.high, item.low_inclusive, item.high_inclusive, item.hit_limit)
-    text = "" if term.low is None or term != NumberTerm(term.low, term.low) else _written(term.low)
+    text = "" if term.low is None or term != NumberTerm(term.low, term.low) else _as_text(term.low)
     found = (_match(space, field, term, text) for field in fields_of(item.index, space))
     matches = [seen_match(match, space) for match in found if match is not None]
     length = len(_WORDS.findall(text)) if any(match.is_positional for match in matches) else 1
@@ -48,6 +48,6 @@ def _match(space: SearchSpace, field: Field, term: NumberTerm, text: str) -> Fie
     return word_match(space, field, column, text) if column.is_string else range_match(space, field, column, term)
 
 
-def _written(number: int | float) -> str:
+def _as_text(number: int | float) -> str:
     """A number as Vespa writes it into the query."""
     return str(number) if isinstance(number, int) else double_text(number)

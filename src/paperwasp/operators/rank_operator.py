@@ -13,7 +13,7 @@ from paperwasp.query import RankItem
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RankOperator(Operator):
-    """What the first operator matches; the others only give terms to ranking."""
+    """Matches what the first operator matches; the others only give terms to ranking."""
 
     space: SearchSpace
     children: tuple[Operator, ...]

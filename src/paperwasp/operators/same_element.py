@@ -114,18 +114,18 @@ class _Elements:
     def _of(self, condition: Operator) -> Occurrences:
         match condition:
             case AndOperator():
-                return self._joined(BOTH, condition)
+                return self._join_children(BOTH, condition)
             case OrOperator():
-                return self._joined(EITHER, condition)
+                return self._join_children(EITHER, condition)
             case NotOperator():
-                return self._joined(FIRST_ONLY, condition)
+                return self._join_children(FIRST_ONLY, condition)
             case RankOperator():
                 return self._of(condition.children_of()[0])
             case TrueOperator():
                 return self._every
         return self._of_term(condition)
 
-    def _joined(self, how: int, condition: Operator) -> Occurrences:
+    def _join_children(self, how: int, condition: Operator) -> Occurrences:
         return _join(how, map(self._of, condition.children_of()))
 
     def _of_term(self, condition: Operator) -> Occurrences:
@@ -321,7 +321,7 @@ _WITHOUT_ELEMENTS: Final[Mapping[type[Item], str]] = {
     GeoBoundingBoxItem: "geoBoundingBox",
     PredicateItem: "predicate",
 }
-"""What cannot say in which elements it matches."""
+"""Items that do not know in which elements they match, with their names in YQL."""
 
 
 def _check(item: Item, field: Field) -> None:

@@ -171,7 +171,7 @@ class AttributeMatch(FieldMatch):
 
     @cached_property
     def _bitmap(self) -> Bitmap:
-        """Of the whole column: what is asked of it is asked again."""
+        """The bitmap of the whole column, kept, since it is used again."""
         return self.column.bitmap(self.wanted, self._space.limit)
 
     def add_to(self, bitmap: Bitmap) -> None:

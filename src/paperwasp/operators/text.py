@@ -1,7 +1,7 @@
-"""What an item that is text matches in one field: the ground that phrases, nearness and equivalents stand on.
+"""Matches of items that are text in one field: the base of phrases, nearness and equivalents.
 
 An operator file registers a matcher for the items that may stand below others; `match_in` asks it. In an indexed field
-a text is one term or several: forms of one word at one place, words one after the other.
+a text is one term or several: forms of one word at one place, or words in sequence.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def text_matcher(item_type: type[TextItem]) -> Callable[[Matcher[TextItem]], Mat
 
 
 def match_in(item: Item, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """What an item that stands below another matches in a field; None: nothing, as it is no text there.
+    """The match in a field of an item that stands below another; None: it matches nothing, as it has no text there.
 
     Raises InvalidQuery for an item that may not stand there.
     """
@@ -108,12 +108,12 @@ def part_match(part: str, place: Place, field: Field, space: SearchSpace) -> Fie
 
 
 def tokens_match(tokens: list[QueryToken], field: Field, space: SearchSpace) -> FieldMatch | None:
-    """Tokens one after the other; None: there are none."""
+    """The match of tokens in sequence; None: there are none."""
     return sequence([token_match(token, field, space) for token in tokens], field, space)
 
 
 def sequence(parts: list[FieldMatch], field: Field, space: SearchSpace) -> FieldMatch | None:
-    """Matches one after the other in an indexed field."""
+    """Joins matches to one of their sequence in an indexed field; None: there are none."""
     if len(parts) < 2:
         return parts[0] if parts else None
     words = [part.term for part in parts if isinstance(part, IndexMatch)]

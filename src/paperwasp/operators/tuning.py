@@ -1,4 +1,4 @@
-"""What a rank profile and a query say of how words are matched that are in many documents.
+"""The settings of rank profiles and queries for matching words that are in many documents.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#filter-threshold and #weakand
 """
@@ -22,7 +22,7 @@ class Tuning:
     filter_fields: Set[str] = frozenset()
     """Words of these fields only filter, however rare they are."""
     stopword_limit: float = 1.0
-    """What is in a greater share is left out of a weakAnd."""
+    """The share of documents above which a word is left out of a weakAnd."""
     adjust_target: float = 1.0
     """A document must score in a weakAnd what the part whose share is nearest to this does."""
     allow_drop_all: bool = False

@@ -24,7 +24,7 @@ _PLACES: Final[dict[type[WordPartItem], Place]] = {
 
 
 def pattern_of(item: TermItem) -> TextPattern:
-    """What the item asks of a string. Errors: InvalidQuery for an expression that is none."""
+    """The pattern of an item. Errors: InvalidQuery for a regular expression that is wrong."""
     match item:
         case PrefixItem() | SuffixItem() | SubstringItem():
             return PartPattern(_PLACES[type(item)], item.word)
@@ -49,7 +49,7 @@ def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatc
 
 
 def _parts_of_words(item: WordPartItem, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """In streaming search, of the words of a text; several tokens stand for words one after the other."""
+    """The match of parts of words in streaming search; several tokens stand for words in sequence."""
     tokens = tokens_in(item.word, item.annotations, field, space)
     return sequence([part_match(token.term, _PLACES[type(item)], field, space) for token in tokens], field, space)
 

@@ -38,7 +38,7 @@ from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, OrItem, SameEl
 DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000
 _MOST_SCORE: Final = 1 << 46
-"""What the kernel takes."""
+"""The largest score that the kernel takes."""
 _OFF: Final = 1.0
 """A limit that is not below this is none."""
 _EVERY_SCORE: Final = 1

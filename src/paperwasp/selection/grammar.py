@@ -102,7 +102,7 @@ class _Parser:
         first = tokens.current
         if level <= LEVELS["not"] and self._word() == "not":
             tokens.next()
-            with self._nested():
+            with self._in_nesting():
                 operand = self._condition(self._expression(LEVELS["not"]))
             left: Node = self._shallow(Not(operand, start=first.start))
         else:
@@ -181,7 +181,7 @@ class _Parser:
         if token.kind == "unclosed":
             tokens.fail("the string that begins here does not end")
         if tokens.accept("("):
-            with self._nested():
+            with self._in_nesting():
                 inner = self._expression(1)
             if not tokens.accept(")"):
                 tokens.fail(f"expected an operator or ')', found {tokens.found()}")
@@ -322,7 +322,7 @@ class _Parser:
         return node
 
     @contextmanager
-    def _nested(self) -> Iterator[None]:
+    def _in_nesting(self) -> Iterator[None]:
         """Counts one level of the text's nesting, so that none can exhaust the stack."""
         self._depth += 1
         if self._depth > limits.SELECTION_DEPTH:
