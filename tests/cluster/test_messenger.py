@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Barrier, Event, Thread
 
 import pytest
@@ -165,3 +165,42 @@ def test_a_full_pool_refuses() -> None:
     assert answers[:2] == [0, 1] and isinstance(answers[2], InvalidInput)
     with pytest.raises(Overload):
         pool.submit(work, 4, answers.append)
+
+
+def test_messages_that_come_together_are_served_together_up_to_the_first_without_room() -> None:
+    async def run() -> None:
+        messenger, served = EmbeddedMessenger(), list[Sequence[object]]()
+
+        def take_two(messages: Sequence[object], replies: Sequence[Reply]) -> int:
+            served.append(messages)
+            for reply in replies[:2]:
+                reply("taken")
+            return 2
+
+        def take_one_by_one(message: object, reply: Reply) -> None:
+            if message == "refused":
+                raise Overload("full")
+            reply(InvalidInput("wrong") if message == "wrong" else message)
+
+        def answers() -> list[asyncio.Future[object]]:
+            return [asyncio.get_running_loop().create_future() for _ in range(3)]
+
+        messenger.serve("a", take_one_by_one, take_two)
+        found = answers()
+        assert messenger.send_all("a", ["x", "y", "z"], found) == 2
+        assert await asyncio.gather(*found[:2]) == ["taken", "taken"] and not found[2].done()
+        assert served == [["x", "y", "z"]]
+        messenger.replace("a", take_one_by_one)
+        found = answers()
+        assert messenger.send_all("a", ["wrong", "x", "refused"], found) == 2
+        with pytest.raises(InvalidInput):
+            await found[0]
+        assert await found[1] == "x" and not found[2].done() and len(served) == 1
+        messenger.withdraw("a")
+        found = answers()
+        assert messenger.send_all("a", ["x", "y", "z"], found) == 3
+        for answer in found:
+            with pytest.raises(NotFound, match="nobody serves 'a'"):
+                await answer
+
+    asyncio.run(run())

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.cluster.messenger import Handler
+from paperwasp.cluster.messenger import BatchHandler, Handler
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.v1 import DocumentApi
@@ -59,16 +59,25 @@ class FakeCluster:
 
     ask = request
 
+    def send_all(self, address: str, messages: Sequence[Any], answers: Sequence[asyncio.Future[Any]]) -> int:
+        in_flight = self._in_flight.setdefault(address, deque())
+        sent = max(0, min(len(messages), self.window - len(in_flight)))
+        in_flight.extend(answers[:sent])
+        for message in messages[:sent]:
+            document = message.operation.id if isinstance(message, ApplyRequest) else message.id
+            self.sent.append((address, document.user_specified))
+        return sent
+
     def answer(self, address: str = "a", answer: object = DONE) -> None:
         """Answers what was taken first."""
         future = self._in_flight[address].popleft()
         if not future.done():
             future.set_exception(answer) if isinstance(answer, Exception) else future.set_result(answer)
 
-    def serve(self, address: str, handler: Handler) -> None:
+    def serve(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
         raise NotImplementedError
 
-    def replace(self, address: str, handler: Handler) -> None:
+    def replace(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
         raise NotImplementedError
 
     def withdraw(self, address: str) -> None:

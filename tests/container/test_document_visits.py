@@ -104,6 +104,9 @@ class FakeCluster:
 
     withdraw = notify = replace = call = serve
 
+    def send_all(self, *_: object) -> int:
+        raise NotImplementedError
+
     def request(self, address: str, message: object) -> asyncio.Future[Any]:
         assert address == "content/records"
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from paperwasp import limits
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.addresses import address_of
@@ -24,13 +27,15 @@ from paperwasp.query.items import TrueItem
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
-from tests.content.nodes import SCHEMAS, doc_id, put, remove, started
+from tests.content.nodes import SCHEMAS, TestNode, doc_id, put, remove, started, update
 from tests.search.queries import query_of
+
+ADDRESS = address_of("tenant.application.instance", "music")
 
 
 def test_requests_are_answered(tmp_path: Path) -> None:
     async def run(messenger: EmbeddedMessenger) -> None:
-        address = address_of("tenant.application.instance", "music")
+        address = ADDRESS
         puts = [messenger.request(address, ApplyRequest(put(k, year=k))) for k in range(2000)]
         assert await asyncio.gather(*puts) == [Outcome(False)] * 2000
         assert (await messenger.request(address, GetRequest(doc_id(7)))).fields == b'{"year":7}'
@@ -59,3 +64,34 @@ def test_requests_are_answered(tmp_path: Path) -> None:
         ContentService(node.node, pool, ServedSchemas()).serve(messenger, "tenant.application.instance", "music")
         asyncio.run(run(messenger))
     pool.close()
+
+
+def test_operations_that_come_together_are_queued_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that cannot be applied are refused alone; those that there is no room for are not taken."""
+
+    async def run(messenger: EmbeddedMessenger, node: TestNode) -> None:
+        loop, operations, go_on = asyncio.get_running_loop(), node.node.operations, threading.Event()
+        busy = operations.add_action(go_on.wait)
+        await asyncio.to_thread(wait_until, busy.running)
+        messages = [ApplyRequest(operation) for operation in (put("a", year=1), put("b", "film"), update("a", year=2))]
+        answers: list[asyncio.Future[object]] = [loop.create_future() for _ in messages]
+        assert messenger.send_all(ADDRESS, messages, answers) == 3
+        assert operations.waiting() == 2 and operations._items.qsize() == 1
+        monkeypatch.setattr(limits, "OPERATION_QUEUE_LENGTH", 3)
+        late: list[asyncio.Future[object]] = [loop.create_future() for _ in messages]
+        assert messenger.send_all(ADDRESS, [ApplyRequest(remove(name)) for name in "abc"], late) == 1
+        go_on.set()
+        found = await asyncio.gather(*answers, late[0], return_exceptions=True)
+        assert isinstance(found.pop(1), InvalidInput) and found == [Outcome(False), Outcome(True), Outcome(True)]
+        assert not late[1].done() and not late[2].done() and operations.waiting() == 0
+
+    messenger, pool = EmbeddedMessenger(), WorkerPool("test")
+    with started(tmp_path, SCHEMAS) as node:
+        ContentService(node.node, pool, ServedSchemas()).serve(messenger, "tenant.application.instance", "music")
+        asyncio.run(run(messenger, node))
+    pool.close()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        threading.Event().wait(0.001)

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.gathering import Control, Gatherer, Waiting
+from paperwasp.content.gathering import Control, Gatherer, Items
 from tests.content.nodes import remove
 
 
-def filled(count: int, size_bytes: int = 1) -> SimpleQueue[Waiting | Control]:
-    queue: SimpleQueue[Waiting | Control] = SimpleQueue()
+def filled(count: int, size_bytes: int = 1) -> Items:
+    queue: Items = SimpleQueue()
     for number in range(count):
-        queue.put((remove(number), print, size_bytes))
+        queue.put([(remove(number), print, size_bytes)])
     return queue
 
 
@@ -27,7 +27,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch, queue: SimpleQueue[Any], arriving: l
     def pause(seconds: float) -> None:
         slept.append(seconds)
         for number in range(arriving.pop(0) if arriving else 0):
-            queue.put((remove(number), print, 1))
+            queue.put([(remove(number), print, 1)])
 
     monkeypatch.setattr(time, "sleep", pause)
     return slept
@@ -37,7 +37,7 @@ def test_who_sends_one_after_the_other_never_waits(monkeypatch: pytest.MonkeyPat
     queue = filled(0)
     slept, gatherer = pauses(monkeypatch, queue, []), Gatherer(queue)
     for number in range(10):
-        queue.put((remove(number), print, 1))
+        queue.put([(remove(number), print, 1)])
         assert len(gatherer.take()[0]) == 1
     assert not slept
 
@@ -46,15 +46,15 @@ def test_where_operations_come_in_numbers_the_rest_is_waited_for(monkeypatch: py
     queue = filled(8)
     slept, gatherer = pauses(monkeypatch, queue, [3, 4]), Gatherer(queue)
     assert len(gatherer.take()[0]) == 8 and not slept
-    queue.put((remove(1), print, 1))
+    queue.put([(remove(1), print, 1)])
     assert len(gatherer.take()[0]) == 8 and len(slept) == 2
-    queue.put((remove(1), print, 1))
+    queue.put([(remove(1), print, 1)])
     assert len(gatherer.take()[0]) == 1 and len(slept) == 3  # nothing came: it goes on with what there is
     for _ in range(8):
-        queue.put((remove(1), print, 1))
+        queue.put([(remove(1), print, 1)])
         gatherer.take()
     before = len(slept)
-    queue.put((remove(1), print, 1))
+    queue.put([(remove(1), print, 1)])
     gatherer.take()
     assert len(slept) == before  # and expects less from then on
 

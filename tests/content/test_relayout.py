@@ -282,7 +282,7 @@ def test_an_operation_that_waits_while_its_type_goes_is_refused(tmp_path: Path) 
         assert entered.wait(30)
         changing = threading.Thread(target=node.node.configure, args=(2, {"book": BOOK}))
         changing.start()
-        while node.node.operations.waiting() == 0:
+        while node.node.operations._items.empty():
             pass
         node.node.operations.submit(put("b"), answers.append)
         node.node.operations.submit(put("c", "book", pages=1), answers.append)

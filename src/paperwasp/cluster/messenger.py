@@ -12,26 +12,31 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-from paperwasp.errors import Conflict, NotFound, Timeout
+from paperwasp.errors import Conflict, NotFound, Overload, Timeout
 
 Reply = Callable[[object], None]
 """Takes the answer; an exception is raised at the requester."""
 Handler = Callable[[Any, Reply], None]
 """Serves one message. Must not block: it is called on the asking thread. An error it raises is its answer."""
+BatchHandler = Callable[[Sequence[Any], Sequence[Reply]], int]
+"""Serves messages that come together, in order. Returns how many it took: those that there is no room for, which are
+the last ones, are not answered. Must neither block nor raise."""
 
 
 class Messenger(Protocol):
     """Request and answer by address."""
 
-    def serve(self, address: str, handler: Handler) -> None:
-        """Messages to `address` go to `handler`. Errors: Conflict when somebody serves it already."""
+    def serve(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
+        """Messages to `address` go to `handler`, and those that come together to `batch_handler` where there is one.
 
-    def replace(self, address: str, handler: Handler) -> None:
+        Errors: Conflict when somebody serves it already."""
+
+    def replace(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
         """Messages to `address` go to another handler from now on. Errors: NotFound when nobody serves it."""
 
     def withdraw(self, address: str) -> None:
@@ -42,6 +47,11 @@ class Messenger(Protocol):
 
     def ask(self, address: str, message: object) -> Awaitable[Any]:
         """As `request`; where the answer came at once, it is `Answered`, and no future was made for it."""
+
+    def send_all(self, address: str, messages: Sequence[Any], answers: Sequence[asyncio.Future[Any]]) -> int:
+        """Sends messages in their order; the answer to each, or its error, becomes the result of its future.
+
+        Returns how many were sent. The first that there is no room for (Overload), and those after it, are not."""
 
     def call(self, address: str, message: object, timeout_seconds: float) -> Any:
         """The answer, for which the calling thread waits: never an event loop's. Errors: as `request`; Timeout."""
@@ -55,35 +65,51 @@ class EmbeddedMessenger:
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
+        self._batch_handlers: dict[str, BatchHandler] = {}
         self._replies: _Replies | None = None
 
-    def serve(self, address: str, handler: Handler) -> None:
+    def serve(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
         if address in self._handlers:
             raise Conflict(f"'{address}' is served already")
         self._handlers[address] = handler
+        self._batch_handlers[address] = batch_handler or in_turn(handler)
 
-    def replace(self, address: str, handler: Handler) -> None:
+    def replace(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
         if address not in self._handlers:
             raise NotFound(f"nobody serves '{address}'")
         self._handlers[address] = handler
+        self._batch_handlers[address] = batch_handler or in_turn(handler)
 
     def withdraw(self, address: str) -> None:
         self._handlers.pop(address, None)
+        self._batch_handlers.pop(address, None)
 
     def request(self, address: str, message: object) -> asyncio.Future[Any]:
-        loop = asyncio.get_running_loop()
-        if self._replies is None or self._replies.loop is not loop:
-            self._replies = _Replies(loop)
-        future: asyncio.Future[Any] = loop.create_future()
+        replies = self._replies_to(asyncio.get_running_loop())
+        future: asyncio.Future[Any] = replies.loop.create_future()
         handler = self._handlers.get(address)
         if handler is None:
             future.set_exception(NotFound(f"nobody serves '{address}'"))
             return future
         try:
-            handler(message, self._replies.reply_to(future))
+            handler(message, replies.reply_to(future))
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def send_all(self, address: str, messages: Sequence[Any], answers: Sequence[asyncio.Future[Any]]) -> int:
+        reply_to = self._replies_to(asyncio.get_running_loop()).reply_to
+        handler = self._batch_handlers.get(address)
+        if handler is None:
+            for answer in answers:
+                answer.set_exception(NotFound(f"nobody serves '{address}'"))
+            return len(messages)
+        return handler(messages, [reply_to(answer) for answer in answers])
+
+    def _replies_to(self, loop: asyncio.AbstractEventLoop) -> _Replies:
+        if self._replies is None or self._replies.loop is not loop:
+            self._replies = _Replies(loop)
+        return self._replies
 
     def ask(self, address: str, message: object) -> Answered | asyncio.Future[Any]:
         handler = self._handlers.get(address)
@@ -98,11 +124,9 @@ class EmbeddedMessenger:
 
     def _later(self, reply: _Reply) -> Answered | asyncio.Future[Any]:
         """The future of an answer that has not come yet."""
-        loop = asyncio.get_running_loop()
-        if self._replies is None or self._replies.loop is not loop:
-            self._replies = _Replies(loop)
-        future: asyncio.Future[Any] = loop.create_future()
-        reply.waiting = self._replies.reply_to(future)
+        replies = self._replies_to(asyncio.get_running_loop())
+        future: asyncio.Future[Any] = replies.loop.create_future()
+        reply.waiting = replies.reply_to(future)
         if not reply.answers:
             return future
         # It came just now, from another thread, which may have seen who waits or not: now nobody does.
@@ -197,6 +221,22 @@ class _Replies:
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
+
+
+def in_turn(handler: Handler) -> BatchHandler:
+    """Return the batch handler that gives each message to `handler`, in order."""
+
+    def serve(messages: Sequence[Any], replies: Sequence[Reply]) -> int:
+        for number, (message, reply) in enumerate(zip(messages, replies, strict=True)):
+            try:
+                handler(message, reply)
+            except Overload:
+                return number
+            except Exception as error:
+                reply(error)
+        return len(messages)
+
+    return serve
 
 
 def _ignore(_: object) -> None:

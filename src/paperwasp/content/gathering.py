@@ -7,7 +7,7 @@ those that the last answers have set free; a client that sends one operation at 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -20,6 +20,8 @@ OperationReply = Callable[[object], None]
 """Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
 Waiting = tuple[Operation | Reindex | Mutate, OperationReply, int]
 """With the bytes of the operation's body."""
+Items = SimpleQueue["Sequence[Waiting] | Control"]
+"""Operations that came together, in order, and what is to be done between those before and those after it."""
 
 
 class Control:
@@ -49,7 +51,7 @@ class Control:
 class Gatherer:
     """Takes batches from a queue. One thread, the writer's."""
 
-    def __init__(self, queue: SimpleQueue[Waiting | Control]) -> None:
+    def __init__(self, queue: Items) -> None:
         self._queue = queue
         self._expected = 1
         """Operations that the next batch may well have, by those before it."""
@@ -88,14 +90,14 @@ class _Batch:
             or self._size_bytes >= limits.LOG_BATCH_BYTES
         )
 
-    def add(self, item: Waiting | Control) -> None:
+    def add(self, item: Sequence[Waiting] | Control) -> None:
         if isinstance(item, Control):
             self.control = item
         else:
-            self.operations.append(item)
-            self._size_bytes += item[2]
+            self.operations.extend(item)
+            self._size_bytes += sum(size_bytes for _, _, size_bytes in item)
 
-    def drain(self, queue: SimpleQueue[Waiting | Control]) -> None:
+    def drain(self, queue: Items) -> None:
         """Adds what is in the queue now."""
         with suppress(Empty):
             while not self.is_full:

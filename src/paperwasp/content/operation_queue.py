@@ -5,15 +5,16 @@ Operations that cannot be applied are refused here, before the log. Any thread m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
+from threading import Lock
 
 from paperwasp import limits
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.fault import Fault
-from paperwasp.content.gathering import Control, Gatherer, OperationReply, Waiting
+from paperwasp.content.gathering import Control, Gatherer, Items, OperationReply, Waiting
 from paperwasp.content.records import Mutate, Reindex
 from paperwasp.document.operations import Operation
 from paperwasp.errors import InternalError, InvalidInput, Overload
@@ -25,20 +26,34 @@ class OperationQueue:
     def __init__(self, current: CurrentState, fault: Fault) -> None:
         self._current = current
         self._fault = fault
-        self._items: SimpleQueue[Waiting | Control] = SimpleQueue()
+        self._items: Items = SimpleQueue()
         self._gatherer = Gatherer(self._items)
+        self._adding = Lock()
+        self._together: list[Waiting] = []
+        """Added, and not yet in the queue. Empty while nobody adds."""
         self.is_closed = False
         self._has_ended = False
-        # What waits is their difference: each is written by one thread only.
-        self._submitted_bytes = 0
-        self._answered_bytes = 0
+        # What waits is their difference: the first of each pair is changed by who adds, the other by the writer.
+        self._added, self._taken = 0, 0
+        self._added_bytes, self._answered_bytes = 0, 0
 
     def submit(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int = 0) -> None:
-        """Queues an operation; `reply` gets its Outcome when it is durable and visible, or an error.
+        """Adds one operation. Errors: those of `Adder`."""
+        with self.adding() as add:
+            add(operation, reply, size_bytes)
 
-        Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; NoSpace or
-        InternalError while the node cannot apply what it has logged.
-        """
+    @contextmanager
+    def adding(self) -> Iterator[Adder]:
+        """Adds operations that come together: the writer is woken once for all of them, at the end."""
+        with self._adding:
+            try:
+                yield self._add
+            finally:
+                if self._together:
+                    self._put(self._together)
+                    self._together = []
+
+    def _add(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int) -> None:
         self._fault.check()
         if self.is_closed:
             raise InternalError("the content node is stopping")
@@ -46,15 +61,16 @@ class OperationQueue:
             raise unknown_type(operation.id.document_type)
         if self.waiting() >= limits.OPERATION_QUEUE_LENGTH:
             raise Overload(f"{limits.OPERATION_QUEUE_LENGTH} operations are waiting already")
-        waiting_bytes = self._submitted_bytes - self._answered_bytes
+        waiting_bytes = self._added_bytes - self._answered_bytes
         if waiting_bytes > 0 and waiting_bytes + size_bytes > limits.OPERATION_QUEUE_BYTES:
             raise Overload(f"operations of {waiting_bytes} bytes are waiting already")
-        self._submitted_bytes += size_bytes
-        self._put((operation, reply, size_bytes))
+        self._added += 1
+        self._added_bytes += size_bytes
+        self._together.append((operation, reply, size_bytes))
 
     def waiting(self) -> int:
         """How many operations wait."""
-        return self._items.qsize()
+        return self._added - self._taken
 
     def run(self, action: Callable[[], object]) -> None:
         """Runs `action` on the writer thread, between two batches. Errors: what it raises."""
@@ -68,7 +84,9 @@ class OperationQueue:
 
     def take(self) -> tuple[list[Waiting], Control | None]:
         """The next batch, and the action or the end that follows it; waits for something. The writer's thread."""
-        return self._gatherer.take()
+        batch, control = self._gatherer.take()
+        self._taken += len(batch)
+        return batch, control
 
     def note_answered(self, size_bytes: int) -> None:
         """Operations of so many bytes wait no more. The writer's thread."""
@@ -87,7 +105,7 @@ class OperationQueue:
         self._has_ended = True
         self._refuse_queued()
 
-    def _put(self, item: Waiting | Control) -> None:
+    def _put(self, item: list[Waiting] | Control) -> None:
         """Queues for the writer. What comes after its end is answered here."""
         self._items.put(item)
         if self._has_ended:
@@ -100,8 +118,17 @@ class OperationQueue:
                 item = self._items.get_nowait()
                 if isinstance(item, Control):
                     item.refuse(error)
-                else:
-                    item[1](error)
+                    continue
+                for _, reply, _ in item:
+                    reply(error)
+
+
+Adder = Callable[[Operation | Reindex | Mutate, OperationReply, int], None]
+"""Adds an operation with the bytes of its body; the reply gets its Outcome when it is durable and visible, or an error.
+
+Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; NoSpace or InternalError
+while the node cannot apply what it has logged.
+"""
 
 
 def unknown_type(name: str) -> InvalidInput:

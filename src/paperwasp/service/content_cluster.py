@@ -55,7 +55,7 @@ class RunningCluster:
         self._housekeeping = Housekeeping(())
         self.is_open = False
         self._open(repair)
-        messenger.serve(self._address, self._service.handle)
+        messenger.serve(self._address, self._service.handle, self._service.handle_all)
 
     def _open(self, repair: bool) -> None:
         self._served = ServedSchemas()
@@ -121,7 +121,7 @@ class RunningCluster:
             self._close()
             waiting.refuse(InternalError(f"The content cluster could not be opened again: {error}"))
             raise
-        self._messenger.replace(self._address, self._service.handle)
+        self._messenger.replace(self._address, self._service.handle, self._service.handle_all)
         waiting.release(self._service.handle)
 
     def stop(self) -> None:

@@ -7,13 +7,14 @@ which finds the documents, and is answered by the writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Lock
+from typing import Any
 
 from paperwasp import limits
-from paperwasp.cluster.messenger import Messenger, Reply
+from paperwasp.cluster.messenger import Messenger, Reply, in_turn
 from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
 from paperwasp.content.addresses import address_of
 from paperwasp.content.messages import (
@@ -35,7 +36,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
 from paperwasp.content.visiting import visit
-from paperwasp.errors import InternalError
+from paperwasp.errors import InternalError, Overload
 from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
@@ -56,7 +57,7 @@ class ContentService:
         self._gate = gate or FeedGate("content")
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
-        messenger.serve(address_of(application_name, cluster_id), self.handle)
+        messenger.serve(address_of(application_name, cluster_id), self.handle, self.handle_all)
 
     def handle(self, message: Request | Query, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
@@ -79,6 +80,21 @@ class ContentService:
             self._search(message, reply)
         else:
             self._pool.submit(self._answer, message, reply)
+
+    def handle_all(self, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
+        """The handler of messages that come together: the writer is woken once for all operations among them."""
+        if any(type(message) is not ApplyRequest for message in messages):
+            return in_turn(self.handle)(messages, replies)
+        with self._node.operations.adding() as add:
+            for number, (message, reply) in enumerate(zip(messages, replies, strict=True)):
+                try:
+                    self._gate.check(message.operation)
+                    add(message.operation, reply, message.size_bytes)
+                except Overload:
+                    return number
+                except Exception as error:
+                    reply(error)
+        return len(messages)
 
     def close(self) -> None:
         """Return when no query is being answered on a calling thread, and none will be any more."""

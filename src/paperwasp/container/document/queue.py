@@ -1,13 +1,16 @@
-"""The queue in the container of messages for which a content cluster has no room.
+"""Documents' requests on their way to content clusters, sent together, and what waits because there is no room for it.
 
-    ask → messenger → room: awaited · none: in line → a reply comes, or a tick → sent in the order of coming
+    ask → gathered → sent when the event loop has handed over all that came together → a reply comes
+                   → no room: in line → a reply comes, or a tick → sent in the order of coming
 
-A content cluster refuses (Overload) what is more than its window of operations in flight. Then the operation waits
-here, and what comes after it for the same cluster waits behind it, so nothing is sent in another order than it came in.
-There is a line for each cluster and kind of message. A reply means that there is room again; a tick is for when the
-room was taken by others. Where too much waits already, the newcomer is refused: nothing of it was done.
+What the sockets that were ready at once have brought is sent in one call, since waking the writer of a content cluster
+costs as much as an update does. A cluster refuses (Overload) what is more than its window of operations in flight. Then
+the operation waits here, and what comes after it for the same cluster waits behind it, so nothing is sent in another
+order than it came in. There is a line for each cluster and kind of message. A reply means that there is room again; a
+tick is for when the room was taken by others. Where too much waits already, the newcomer is refused: nothing of it was
+done.
 
-Runs on one event loop. While nothing waits, all this costs an operation one look at an empty dictionary.
+Runs on one event loop.
 
 Vespa: the throttling of https://docs.vespa.ai/en/reference/api/document-v1.html (status 429)
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from paperwasp import limits
@@ -26,6 +30,8 @@ from paperwasp.content.messages import Request as Message
 from paperwasp.errors import Overload, Timeout
 
 _TICK_SECONDS: Final = 0.05
+_TRIED_AT_ONCE: Final = 16
+"""How many of a line are sent in one call."""
 
 _Reply = asyncio.Future[Any]
 _LineKey = tuple[str, type]
@@ -46,6 +52,8 @@ class DocumentQueue:
 
     def __init__(self, messenger: Messenger) -> None:
         self._messenger = messenger
+        self._gathered: dict[_LineKey, list[tuple[Message, _Reply]]] = {}
+        """What is sent before the event loop waits for more, by address and kind of message."""
         self._lines: dict[_LineKey, deque[_Waiting]] = {}
         """By address and kind of message; only while something waits."""
         self._length = 0
@@ -58,14 +66,15 @@ class DocumentQueue:
 
     async def ask(self, address: str, message: Message, timeout_ms: float) -> Any:
         """The answer. Errors: what the cluster answers with; Timeout; Overload where too much is in line."""
-        if self._lines and (address, type(message)) in self._lines:
-            reply = self._join(address, message)
-        else:
-            reply = asyncio.ensure_future(self._messenger.request(address, message))
-            if reply.done() and _is_overloaded(reply):
-                reply = self._join(address, message)
-        if not reply.done():
-            self._deadlines.add(reply, timeout_ms)
+        loop = asyncio.get_running_loop()
+        reply: _Reply = loop.create_future()
+        if not self._gathered:
+            loop.call_soon(self._send_gathered)
+        key = (address, type(message))
+        if (gathered := self._gathered.get(key)) is None:
+            gathered = self._gathered[key] = []
+        gathered.append((message, reply))
+        self._deadlines.add(reply, timeout_ms)
         try:
             return await reply
         finally:
@@ -75,8 +84,8 @@ class DocumentQueue:
     def send_waiting(self) -> None:
         """Sends what there is room for."""
         for key, line in list(self._lines.items()):
-            while line and self._send(key[0], line[0]):
-                self._leave(line.popleft())
+            while line and self._send_first(key[0], line):
+                pass
             if not line:
                 del self._lines[key]
 
@@ -88,18 +97,31 @@ class DocumentQueue:
                     self._leave(waiting)
             self._lines[key] = deque(waiting for waiting in line if not waiting.reply.done())
 
-    def _join(self, address: str, message: Message) -> _Reply:
-        loop = asyncio.get_running_loop()
+    def _send_gathered(self) -> None:
+        gathered, self._gathered = self._gathered, {}
+        for key, asked in gathered.items():
+            wanted = [each for each in asked if not each[1].done()]
+            sent = 0
+            if key not in self._lines:
+                messages, replies = [message for message, _ in wanted], [reply for _, reply in wanted]
+                sent = self._messenger.send_all(key[0], messages, replies)
+            for message, reply in wanted[sent:]:
+                self._join(key, message, reply)
+
+    def _join(self, key: _LineKey, message: Message, reply: _Reply) -> None:
+        now = reply.get_loop().time()
         size_bytes = message.size_bytes if isinstance(message, ApplyRequest) else 0
-        line = self._lines.get((address, type(message)))
-        self._check_room(line, loop.time(), size_bytes)
-        waiting = _Waiting(message, loop.create_future(), loop.time(), size_bytes)
+        line = self._lines.get(key)
+        try:
+            self._check_room(line, now, size_bytes)
+        except Overload as error:
+            reply.set_exception(error)
+            return
         if line is None:
-            line = self._lines[address, type(message)] = deque()
-        line.append(waiting)
+            line = self._lines[key] = deque()
+        line.append(_Waiting(message, reply, now, size_bytes))
         self._length += 1
         self._size_bytes += size_bytes
-        return waiting.reply
 
     def _check_room(self, line: deque[_Waiting] | None, now: float, size_bytes: int) -> None:
         if self._length >= limits.DOCUMENT_QUEUE_LENGTH:
@@ -111,36 +133,22 @@ class DocumentQueue:
                 f"Rejecting execution due to overload: {limits.DOCUMENT_QUEUE_SECONDS} seconds worth of work enqueued"
             )
 
-    def _send(self, address: str, waiting: _Waiting) -> bool:
-        """Whether the message is off the line: sent, or not waited for any more."""
-        if waiting.reply.done():
-            return True
-        sent = asyncio.ensure_future(self._messenger.request(address, waiting.message))
-        if sent.done() and _is_overloaded(sent):
-            return False
-        sent.add_done_callback(lambda answered: _pass_on(answered, waiting.reply))
+    def _send_first(self, address: str, line: deque[_Waiting]) -> bool:
+        """Send the first ones of a line, and drop those that nobody waits for. Whether there may be room for more."""
+        tried = list(islice(line, _TRIED_AT_ONCE))
+        wanted = [waiting for waiting in tried if not waiting.reply.done()]
+        messages, replies = [waiting.message for waiting in wanted], [waiting.reply for waiting in wanted]
+        sent = self._messenger.send_all(address, messages, replies) if wanted else 0
+        first_left = wanted[sent] if sent < len(wanted) else None
+        for waiting in tried:
+            if waiting is first_left:
+                return False
+            self._leave(line.popleft())
         return True
 
     def _leave(self, waiting: _Waiting) -> None:
         self._length -= 1
         self._size_bytes -= waiting.size_bytes
-
-
-def _is_overloaded(reply: _Reply) -> bool:
-    return not reply.cancelled() and isinstance(reply.exception(), Overload)
-
-
-def _pass_on(answered: _Reply, reply: _Reply) -> None:
-    if answered.cancelled():
-        reply.cancel()
-        return
-    error = answered.exception()
-    if reply.done():
-        return
-    if error is not None:
-        reply.set_exception(error)
-    else:
-        reply.set_result(answered.result())
 
 
 class _Deadlines:
