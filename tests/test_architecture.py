@@ -71,7 +71,7 @@ def _exists(name: str) -> bool:
 
 def _words_of_kernels(folder: Path) -> frozenset[str]:
     """`core.top_k` is bound in C++."""
-    return frozenset(re.findall(r'm\.def\("(\w+)"', "".join(path.read_text() for path in folder.glob("*.cpp"))))
+    return frozenset(re.findall(r'm\.def\(\s*"(\w+)"', "".join(path.read_text() for path in folder.glob("*.cpp"))))
 
 
 @pytest.mark.parametrize("path", PATHS)

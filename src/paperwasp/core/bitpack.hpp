@@ -86,6 +86,7 @@ inline void unpack_block_of(const uint8_t* from, uint32_t* values) {
 
 // Unpacks 64 values of `width` bits (at most 32).
 inline void unpack_block(const uint8_t* from, uint32_t width, uint32_t* values) {
+    // clang-format off
     switch (width) {
 #define PAPERWASP_CASE(W) \
     case W: return unpack_block_of<W>(from, values);
@@ -96,6 +97,7 @@ inline void unpack_block(const uint8_t* from, uint32_t width, uint32_t* values) 
 #undef PAPERWASP_CASES
 #undef PAPERWASP_CASE
     }
+    // clang-format on
 }
 
 // Turns 64 gaps into rising values that start after `before`: value[i] = before + gap[0] + … + gap[i].
@@ -149,6 +151,7 @@ inline void unpack_run_of(const uint8_t* from, uint64_t count, uint32_t* values)
 
 // Unpacks the first `count` values of a run packed with `width` bits; `values` has room for RUN_GROUP more.
 inline void unpack_run(const uint8_t* from, uint32_t width, uint64_t count, uint32_t* values) {
+    // clang-format off
     switch (width) {
 #define PAPERWASP_CASE(W) \
     case W: return unpack_run_of<W>(from, count, values);
@@ -158,6 +161,7 @@ inline void unpack_run(const uint8_t* from, uint32_t width, uint64_t count, uint
     default:
         for (uint64_t i = 0; i < count; ++i) values[i] = run_value(from, width, i);
     }
+    // clang-format on
 }
 
 // Packs a run of values; `to` must be zeroed for run_bytes(count, width) + 8 bytes.

@@ -13,10 +13,12 @@ FieldIndex FieldIndex::open(const uint8_t* bytes, size_t size) {
     s.header = reinterpret_cast<const FieldIndexHeader*>(bytes);
     const FieldIndexHeader& h = *s.header;
     if (h.magic != FIELD_INDEX_MAGIC) throw std::invalid_argument("not a field index of this version");
+    // clang-format off
     const uint64_t least[SECTIONS] = {
         2ull * h.documents, 4ull * h.terms,  4ull * h.terms,  8ull * (h.terms + 1ull), 8ull * (h.terms + 1ull), 4ull * h.terms,
         4ull * h.terms,     4ull * h.terms,  4ull * h.blocks, 4ull * h.blocks,         4ull * h.blocks,         4ull * h.blocks,
         4ull * h.champions, 4ull * h.champions, h.elements > 0 ? 4 * (h.documents + 1ull) : 0, 4ull * h.elements, 0, 0, 0};
+    // clang-format on
     for (uint32_t i = 0; i < SECTIONS; ++i) {
         const uint64_t from = h.offsets[i], to = h.offsets[i + 1];
         if (from % 8 != 0 || from > to || to > size - PADDING || to - from < least[i])

@@ -10,6 +10,7 @@ namespace paperwasp {
 namespace {
 
 // RFC 7541, appendix A.
+// clang-format off
 constexpr std::pair<const char*, const char*> STATIC[HPACK_STATIC_ENTRIES] = {
     {":authority", ""}, {":method", "GET"}, {":method", "POST"}, {":path", "/"}, {":path", "/index.html"},
     {":scheme", "http"}, {":scheme", "https"}, {":status", "200"}, {":status", "204"}, {":status", "206"},
@@ -24,6 +25,7 @@ constexpr std::pair<const char*, const char*> STATIC[HPACK_STATIC_ENTRIES] = {
     {"referer", ""}, {"refresh", ""}, {"retry-after", ""}, {"server", ""}, {"set-cookie", ""},
     {"strict-transport-security", ""}, {"transfer-encoding", ""}, {"user-agent", ""}, {"vary", ""}, {"via", ""},
     {"www-authenticate", ""}};
+// clang-format on
 
 // How a field begins: a pattern in the highest bits of its first byte, and a number in the others.
 constexpr uint8_t INDEXED = 0x80;        // 1xxxxxxx

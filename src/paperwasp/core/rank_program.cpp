@@ -106,6 +106,7 @@ PAPERWASP_INLINE double logarithm(double x) {
 }
 
 // name, number of operands, value of a, b and c: in the order of OPERATIONS in core/rank_program.py.
+// clang-format off
 #define PAPERWASP_RANK_OPERATIONS(_)                                     \
     _(negate, 1, -a)                                                     \
     _(not, 1, truth(!(a != 0.0)))                                        \
@@ -155,6 +156,7 @@ PAPERWASP_INLINE double logarithm(double x) {
     _(max, 2, (a < b) ? b : a)                                           \
     _(min, 2, (b < a) ? b : a)                                           \
     _(select, 3, (a != 0.0) ? b : c)
+// clang-format on
 
 // A runner works one block; operands it does not use point at any readable block.
 using Runner = void (*)(double *target, const double *as, const double *bs, const double *cs, size_t rows);
