@@ -28,7 +28,9 @@ PAPERWASP_CLONES size_t blocks_below(const float* scores, size_t blocks, float l
 
 }  // namespace
 
-void Saturation::weigh(const uint32_t* frequencies, const uint32_t* lengths, float* weights) const { weigh_block(*this, frequencies, lengths, weights); }
+void Saturation::weigh(const uint32_t* frequencies, const uint32_t* lengths, float* weights) const {
+    weigh_block(*this, frequencies, lengths, weights);
+}
 
 size_t Accumulators::take_noted(float limit) {
     float* scores = scores_.data();
@@ -40,7 +42,8 @@ size_t Accumulators::take_noted(float limit) {
         count += score > limit;
         scores[document] = 0;  // so that it is taken once
     }
-    std::sort(above_.begin(), above_.begin() + static_cast<ptrdiff_t>(count), [](const Above& a, const Above& b) { return a.document < b.document; });
+    std::sort(above_.begin(), above_.begin() + static_cast<ptrdiff_t>(count),
+              [](const Above& a, const Above& b) { return a.document < b.document; });
     return count;
 }
 

@@ -1,7 +1,7 @@
 // Scores of the documents of a window, added up one term after the other; and then those of them that are above a limit.
 //
-// Documents of a window are numbered from 0. While few are added to, they are noted down, and afterwards only these are looked at. If there are
-// more, all are, a vector at a time. Everything is zero before a window, and after it.
+// Documents of a window are numbered from 0. While few are added to, they are noted down, and afterwards only these are looked at. If there
+// are more, all are, a vector at a time. Everything is zero before a window, and after it.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,9 @@ struct Saturation {
 class Accumulators {
   public:
     explicit Accumulators(uint32_t most_documents)
-        : scores_(most_documents + BLOCK, 0.0f), noted_(most_documents / NOTED_SHARE + BLOCK), above_(std::max<size_t>(noted_.size(), PIECE + 1)) {}
+        : scores_(most_documents + BLOCK, 0.0f),
+          noted_(most_documents / NOTED_SHARE + BLOCK),
+          above_(std::max<size_t>(noted_.size(), PIECE + 1)) {}
 
     void begin(uint32_t documents) {
         documents_ = documents;
@@ -46,7 +48,8 @@ class Accumulators {
         for (uint32_t i = 0; i < count; ++i) scores[documents[i] - low] += weights[i];
     }
 
-    // Ends the window. Calls visit(document, score) for its documents, which rise, whose score is above limit(), which never falls and is not negative.
+    // Ends the window. Calls visit(document, score) for its documents, which rise, whose score is above limit(), which never falls and is
+    // not negative.
     template <typename Limit, typename Visit>
     void drain(Limit limit, Visit visit) {
         if (notes_do()) {

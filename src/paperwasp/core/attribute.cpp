@@ -14,8 +14,10 @@ PAPERWASP_INLINE void fill_range(const T* values, size_t rows, T low, T high, ui
     fill(words, rows, [=](size_t i) -> uint8_t { return (values[i] >= low) & (values[i] <= high); }, values);
 }
 
-#define RANGE_OF(T) \
-    PAPERWASP_CLONES void range_of(const T* values, size_t rows, T low, T high, uint64_t* words) { fill_range(values, rows, low, high, words); }
+#define RANGE_OF(T)                                                                                \
+    PAPERWASP_CLONES void range_of(const T* values, size_t rows, T low, T high, uint64_t* words) { \
+        fill_range(values, rows, low, high, words);                                                \
+    }
 RANGE_OF(int8_t)
 RANGE_OF(int32_t)
 RANGE_OF(int64_t)

@@ -28,7 +28,8 @@ PAPERWASP_INLINE uint64_t pack64(const uint8_t* flags) {
 }
 
 inline void check_bitmap(size_t words, size_t rows) {
-    if (words != (rows + 63) / 64) throw std::invalid_argument("bitmap has " + std::to_string(words) + " words for " + std::to_string(rows) + " rows");
+    if (words != (rows + 63) / 64)
+        throw std::invalid_argument("bitmap has " + std::to_string(words) + " words for " + std::to_string(rows) + " rows");
 }
 
 // Asks the memory for what a loop over `values` reads 64 rows at a time, 4 KiB before it does: the processor's own looking ahead ends at

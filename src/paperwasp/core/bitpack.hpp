@@ -75,8 +75,7 @@ inline void unpack_block_of(const uint8_t* from, uint32_t* values) {
                 from += 16;
                 row = load_row(from);
                 if (bit + WIDTH > 32) value |= row << (32 - bit);
-            }
-            else if (bit + WIDTH > 32) {
+            } else if (bit + WIDTH > 32) {
                 value |= load_row(from + 16) << (32 - bit);
             }
             store_row(values + 4 * i, value & mask);
@@ -115,7 +114,8 @@ inline void prefix_sum(uint32_t* values, uint32_t before) {
     }
 }
 
-// How many of 64 rising values are below `value`. Without branches, which could not be predicted where values are looked up one after the other.
+// How many of 64 rising values are below `value`. Without branches, which could not be predicted where values are looked up one after the
+// other.
 inline uint32_t count_below(const uint32_t* values, uint32_t value) {
     const uint32_t from = 16 * ((values[15] < value) + (values[31] < value) + (values[47] < value));
     const u32x4 limit = {value, value, value, value};

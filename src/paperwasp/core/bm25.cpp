@@ -17,7 +17,8 @@ void add(const int32_t* occurrences, const int32_t* lengths, size_t n, double nu
 }
 
 void add_bm25(In<int32_t> occurrences, In<int32_t> lengths, double weight, double k1, double b, double average_length, Out<double> scores) {
-    if (lengths.size() != occurrences.size() || scores.size() != occurrences.size()) throw nb::value_error("one length and score for each document");
+    if (lengths.size() != occurrences.size() || scores.size() != occurrences.size())
+        throw nb::value_error("one length and score for each document");
     add(occurrences.data(), lengths.data(), occurrences.size(), weight * (k1 + 1), k1 * (1 - b), k1 * b, average_length, scores.data());
 }
 

@@ -16,7 +16,8 @@ Found found_of(const Reader& reader, const In<uint32_t>& lids, const In<uint32_t
     const size_t n = lids.size();
     if (offsets.size() != n + 1) throw nb::value_error("one offset for each document that is found, and one more");
     for (size_t i = 0; i < n; ++i) {
-        if (found.lid(i) >= reader.limit() || (i > 0 && found.lid(i) <= found.lid(i - 1))) throw nb::value_error("documents that are found must ascend below the limit");
+        if (found.lid(i) >= reader.limit() || (i > 0 && found.lid(i) <= found.lid(i - 1)))
+            throw nb::value_error("documents that are found must ascend below the limit");
         if (offsets.data()[i] >= offsets.data()[i + 1]) throw nb::value_error("a document that is found has an occurrence");
     }
     return found;
@@ -36,7 +37,8 @@ PlainPostings Found::in(const Segment& segment, const uint16_t* lengths, double 
 
 void Query::add(const QueryTerm& term, const Found* found) {
     terms.push_back(term);
-    const auto same = std::find_if(lists.begin(), lists.end(), [&](const QueryList& list) { return list.found == found && list.term.reads_as(term); });
+    const auto same =
+        std::find_if(lists.begin(), lists.end(), [&](const QueryList& list) { return list.found == found && list.term.reads_as(term); });
     list_of.push_back(static_cast<uint32_t>(same - lists.begin()));
     if (same == lists.end())
         lists.push_back({term, found});
@@ -87,7 +89,8 @@ double floor_of(const Reader& reader, const Query& query, uint32_t k, const uint
             if (start == NO_INDEX) return;
             const double drift = std::min(1.0, average_length / field_index.header->average_length);
             for (uint32_t i = start; i < start + CHAMPIONS; ++i)
-                if (accepts(accept, segment.base + field_index.champion_docs[i])) weights.push_back(field_index.champion_weights[i] * drift * weight);
+                if (accepts(accept, segment.base + field_index.champion_docs[i]))
+                    weights.push_back(field_index.champion_weights[i] * drift * weight);
         });
         if (weights.size() < k) continue;
         std::nth_element(weights.begin(), weights.begin() + (k - 1), weights.end(), std::greater<>());
@@ -104,8 +107,11 @@ uint64_t count_any(const Reader& reader, const Query& query, const std::optional
     for (const auto& [term, found] : query.lists) {
         const uint32_t field = term.field;
         if (found == nullptr)
-            reader.for_each(field, term.term, [&](const Segment& segment, const FieldIndex&, uint32_t place) { segment.set_term(field, place, words.data(), clock); });
-        for (size_t i = 0; found != nullptr && i < found->lids.size(); ++i) words[found->lid(i) >> 6] |= uint64_t{1} << (found->lid(i) & 63);
+            reader.for_each(field, term.term, [&](const Segment& segment, const FieldIndex&, uint32_t place) {
+                segment.set_term(field, place, words.data(), clock);
+            });
+        for (size_t i = 0; found != nullptr && i < found->lids.size(); ++i)
+            words[found->lid(i) >> 6] |= uint64_t{1} << (found->lid(i) & 63);
     }
     return count_bits(words.data(), accept ? accept->data() : words.data(), accept ? std::min(words.size(), accept->size()) : words.size());
 }
@@ -133,7 +139,8 @@ Query read_query(const Reader& reader, const std::vector<TermTuple>& terms, cons
 uint64_t steps_of(const Reader& reader, const Query& query, bool all, bool count) {
     if (!all) {
         uint64_t steps = query.postings(reader) / POSTINGS_OF_STEP;
-        for (const QueryList& list : query.lists) steps += count && list.found == nullptr ? reader.steps_of(list.term.field, list.term.term) : 0;
+        for (const QueryList& list : query.lists)
+            steps += count && list.found == nullptr ? reader.steps_of(list.term.field, list.term.term) : 0;
         return steps;
     }
     uint64_t least = query.lists.empty() ? 0 : std::numeric_limits<uint64_t>::max();

@@ -16,7 +16,7 @@ namespace paperwasp {
 // The posting lists of one segment, and which of them a term of the query reads.
 struct SegmentLists {
     std::vector<List> lists;
-    std::vector<uint32_t> of_term;      // NO_INDEX: no document of the segment has the term
+    std::vector<uint32_t> of_term;     // NO_INDEX: no document of the segment has the term
     std::vector<PlainPostings> plain;  // what lists read that are not in the field indexes
 
     // The exact score of a document: by probes, for which documents must ascend.
@@ -32,7 +32,8 @@ struct SegmentLists {
     }
 };
 
-// Documents that have been found to match a term that is no word, such as a phrase. Document i has occurrences offsets[i] to offsets[i + 1].
+// Documents that have been found to match a term that is no word, such as a phrase. Document i has occurrences offsets[i] to offsets[i +
+// 1].
 struct Found {
     In<uint32_t> lids, offsets;
 
@@ -48,7 +49,9 @@ struct QueryList {
     QueryTerm term;
     const Found* found;  // nullptr: it is in the field indexes
 
-    uint64_t frequency(const Reader& reader) const { return found != nullptr ? found->lids.size() : reader.frequency(term.field, term.term); }
+    uint64_t frequency(const Reader& reader) const {
+        return found != nullptr ? found->lids.size() : reader.frequency(term.field, term.term);
+    }
 };
 
 struct Query {

@@ -24,14 +24,10 @@ void Clock::look() {
 
 namespace {
 
-void end_work_at(int64_t monotonic_ns) {
-    time_of_thread() = TimeOfThread{monotonic_ns, LOOK_STEPS};
-}
+void end_work_at(int64_t monotonic_ns) { time_of_thread() = TimeOfThread{monotonic_ns, LOOK_STEPS}; }
 
 // For what takes long and is no kernel.
-void check_time() {
-    Clock().spend(LOOK_STEPS);
-}
+void check_time() { Clock().spend(LOOK_STEPS); }
 
 }  // namespace
 

@@ -51,10 +51,10 @@ PAPERWASP_CLONES bool stand_together(const uint32_t* lids, size_t count) {
     return gaps == 0;
 }
 
-#define NUMBERS_OF(T)                                                                                                      \
-    PAPERWASP_CLONES void run(const T* values, T unset, size_t count, double* out) { run_of(values, unset, count, out); }  \
-    PAPERWASP_CLONES void picked(const T* values, const uint32_t* lids, T unset, size_t count, double* out) {              \
-        picked_of(values, lids, unset, count, out);                                                                        \
+#define NUMBERS_OF(T)                                                                                                     \
+    PAPERWASP_CLONES void run(const T* values, T unset, size_t count, double* out) { run_of(values, unset, count, out); } \
+    PAPERWASP_CLONES void picked(const T* values, const uint32_t* lids, T unset, size_t count, double* out) {             \
+        picked_of(values, lids, unset, count, out);                                                                       \
     }
 NUMBERS_OF(int8_t)
 NUMBERS_OF(int32_t)

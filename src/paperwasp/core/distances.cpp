@@ -1,8 +1,8 @@
 // Distances from one vector to the vectors of documents, the least of each document. The plain twin is in distances.py.
 //
 // `cells` are vectors of `size` cells, one after another, of the column's type: float, double, int8, or bfloat16 as the upper halves of
-// floats. Document i has the vectors rows[i] (offset << 24 | length); one that has none, or none that is a number, gets infinity. `query` has
-// the column's type too, bfloat16 widened to float. Metrics, as in Vespa, before they become what people see:
+// floats. Document i has the vectors rows[i] (offset << 24 | length); one that has none, or none that is a number, gets infinity. `query`
+// has the column's type too, bfloat16 widened to float. Metrics, as in Vespa, before they become what people see:
 //   EUCLIDEAN sum of squared differences    ANGULAR 1 - cosine    PRODUCT -dot product    HAMMING bits that differ (int8), or cells
 //   GEODEGREES haversine of the central angle; two cells, latitude and longitude
 // Sums of floats are in single precision, in 32 lanes that are added up at the end; of int8 in integers.
@@ -54,20 +54,20 @@ PAPERWASP_INLINE double sum_of(const Q* query, const C* cells, size_t size, Term
     return total;
 }
 
-#define KERNELS_OF(Q, C, Sum)                                                                                             \
-    PAPERWASP_CLONES double dot_of(const Q* a, const C* b, size_t n) {                                                    \
-        return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return x * y; });                                                  \
-    }                                                                                                                     \
-    PAPERWASP_CLONES double norm_of(const C* a, size_t n) {                                                               \
-        return sum_of<Sum>(a, a, n, [](Sum x, Sum y) { return x * y; });                                                  \
-    }                                                                                                                     \
-    PAPERWASP_CLONES double square_of(const Q* a, const C* b, size_t n) {                                                 \
-        return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return (x - y) * (x - y); });                                      \
+#define KERNELS_OF(Q, C, Sum)                                                        \
+    PAPERWASP_CLONES double dot_of(const Q* a, const C* b, size_t n) {               \
+        return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return x * y; });             \
+    }                                                                                \
+    PAPERWASP_CLONES double norm_of(const C* a, size_t n) {                          \
+        return sum_of<Sum>(a, a, n, [](Sum x, Sum y) { return x * y; });             \
+    }                                                                                \
+    PAPERWASP_CLONES double square_of(const Q* a, const C* b, size_t n) {            \
+        return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return (x - y) * (x - y); }); \
     }
 
-#define DIFFERING_OF(Q, C)                                                                                                \
-    PAPERWASP_CLONES double hamming_of(const Q* a, const C* b, size_t n) {                                                \
-        return sum_of<int32_t>(a, b, n, [](Q x, Q y) { return static_cast<int32_t>(x != y); });                           \
+#define DIFFERING_OF(Q, C)                                                                      \
+    PAPERWASP_CLONES double hamming_of(const Q* a, const C* b, size_t n) {                      \
+        return sum_of<int32_t>(a, b, n, [](Q x, Q y) { return static_cast<int32_t>(x != y); }); \
     }
 KERNELS_OF(float, float, float)
 KERNELS_OF(double, double, double)
@@ -106,14 +106,18 @@ class Distance {
 
     double operator()(const C* cells) const {
         switch (metric_) {
-            case EUCLIDEAN: return square_of(query_, cells, size_);
+            case EUCLIDEAN:
+                return square_of(query_, cells, size_);
             case ANGULAR: {
                 const double norms = query_norm_ * norm_of(cells, size_);
                 return 1.0 - dot_of(query_, cells, size_) / (norms > 0 ? std::sqrt(norms) : 1.0);
             }
-            case PRODUCT: return -dot_of(query_, cells, size_);
-            case HAMMING: return hamming_of(query_, cells, size_);
-            default: return haversine_of(query_, cells);
+            case PRODUCT:
+                return -dot_of(query_, cells, size_);
+            case HAMMING:
+                return hamming_of(query_, cells, size_);
+            default:
+                return haversine_of(query_, cells);
         }
     }
 

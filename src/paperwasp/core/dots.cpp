@@ -1,9 +1,9 @@
 // Dot products of each row of one matrix with each row of another, and of a vector with rows wherever they stand. The plain twin is in
 // dots.py.
 //
-// a: (n, size), b: (m, size), out: (n, m), all float or all double. A sum is added up in lanes and then lane by lane, in an order that hangs
-// on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product.
-// dots_at: vector (size), rows (n, size), at (m) the number of a row, or below 0: then out (m) keeps what it has.
+// a: (n, size), b: (m, size), out: (n, m), all float or all double. A sum is added up in lanes and then lane by lane, in an order that
+// hangs on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product. dots_at:
+// vector (size), rows (n, size), at (m) the number of a row, or below 0: then out (m) keeps what it has.
 #include <algorithm>
 #include <cstring>
 
@@ -15,9 +15,9 @@ namespace paperwasp {
 namespace {
 
 constexpr size_t VECTOR_BYTES = 64;
-constexpr size_t ROWS_AT_A_TIME = 4;  // of rows in the cache
-constexpr size_t AHEAD_BYTES = 4096;  // beyond a page, where the processor's own looking ahead ends
-constexpr size_t ROWS_IN_A_RUN = 1024;  // between two looks at the clock
+constexpr size_t ROWS_AT_A_TIME = 4;             // of rows in the cache
+constexpr size_t AHEAD_BYTES = 4096;             // beyond a page, where the processor's own looking ahead ends
+constexpr size_t ROWS_IN_A_RUN = 1024;           // between two looks at the clock
 constexpr size_t CACHE_BYTES = size_t{1} << 15;  // of rows of b that are used for all rows of a before the next
 
 template <typename T>
@@ -73,10 +73,10 @@ PAPERWASP_INLINE void row_with_rows(const T* a, const T* b, size_t m, size_t siz
 
 // dots_in_turn: of rows that are read once. Memory gives one run of addresses faster than several: 100,000 rows of 128 floats take 1.1 ms,
 // four at a time and without asking ahead 1.9.
-#define ROW_WITH_ROWS_OF(T)                                                                                                                 \
-    PAPERWASP_CLONES void dots_with(const T* a, const T* b, size_t m, size_t size, T* out) { row_with_rows(a, b, m, size, out); }           \
-    PAPERWASP_CLONES void dots_in_turn(const T* a, const T* b, size_t m, size_t size, T* out) {                                             \
-        for (size_t j = 0; j < m; ++j) dots_of<T, 1, true>(a, b + j * size, size, out + j);                                                 \
+#define ROW_WITH_ROWS_OF(T)                                                                                                       \
+    PAPERWASP_CLONES void dots_with(const T* a, const T* b, size_t m, size_t size, T* out) { row_with_rows(a, b, m, size, out); } \
+    PAPERWASP_CLONES void dots_in_turn(const T* a, const T* b, size_t m, size_t size, T* out) {                                   \
+        for (size_t j = 0; j < m; ++j) dots_of<T, 1, true>(a, b + j * size, size, out + j);                                       \
     }
 ROW_WITH_ROWS_OF(float)
 ROW_WITH_ROWS_OF(double)

@@ -2,8 +2,8 @@
 //
 // Each term has lists (offsets[hits + 1], elements, positions, lengths, weights): in each hit elements rise, and positions in an element;
 // length and weight are those of the element. The answer is a row for each element of a hit in which a term stands: (offsets[hits + 1] of
-// the rows, their elements, their values: COLUMNS for each, row after row). Time grows with the positions, times the logarithm of the terms;
-// for the column `flow`, if it is wanted, with the terms of an element times their positions.
+// the rows, their elements, their values: COLUMNS for each, row after row). Time grows with the positions, times the logarithm of the
+// terms; for the column `flow`, if it is wanted, with the terms of an element times their positions.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -26,8 +26,11 @@ struct Places {
     In<int32_t> weights;
 
     Places(const nb::handle& given, size_t hits)
-        : offsets(as_given<uint32_t>(given[0])), elements(as_given<uint32_t>(given[1])), positions(as_given<uint32_t>(given[2])),
-          lengths(as_given<uint32_t>(given[3])), weights(as_given<int32_t>(given[4])) {
+        : offsets(as_given<uint32_t>(given[0])),
+          elements(as_given<uint32_t>(given[1])),
+          positions(as_given<uint32_t>(given[2])),
+          lengths(as_given<uint32_t>(given[3])),
+          weights(as_given<int32_t>(given[4])) {
         if (offsets.size() != hits + 1) throw nb::value_error("offsets do not fit the number of hits");
         for (size_t i = 0; i < hits; ++i)
             if (offsets.data()[i] > offsets.data()[i + 1]) throw nb::value_error("offsets must rise");
@@ -73,7 +76,9 @@ class Flow {
     }
 
   private:
-    size_t index_of(uint32_t place) const { return static_cast<size_t>(std::lower_bound(owner_.begin(), owner_.end(), place) - owner_.begin()); }
+    size_t index_of(uint32_t place) const {
+        return static_cast<size_t>(std::lower_bound(owner_.begin(), owner_.end(), place) - owner_.begin());
+    }
 
     // Finds a place for a term by moving others, breadth first. Each place is looked at once.
     bool placed(const std::vector<std::pair<const uint32_t*, const uint32_t*>>& places, uint32_t first) {
@@ -143,7 +148,8 @@ class Matcher {
         }
         for (const uint32_t t : here_) {
             Cursor& c = cursors_[t];
-            for (c.end_of_element = c.at; c.end_of_element != c.end && terms_[t].elements.data()[c.end_of_element] == element;) ++c.end_of_element;
+            for (c.end_of_element = c.at; c.end_of_element != c.end && terms_[t].elements.data()[c.end_of_element] == element;)
+                ++c.end_of_element;
         }
         return !here_.empty();
     }

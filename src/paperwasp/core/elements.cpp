@@ -1,7 +1,7 @@
 // Elements of documents: which of a row are wanted, and what two such lists have in common. Twins: core/elements.py.
 //
-// A list of elements is (offsets[documents + 1], numbers): those of document i are numbers[offsets[i] .. offsets[i + 1]], rising, each once.
-// What does not fit together is a ValueError. Time grows with the elements that are read; memory with those that are given.
+// A list of elements is (offsets[documents + 1], numbers): those of document i are numbers[offsets[i] .. offsets[i + 1]], rising, each
+// once. What does not fit together is a ValueError. Time grows with the elements that are read; memory with those that are given.
 #include <stdexcept>
 
 #include "arrays.hpp"

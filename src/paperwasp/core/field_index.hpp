@@ -5,9 +5,9 @@
 // (tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average)), computed with the average at build time) and where its bytes are. The last
 // block may be shorter. A term of one block has no block entries: its only bound is the term's.
 //
-// Invariants: terms rise; documents rise within a term; last_document and max_weight agree with the packed postings. `FieldIndex::open` checks
-// that the sections fit the buffer, which is cheap. What else readers rely on to stay inside it is checked once, of a file that is opened:
-// field_index_check.cpp.
+// Invariants: terms rise; documents rise within a term; last_document and max_weight agree with the packed postings. `FieldIndex::open`
+// checks that the sections fit the buffer, which is cheap. What else readers rely on to stay inside it is checked once, of a file that is
+// opened: field_index_check.cpp.
 //
 // Threads: immutable after it is built; any number of readers.
 #pragma once
@@ -61,7 +61,7 @@ struct FieldIndexHeader {
     uint32_t terms;
     uint32_t blocks;
     uint32_t champions;
-    uint32_t elements;  // 0: of single values
+    uint32_t elements;      // 0: of single values
     double average_length;  // that the weights were computed with
     uint64_t offsets[SECTIONS + 1];
 };

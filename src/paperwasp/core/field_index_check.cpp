@@ -73,7 +73,8 @@ void check_elements(const FieldIndex& s) {
     if (s.element_starts == nullptr) return;
     require(s.element_starts[0] == 0 && s.element_starts[s.documents()] == s.header->elements, "the elements of all documents", 0);
     for (uint32_t d = 0; d < s.documents(); ++d) {
-        require(s.element_starts[d] <= s.element_starts[d + 1] && s.element_starts[d + 1] <= s.header->elements, "the elements of a document", d);
+        require(s.element_starts[d] <= s.element_starts[d + 1] && s.element_starts[d + 1] <= s.header->elements,
+                "the elements of a document", d);
         for (uint32_t e = s.element_starts[d] + 1; e < s.element_starts[d + 1]; ++e)
             require(s.element_ends[e - 1] <= s.element_ends[e], "the ends of elements of a document", d);
     }
@@ -99,7 +100,8 @@ void check_field_index(Buffer buffer) {
 }  // namespace
 
 void bind_field_index_check(nb::module_& m) {
-    m.def("check_field_index", &check_field_index, nb::arg("field_index").noconvert(), "Raises ValueError unless the field_index is whole.");
+    m.def("check_field_index", &check_field_index, nb::arg("field_index").noconvert(),
+          "Raises ValueError unless the field_index is whole.");
 }
 
 }  // namespace paperwasp

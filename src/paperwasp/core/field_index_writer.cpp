@@ -39,8 +39,8 @@ void sort_by_term(std::vector<Occurrence>& tokens) {
     }
 }
 
-std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const uint32_t* positions, const uint64_t* offsets, uint32_t documents,
-                                                    double average_length, const Elements& elements) {
+std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const uint32_t* positions, const uint64_t* offsets,
+                                                    uint32_t documents, double average_length, const Elements& elements) {
     const uint64_t n = offsets[documents];
     std::vector<uint16_t> lengths(documents);
     std::vector<uint32_t> owners(n);
@@ -70,12 +70,13 @@ std::unique_ptr<std::vector<uint8_t>> invert_tokens(const uint32_t* terms, const
 }
 
 // A copy of what describes the elements of `documents` documents; none given: a field of single values.
-Elements elements_of(const std::optional<In<uint32_t>>& starts, const std::optional<In<uint32_t>>& ends, const std::optional<In<int32_t>>& weights,
-                     size_t documents) {
+Elements elements_of(const std::optional<In<uint32_t>>& starts, const std::optional<In<uint32_t>>& ends,
+                     const std::optional<In<int32_t>>& weights, size_t documents) {
     Elements elements;
     if (!starts) return elements;
     const uint32_t* s = starts->data();
-    if (starts->size() != documents + 1 || !ends || s[0] != 0 || s[documents] != ends->size() || (weights && weights->size() != ends->size()))
+    if (starts->size() != documents + 1 || !ends || s[0] != 0 || s[documents] != ends->size() ||
+        (weights && weights->size() != ends->size()))
         throw nb::value_error("elements must be of all documents");
     for (size_t d = 0; d < documents; ++d)
         if (s[d] > s[d + 1]) throw nb::value_error("elements must rise");
@@ -85,10 +86,12 @@ Elements elements_of(const std::optional<In<uint32_t>>& starts, const std::optio
     return elements;
 }
 
-nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offsets, double average_length, std::optional<In<uint32_t>> element_starts,
-                  std::optional<In<uint32_t>> element_ends, std::optional<In<int32_t>> element_weights) {
+nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offsets, double average_length,
+                  std::optional<In<uint32_t>> element_starts, std::optional<In<uint32_t>> element_ends,
+                  std::optional<In<int32_t>> element_weights) {
     const size_t n = terms.size();
-    if (offsets.size() < 2 || offsets.data()[0] != 0 || offsets.data()[offsets.size() - 1] != n || positions.size() != n || n > 0xFFFFFFFFull)
+    if (offsets.size() < 2 || offsets.data()[0] != 0 || offsets.data()[offsets.size() - 1] != n || positions.size() != n ||
+        n > 0xFFFFFFFFull)
         throw nb::value_error("offsets must run from 0 to the number of tokens");
     for (size_t i = 0; i + 1 < offsets.size(); ++i)
         if (offsets.data()[i] > offsets.data()[i + 1]) throw nb::value_error("offsets must rise");
@@ -96,7 +99,8 @@ nb::object invert(In<uint32_t> terms, In<uint32_t> positions, In<uint64_t> offse
     std::unique_ptr<std::vector<uint8_t>> buffer;
     {
         const GilRelease unlocked(n > MANY_TOKENS);
-        buffer = invert_tokens(terms.data(), positions.data(), offsets.data(), static_cast<uint32_t>(offsets.size() - 1), average_length, elements);
+        buffer = invert_tokens(terms.data(), positions.data(), offsets.data(), static_cast<uint32_t>(offsets.size() - 1), average_length,
+                               elements);
     }
     return own(std::move(buffer));
 }
@@ -125,7 +129,9 @@ void merge_term(FieldIndexBuilder& builder, const Source& source, uint32_t place
 // The elements of what is kept of the sources, if any of them has some. A single value is one element.
 Elements merged_elements(const std::vector<Source>& sources, uint32_t documents) {
     Elements merged;
-    const auto any = [&](auto has) { return std::any_of(sources.begin(), sources.end(), [&](const Source& s) { return has(s.field_index); }); };
+    const auto any = [&](auto has) {
+        return std::any_of(sources.begin(), sources.end(), [&](const Source& s) { return has(s.field_index); });
+    };
     if (!any([](const FieldIndex& s) { return s.element_starts != nullptr; })) return merged;
     const bool weighted = any([](const FieldIndex& s) { return s.element_weights != nullptr; });
     merged.starts.assign(1, 0);
@@ -143,7 +149,8 @@ Elements merged_elements(const std::vector<Source>& sources, uint32_t documents)
             }
             const auto [from, to] = s.elements_of(d);
             merged.ends.insert(merged.ends.end(), s.element_ends + from, s.element_ends + to);
-            for (uint32_t e = from; weighted && e < to; ++e) merged.weights.push_back(s.element_weights != nullptr ? s.element_weights[e] : 1);
+            for (uint32_t e = from; weighted && e < to; ++e)
+                merged.weights.push_back(s.element_weights != nullptr ? s.element_weights[e] : 1);
         }
     }
     close(documents);
@@ -175,7 +182,8 @@ nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, 
         for (const Source& source : sources)
             for (uint32_t d = 0; d < source.field_index.documents(); ++d) {
                 if (source.map[d] == NO_INDEX) continue;
-                if (source.map[d] >= documents || (!first && source.map[d] <= previous)) throw std::invalid_argument("the map must rise below documents");
+                if (source.map[d] >= documents || (!first && source.map[d] <= previous))
+                    throw std::invalid_argument("the map must rise below documents");
                 lengths[source.map[d]] = source.field_index.field_lengths[d];
                 previous = source.map[d];
                 first = false;
@@ -189,7 +197,8 @@ nb::object merge(const nb::list& buffers, In<uint32_t> map, uint32_t documents, 
             if (term == NO_INDEX) break;
             builder.begin_term(term);
             for (Source& source : sources)
-                if (source.next < source.field_index.header->terms && source.field_index.terms[source.next] == term) merge_term(builder, source, source.next++, where);
+                if (source.next < source.field_index.header->terms && source.field_index.terms[source.next] == term)
+                    merge_term(builder, source, source.next++, where);
             builder.end_term();
         }
         result = std::make_unique<std::vector<uint8_t>>(builder.finish(merged_elements(sources, documents)));
@@ -217,9 +226,11 @@ nb::dict describe(Buffer buffer) {
 
 void bind_field_index(nb::module_& m) {
     m.attr("NO_INDEX") = NO_INDEX;
-    m.def("invert", &invert, nb::arg("terms"), nb::arg("positions"), nb::arg("offsets"), nb::arg("average_length"),
-          nb::arg("element_starts").none() = nb::none(), nb::arg("element_ends").none() = nb::none(), nb::arg("element_weights").none() = nb::none(),
-          "A field index of documents: document d has tokens offsets[d]..offsets[d + 1], and elements element_starts[d]..element_starts[d + 1].");
+    m.def(
+        "invert", &invert, nb::arg("terms"), nb::arg("positions"), nb::arg("offsets"), nb::arg("average_length"),
+        nb::arg("element_starts").none() = nb::none(), nb::arg("element_ends").none() = nb::none(),
+        nb::arg("element_weights").none() = nb::none(),
+        "A field index of documents: document d has tokens offsets[d]..offsets[d + 1], and elements element_starts[d]..element_starts[d + 1].");
     m.def("merge", &merge, nb::arg("field_indexes"), nb::arg("map"), nb::arg("documents"), nb::arg("average_length"));
     m.def("describe", &describe, nb::arg("field_index"));
 }

@@ -2,8 +2,8 @@
 //
 // A query is a row of words. A word belongs to a term, whose positions are lists (offsets[hits + 1], positions), rising in each hit; the
 // word stands `shift` after them (words of a phrase have the positions of the phrase's first). `matched`: for each term and hit, whether
-// the term matched there with or without a position; empty: where it has positions. `results` has METRICS values for each hit, hit after hit.
-// The search of a hit tries every first word of a segment once, and up to max_alternatives further places; each try is one walk over
+// the term matched there with or without a position; empty: where it has positions. `results` has METRICS values for each hit, hit after
+// hit. The search of a hit tries every first word of a segment once, and up to max_alternatives further places; each try is one walk over
 // the words. Reads its arguments only; memory is a few words for each word of the query.
 #include <algorithm>
 #include <cmath>
@@ -111,8 +111,8 @@ class Hit {
         int64_t distance = -1, place = -1;
     };
 
-    // The place of a word that is nearest to `origin` in the order of search, not before `least`: up to `limit` forward, as far backward, on
-    // to the end, back to the start.
+    // The place of a word that is nearest to `origin` in the order of search, not before `least`: up to `limit` forward, as far backward,
+    // on to the end, back to the start.
     Found closest(const Word& word, uint32_t origin, uint32_t least) const {
         if (word.begin == word.end) return {};
         const int64_t z = origin, length = length_, limit = query_.limit;
@@ -155,9 +155,7 @@ class Hit {
         }
     }
 
-    void open_start(size_t word, uint32_t previous, const Segmentation& best) {
-        starts_[word] = Start{best, 0, previous, 0, true, true};
-    }
+    void open_start(size_t word, uint32_t previous, const Segmentation& best) { starts_[word] = Start{best, 0, previous, 0, true, true}; }
 
     // Looks for one more segment that starts at a word, or at the first after it that the field has. Whether there was one.
     bool segment_from(size_t first) {
@@ -292,7 +290,8 @@ class Hit {
         m[26] = head;
         m[27] = static_cast<double>(std::max<int64_t>(s.tail, 0));
         const double related = 1 - by.relatedness + by.relatedness * m[6];
-        m[0] = (by.proximity_completeness * related * m[1] * m[2] * m[2] + by.earliness * m[7] + by.segment_proximity * m[9] + by.occurrence * m[12]) /
+        m[0] = (by.proximity_completeness * related * m[1] * m[2] * m[2] + by.earliness * m[7] + by.segment_proximity * m[9] +
+                by.occurrence * m[12]) /
                (by.proximity_completeness + by.earliness + by.segment_proximity + by.occurrence);
     }
 
@@ -378,9 +377,19 @@ void field_match(const nb::list& offsets, const nb::list& positions, In<uint8_t>
     if (table.size() % 2 == 0 || max_occurrences == 0) throw nb::value_error("a table has 2 * limit + 1 values, and occurrences count");
     std::vector<Positions> lists;
     for (size_t i = 0; i < offsets.size(); ++i) lists.emplace_back(offsets[i], positions[i], hits);
-    Query query{{terms.data(), terms.data() + words}, {shifts.data(), shifts.data() + words}, weights.data(), significances.data(),
-                table.data(), total_weight, total_significance, average_connectedness(connectedness),
-                static_cast<uint32_t>(table.size() / 2), max_alternatives, max_occurrences, importances_of(importances), {}};
+    Query query{{terms.data(), terms.data() + words},
+                {shifts.data(), shifts.data() + words},
+                weights.data(),
+                significances.data(),
+                table.data(),
+                total_weight,
+                total_significance,
+                average_connectedness(connectedness),
+                static_cast<uint32_t>(table.size() / 2),
+                max_alternatives,
+                max_occurrences,
+                importances_of(importances),
+                {}};
     std::map<double, std::vector<double>> worth;
     for (size_t i = 0; i < words; ++i) {
         if (terms.data()[i] >= lists.size()) throw nb::value_error("a word of no term");
@@ -406,10 +415,11 @@ void field_match(const nb::list& offsets, const nb::list& positions, In<uint8_t>
 }  // namespace
 
 void bind_field_match(nb::module_& m) {
-    m.def("field_match", &field_match, nb::arg("offsets"), nb::arg("positions"), nb::arg("matched").noconvert(), nb::arg("lengths").noconvert(),
-          nb::arg("terms").noconvert(), nb::arg("shifts").noconvert(), nb::arg("weights").noconvert(), nb::arg("significances").noconvert(),
-          nb::arg("connectedness").noconvert(), nb::arg("total_weight"), nb::arg("total_significance"), nb::arg("table").noconvert(),
-          nb::arg("importances").noconvert(), nb::arg("max_alternatives"), nb::arg("max_occurrences"), nb::arg("results").noconvert(),
+    m.def("field_match", &field_match, nb::arg("offsets"), nb::arg("positions"), nb::arg("matched").noconvert(),
+          nb::arg("lengths").noconvert(), nb::arg("terms").noconvert(), nb::arg("shifts").noconvert(), nb::arg("weights").noconvert(),
+          nb::arg("significances").noconvert(), nb::arg("connectedness").noconvert(), nb::arg("total_weight"),
+          nb::arg("total_significance"), nb::arg("table").noconvert(), nb::arg("importances").noconvert(), nb::arg("max_alternatives"),
+          nb::arg("max_occurrences"), nb::arg("results").noconvert(),
           "The metrics of the string segment match of each hit. Twin: paperwasp.core.field_match.field_match");
 }
 

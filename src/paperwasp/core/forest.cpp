@@ -22,8 +22,8 @@
 namespace paperwasp {
 namespace {
 
-constexpr size_t LANES = 16;                    // rows that walk together
-constexpr size_t SCRATCH_VALUES = 4096;         // of a block, about: 32 kB
+constexpr size_t LANES = 16;             // rows that walk together
+constexpr size_t SCRATCH_VALUES = 4096;  // of a block, about: 32 kB
 constexpr int32_t MISSING_RIGHT = 0, MISSING_LEFT = 1, MEMBER = 2, MEMBER_OR_MISSING = 3;
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
@@ -51,7 +51,8 @@ std::vector<Column> checked_columns(const In<int32_t>& columns, const In<double>
                                     std::vector<In<double>>& held) {
     for (nb::handle feature : features) {
         held.push_back(as_given<double>(feature));
-        if (held.back().shape(0) != rows && held.back().shape(0) != 1) throw std::invalid_argument("a feature has not a value for each row");
+        if (held.back().shape(0) != rows && held.back().shape(0) != 1)
+            throw std::invalid_argument("a feature has not a value for each row");
     }
     if (columns.shape(0) % 4 != 0 || columns.shape(0) == 0) throw std::invalid_argument("a column has four numbers");
     std::vector<Column> found;

@@ -21,7 +21,8 @@ struct Table {
 
     Table(Out<uint8_t> k, Out<uint32_t> l) : keys(k.data()), lids(l.data()), mask(l.shape(0) - 1) {
         const size_t slots = l.shape(0);
-        if (slots == 0 || (slots & mask) != 0 || k.shape(0) != slots * GID) throw std::invalid_argument("gid map: slots must be a power of two");
+        if (slots == 0 || (slots & mask) != 0 || k.shape(0) != slots * GID)
+            throw std::invalid_argument("gid map: slots must be a power of two");
     }
     size_t home(const uint8_t* gid) const {
         uint64_t hash;
@@ -60,7 +61,8 @@ void gid_map_find(Out<uint8_t> keys, Out<uint32_t> lids, In<uint8_t> gids, Out<u
     for (size_t i = 0; i < found.shape(0); ++i) found.data()[i] = table.lids[table.find(gids.data() + i * GID)];
 }
 
-// Maps gids[i] to new_lids[i], in order; previous[i] is the lid it had until then (perhaps of this batch), or NONE. Returns how many are new.
+// Maps gids[i] to new_lids[i], in order; previous[i] is the lid it had until then (perhaps of this batch), or NONE. Returns how many are
+// new.
 size_t gid_map_insert(Out<uint8_t> keys, Out<uint32_t> lids, In<uint8_t> gids, In<uint32_t> new_lids, Out<uint32_t> previous) {
     Table table(keys, lids);
     const size_t count = previous.shape(0);

@@ -203,10 +203,8 @@ bool HpackDecoder::read_text(std::string& to) {
 
 void hpack_field(std::string_view name, std::string_view value, std::string& to) {
     const uint32_t named = hpack_static_name(name);
-    for (uint32_t number = named; number != 0 && number <= HPACK_STATIC_ENTRIES && hpack_static(number).name == name;
-         ++number) {
-        if (hpack_static(number).value == value && !value.empty())
-            return append_number(number, INDEXED, INDEXED_BITS, to);
+    for (uint32_t number = named; number != 0 && number <= HPACK_STATIC_ENTRIES && hpack_static(number).name == name; ++number) {
+        if (hpack_static(number).value == value && !value.empty()) return append_number(number, INDEXED, INDEXED_BITS, to);
     }
     append_number(named, 0, LITERAL_BITS, to);
     if (named == 0) append_text(name, to);

@@ -21,9 +21,8 @@
 
 namespace paperwasp {
 
-constexpr uint32_t HPACK_TABLE_BYTES =
-    4096;  // of the table of a connection: what SETTINGS_HEADER_TABLE_SIZE is if not set
-constexpr uint32_t HPACK_FIELD_BYTES = 32;  // what a field counts beside its name and value, here and in header lists
+constexpr uint32_t HPACK_TABLE_BYTES = 4096;     // of the table of a connection: what SETTINGS_HEADER_TABLE_SIZE is if not set
+constexpr uint32_t HPACK_FIELD_BYTES = 32;       // what a field counts beside its name and value, here and in header lists
 constexpr uint8_t HPACK_TABLE_SIZE_ZERO = 0x20;  // as the first byte of a block: the encoder uses no table
 
 // What the reader of headers has made of a name and a value. HPACK copies what is of the name along with it.
@@ -77,11 +76,7 @@ class HpackTable {
 
 class HpackDecoder {
   public:
-    enum class Step {
-        FIELD,
-        END,
-        DAMAGED
-    };
+    enum class Step { FIELD, END, DAMAGED };
 
     // Begins with a block, which must stay where it is until its end.
     void begin(const uint8_t* block, size_t size);

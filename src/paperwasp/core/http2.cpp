@@ -21,8 +21,7 @@ Http2Connection::Http2Connection(const Http2Limits& limits)
       receive_window_(limits.connection_window),
       resets_left_(limits.max_resets),
       controls_left_(limits.max_control_frames) {
-    if (limits.max_streams == 0 || limits.max_streams > MOST_STREAMS)
-        throw nb::value_error("max_streams is from 1 to 2^20");
+    if (limits.max_streams == 0 || limits.max_streams > MOST_STREAMS) throw nb::value_error("max_streams is from 1 to 2^20");
     if (limits.stream_window > LARGEST_WINDOW) throw nb::value_error("stream_window is less than 2^31");
     if (limits.connection_window < FIRST_WINDOW || limits.connection_window > LARGEST_WINDOW)
         throw nb::value_error("connection_window is from 65,535 to 2^31 - 1");
@@ -95,8 +94,7 @@ void Http2Connection::take_settings(const Frame& frame) {
         return acknowledge_window();
     }
     if (frame.length % SETTING_BYTES != 0) return fail(Http2Error::FRAME_SIZE_ERROR, "SETTINGS of a broken length");
-    for (size_t i = SETTINGS_OF_A_CONTROL; i < frame.length / SETTING_BYTES; i += SETTINGS_OF_A_CONTROL)
-        spend_control();
+    for (size_t i = SETTINGS_OF_A_CONTROL; i < frame.length / SETTING_BYTES; i += SETTINGS_OF_A_CONTROL) spend_control();
     Http2Error error{};
     const char* problem = apply_settings(frame.payload, frame.length, error);
     if (problem != nullptr) return fail(error, problem);
@@ -124,8 +122,7 @@ const char* Http2Connection::apply_settings(const uint8_t* settings, size_t size
                 window = value;
                 break;
             case Setting::MAX_FRAME_SIZE:
-                if (value < SMALLEST_MAX_FRAME || value > LARGEST_MAX_FRAME)
-                    return "SETTINGS_MAX_FRAME_SIZE is out of its range";
+                if (value < SMALLEST_MAX_FRAME || value > LARGEST_MAX_FRAME) return "SETTINGS_MAX_FRAME_SIZE is out of its range";
                 peer_frame_bytes_ = value;
                 break;
             default:
@@ -153,8 +150,7 @@ bool Http2Connection::change_send_windows(int64_t change) {
 void Http2Connection::acknowledge_window() {
     if (is_acknowledged_) return;
     is_acknowledged_ = true;
-    streams_.each(
-        [&](Stream& stream) { stream.receive_window += static_cast<int64_t>(limits_.stream_window) - FIRST_WINDOW; });
+    streams_.each([&](Stream& stream) { stream.receive_window += static_cast<int64_t>(limits_.stream_window) - FIRST_WINDOW; });
 }
 
 void Http2Connection::take_ping(const Frame& frame) {
@@ -181,8 +177,7 @@ void Http2Connection::take_window_update(const Frame& frame) {
         spend_control();
         if (more == 0) return fail(Http2Error::PROTOCOL_ERROR, "WINDOW_UPDATE by nothing");
         send_window_ += more;
-        if (send_window_ > LARGEST_WINDOW)
-            fail(Http2Error::FLOW_CONTROL_ERROR, "the window of the connection is too large");
+        if (send_window_ > LARGEST_WINDOW) fail(Http2Error::FLOW_CONTROL_ERROR, "the window of the connection is too large");
         return;
     }
     Stream* stream = nullptr;

@@ -88,12 +88,7 @@ class Http2Connection {
     const char* failure() const { return failure_; }
 
   private:
-    enum class EventKind : uint8_t {
-        NONE,
-        REQUEST,
-        DATA,
-        RESET
-    };
+    enum class EventKind : uint8_t { NONE, REQUEST, DATA, RESET };
 
     // A piece of a body, where it came.
     struct Piece {

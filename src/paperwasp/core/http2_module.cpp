@@ -41,8 +41,7 @@ nb::list entries_of(HpackDecoder& decoder) {
 void bind_http2(nb::module_& m) {
     nb::class_<HpackDecoder>(m, "HpackDecoder", "Decodes the blocks of headers of a connection, in their order.")
         .def(nb::init<>())
-        .def("decode", &decode_block, nb::arg("block"),
-             "The fields of a block, as (name, value). Raises ValueError where it is damaged.")
+        .def("decode", &decode_block, nb::arg("block"), "The fields of a block, as (name, value). Raises ValueError where it is damaged.")
         .def("entries", &entries_of, "The fields in the table of the connection, the newest first.")
         .def_prop_ro("table_bytes", [](HpackDecoder& decoder) { return decoder.table().size_bytes(); });
 
@@ -50,41 +49,34 @@ void bind_http2(nb::module_& m) {
           "The head of an answer, good for every connection; without a status where it is 0. Raises ValueError for "
           "what HTTP/2 does not have.");
 
-    nb::class_<Http2Connection>(m, "Http2Connection",
-                                "The server's end of an HTTP/2 connection, without input and output.")
+    nb::class_<Http2Connection>(m, "Http2Connection", "The server's end of an HTTP/2 connection, without input and output.")
         .def(
             "__init__",
-            [](Http2Connection* self, uint32_t max_streams, uint32_t max_header_bytes, uint32_t stream_window,
-               uint32_t connection_window, uint32_t max_frame_bytes, uint32_t max_resets, uint32_t max_control_frames,
-               uint32_t max_continuations, uint32_t max_unread_bytes) {
-                new (self) Http2Connection(Http2Limits{max_streams, max_header_bytes, stream_window, connection_window,
-                                                       max_frame_bytes, max_resets, max_control_frames,
-                                                       max_continuations, max_unread_bytes});
+            [](Http2Connection* self, uint32_t max_streams, uint32_t max_header_bytes, uint32_t stream_window, uint32_t connection_window,
+               uint32_t max_frame_bytes, uint32_t max_resets, uint32_t max_control_frames, uint32_t max_continuations,
+               uint32_t max_unread_bytes) {
+                new (self) Http2Connection(Http2Limits{max_streams, max_header_bytes, stream_window, connection_window, max_frame_bytes,
+                                                       max_resets, max_control_frames, max_continuations, max_unread_bytes});
             },
             nb::arg("max_streams"), nb::arg("max_header_bytes"), nb::arg("stream_window"), nb::arg("connection_window"),
-            nb::arg("max_frame_bytes") = SMALLEST_MAX_FRAME, nb::arg("max_resets") = 1000,
-            nb::arg("max_control_frames") = 10'000, nb::arg("max_continuations") = 32,
-            nb::arg("max_unread_bytes") = 65536)
-        .def("upgrade", &Http2Connection::upgrade, nb::arg("settings"),
-             "Begins with stream 1, whose request came over HTTP/1.1.")
+            nb::arg("max_frame_bytes") = SMALLEST_MAX_FRAME, nb::arg("max_resets") = 1000, nb::arg("max_control_frames") = 10'000,
+            nb::arg("max_continuations") = 32, nb::arg("max_unread_bytes") = 65536)
+        .def("upgrade", &Http2Connection::upgrade, nb::arg("settings"), "Begins with stream 1, whose request came over HTTP/1.1.")
         .def("receive", &Http2Connection::receive, nb::arg("data"), "Takes what the peer sent; gives events.")
         .def("inform", &Http2Connection::inform, nb::arg("stream_id"), nb::arg("block"), "Sends an interim answer.")
-        .def("respond", &Http2Connection::respond, nb::arg("stream_id"), nb::arg("block"), nb::arg("body"),
-             nb::arg("ends"), "Answers a stream. False: it is gone.")
+        .def("respond", &Http2Connection::respond, nb::arg("stream_id"), nb::arg("block"), nb::arg("body"), nb::arg("ends"),
+             "Answers a stream. False: it is gone.")
         .def("send_data", &Http2Connection::send_data, nb::arg("stream_id"), nb::arg("data"), nb::arg("ends"),
              "Sends more of an answer. False: the stream is gone.")
         .def("take_output", &Http2Connection::take_output, nb::arg("most_bytes") = 1 << 20,
              "What may be sent now, with about so much of bodies at most.")
-        .def("take_drained", &Http2Connection::take_drained,
-             "The streams whose data has waited and is gone since the last call.")
+        .def("take_drained", &Http2Connection::take_drained, "The streams whose data has waited and is gone since the last call.")
         .def("consume", &Http2Connection::consume, nb::arg("stream_id"), nb::arg("size"),
              "So many bytes of a body are read: more may come.")
-        .def("unsent_bytes", &Http2Connection::unsent_bytes, nb::arg("stream_id") = 0,
-             "What waits of a stream, or of all (0).")
+        .def("unsent_bytes", &Http2Connection::unsent_bytes, nb::arg("stream_id") = 0, "What waits of a stream, or of all (0).")
         .def("reset", &Http2Connection::reset, nb::arg("stream_id"), nb::arg("code"),
              "Ends a stream: at once, or by NO_ERROR when its answer is sent.")
-        .def("go_away", &Http2Connection::go_away, nb::arg("code") = 0,
-             "Takes no more streams; those that are open go on.")
+        .def("go_away", &Http2Connection::go_away, nb::arg("code") = 0, "Takes no more streams; those that are open go on.")
         .def("refill_budgets", &Http2Connection::refill_budgets, "Forgets the resets and control frames so far.")
         .def_prop_ro("open_streams", &Http2Connection::open_streams)
         .def_prop_ro("is_over", &Http2Connection::is_over)

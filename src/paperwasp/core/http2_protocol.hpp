@@ -83,12 +83,7 @@ enum class Rule : uint8_t {
     PROTOCOL,       // an error of the connection, PROTOCOL_ERROR
 };
 
-enum class StreamFrame : uint8_t {
-    DATA,
-    HEADERS,
-    RST_STREAM,
-    WINDOW_UPDATE
-};
+enum class StreamFrame : uint8_t { DATA, HEADERS, RST_STREAM, WINDOW_UPDATE };
 
 // RFC 9113, section 5.1. A stream that we have reset may go on for a while: the peer does not know yet. A new stream is
 // HEADERS in the state IDLE; to open one that is closed is the error that fits how it ended.
@@ -122,11 +117,7 @@ struct Frame {
     uint32_t length;
 
     explicit Frame(const uint8_t* head)
-        : type(head[3]),
-          flags(head[4]),
-          stream(read_32(head + 5) & STREAM_BITS),
-          payload(head + FRAME_HEAD_BYTES),
-          length(read_24(head)) {}
+        : type(head[3]), flags(head[4]), stream(read_32(head + 5) & STREAM_BITS), payload(head + FRAME_HEAD_BYTES), length(read_24(head)) {}
 
     bool has(uint8_t flag) const { return flags & flag; }
 

@@ -67,8 +67,7 @@ nb::list Http2Connection::receive(nb::handle data) {
     is_receiving_ = false;
     if (has_failed_) drop_streams();
     nb::list events = make_events();
-    if (has_failed_ && !had_failed)
-        events.append(nb::make_tuple(words().over, static_cast<uint32_t>(failure_code_), failure_));
+    if (has_failed_ && !had_failed) events.append(nb::make_tuple(words().over, static_cast<uint32_t>(failure_code_), failure_));
     release_room(used_);
     if (carried_.empty()) release_room(carried_);
     return events;
@@ -110,14 +109,12 @@ void Http2Connection::take_bytes(const uint8_t* data, size_t size) {
 size_t Http2Connection::unit_bytes(const uint8_t* data, size_t size) {
     if (!has_preface_) {
         const size_t compared = std::min(size, HTTP2_PREFACE.size());
-        if (std::memcmp(data, HTTP2_PREFACE.data(), compared) != 0)
-            fail(Http2Error::PROTOCOL_ERROR, "no HTTP/2 preface");
+        if (std::memcmp(data, HTTP2_PREFACE.data(), compared) != 0) fail(Http2Error::PROTOCOL_ERROR, "no HTTP/2 preface");
         return HTTP2_PREFACE.size();
     }
     if (size < FRAME_HEAD_BYTES) return FRAME_HEAD_BYTES;
     const uint32_t length = read_24(data);
-    if (length > limits_.max_frame_bytes)
-        fail(Http2Error::FRAME_SIZE_ERROR, "a frame is larger than SETTINGS_MAX_FRAME_SIZE");
+    if (length > limits_.max_frame_bytes) fail(Http2Error::FRAME_SIZE_ERROR, "a frame is larger than SETTINGS_MAX_FRAME_SIZE");
     return FRAME_HEAD_BYTES + length;
 }
 
@@ -184,8 +181,7 @@ void Http2Connection::take_data(Frame& frame) {
     if (frame.stream == 0) return fail(Http2Error::PROTOCOL_ERROR, "DATA without a stream");
     const uint32_t whole = frame.length;
     if (!frame.drop_padding()) return fail(Http2Error::PROTOCOL_ERROR, "more padding than frame");
-    if (whole > receive_window_)
-        return fail(Http2Error::FLOW_CONTROL_ERROR, "more DATA than the window of the connection");
+    if (whole > receive_window_) return fail(Http2Error::FLOW_CONTROL_ERROR, "more DATA than the window of the connection");
     receive_window_ -= whole;
     Stream* stream = nullptr;
     if (!is_allowed(StreamFrame::DATA, frame, stream)) return give_back_to_connection(whole);
@@ -203,8 +199,7 @@ void Http2Connection::take_body(Stream& stream, const Frame& frame, size_t paddi
     if (frame.length == 0 && !has_ended) spend_control();
     if (stream.length_left >= 0) {
         stream.length_left -= frame.length;
-        if (stream.length_left < 0 || (has_ended && stream.length_left > 0))
-            return fail_stream(stream.id, Http2Error::PROTOCOL_ERROR);
+        if (stream.length_left < 0 || (has_ended && stream.length_left > 0)) return fail_stream(stream.id, Http2Error::PROTOCOL_ERROR);
     }
     if (padding_bytes > 0) give_back(stream, padding_bytes);
     if (frame.length > 0) add_piece(events_[event_of(stream, EventKind::DATA)], frame.payload, frame.length);
@@ -216,8 +211,7 @@ void Http2Connection::take_headers(Frame& frame) {
     if (!frame.drop_padding()) return fail(Http2Error::PROTOCOL_ERROR, "more padding than frame");
     block_flags_ = frame.flags;
     if (frame.has(flag::PRIORITY)) {
-        if (frame.length < PRIORITY_BYTES)
-            return fail(Http2Error::FRAME_SIZE_ERROR, "HEADERS too short for their priority");
+        if (frame.length < PRIORITY_BYTES) return fail(Http2Error::FRAME_SIZE_ERROR, "HEADERS too short for their priority");
         const bool is_own = (read_32(frame.payload) & STREAM_BITS) == frame.stream;
         if (is_own) return fail(Http2Error::PROTOCOL_ERROR, "a stream depends on itself");
         frame.payload += PRIORITY_BYTES;
@@ -285,8 +279,7 @@ void Http2Connection::open_stream(bool has_ended) {
     stream.length_left = head_.content_length();
     if (head_.is_too_large()) return answer_status(stream, 431, has_ended);
     const char* problem = head_.finish();
-    if (problem != nullptr || (has_ended && stream.length_left > 0))
-        return fail_stream(stream.id, Http2Error::PROTOCOL_ERROR);
+    if (problem != nullptr || (has_ended && stream.length_left > 0)) return fail_stream(stream.id, Http2Error::PROTOCOL_ERROR);
     if (head_.is_connect()) return answer_status(stream, 501, has_ended);
     std::swap(events_[event_of(stream, EventKind::REQUEST)].head, head_);
     if (has_ended) end_request(stream);
@@ -350,8 +343,8 @@ nb::object Http2Connection::make_event(Event& event) {
     const nb::bool_ has_ended(event.has_ended);
     if (event.kind == EventKind::DATA) return nb::make_tuple(words().data, event.stream, make_body(event), has_ended);
     RequestHead& head = event.head;
-    nb::object made = nb::make_tuple(words().request, event.stream, head.method, head.scheme, head.authority, head.path,
-                                     head.query, head.headers, make_body(event), has_ended);
+    nb::object made = nb::make_tuple(words().request, event.stream, head.method, head.scheme, head.authority, head.path, head.query,
+                                     head.headers, make_body(event), has_ended);
     head.begin(0);
     return made;
 }

@@ -29,11 +29,7 @@ enum Kind : uint8_t {
 };
 
 // What a value is: FieldNotes::state.
-enum State : uint8_t {
-    UNSEEN,
-    SOUND,
-    BROKEN
-};
+enum State : uint8_t { UNSEEN, SOUND, BROKEN };
 
 constexpr std::pair<std::string_view, Kind> SPECIAL[] = {
     {":method", METHOD},
@@ -73,8 +69,7 @@ constexpr ByteSet SCHEME_BYTES("+-.");                // RFC 3986, section 3.1
 constexpr ByteSet HOST_BYTES("_.~!$&'()*+,;=%-:[]");  // RFC 3986, section 3.2.2: no user before it
 
 bool is_name(std::string_view name) {
-    return !name.empty() &&
-           std::all_of(name.begin(), name.end(), [](char c) { return TOKEN.has(c) && !(c >= 'A' && c <= 'Z'); });
+    return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return TOKEN.has(c) && !(c >= 'A' && c <= 'Z'); });
 }
 
 // RFC 9113, section 8.2.1.
@@ -134,8 +129,7 @@ nb::object latin_text(std::string_view text) {
 
 // A part of a path or a query. Some clients send UTF-8, though only ASCII may stand there.
 nb::object target_text(std::string_view text) {
-    if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; }))
-        return latin_text(text);
+    if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; })) return latin_text(text);
     std::string escaped;
     for (const char c : text) {
         constexpr char HEX[] = "0123456789ABCDEF";
@@ -198,8 +192,7 @@ nb::object& value_text(HpackEntry& field) {
 }
 
 bool same_host(nb::handle a, nb::handle b) {
-    return PyUnicode_Compare(a.ptr(), b.ptr()) == 0 ||
-           nb::borrow(a).attr("lower")().equal(nb::borrow(b).attr("lower")());
+    return PyUnicode_Compare(a.ptr(), b.ptr()) == 0 || nb::borrow(a).attr("lower")().equal(nb::borrow(b).attr("lower")());
 }
 
 }  // namespace
@@ -299,8 +292,7 @@ void RequestHead::join_repeated() {
     Py_ssize_t at = 0;
     while (PyDict_Next(repeated_.ptr(), &at, &name, &values)) {
         const bool is_cookie = PyUnicode_Compare(name, words().cookie.ptr()) == 0;
-        const nb::object joined =
-            stolen(PyUnicode_Join(is_cookie ? words().semicolon.ptr() : words().comma.ptr(), values));
+        const nb::object joined = stolen(PyUnicode_Join(is_cookie ? words().semicolon.ptr() : words().comma.ptr(), values));
         if (PyDict_SetItem(headers.ptr(), name, joined.ptr()) < 0) nb::raise_python_error();
     }
 }
@@ -339,8 +331,7 @@ nb::bytes http2_header_block(uint32_t status, const nb::list& headers) {
         const std::string_view name(field.first.c_str(), field.first.size());
         const std::string_view value(field.second.c_str(), field.second.size());
         const Kind kind = kind_of(name);
-        if (kind < REGULAR || kind > COOKIE || !is_value(value))
-            throw nb::value_error("a name or value that HTTP/2 does not have");
+        if (kind < REGULAR || kind > COOKIE || !is_value(value)) throw nb::value_error("a name or value that HTTP/2 does not have");
         hpack_field(name, value, block);
     }
     return nb::bytes(block.data(), block.size());

@@ -13,8 +13,8 @@
 namespace paperwasp {
 namespace {
 
-constexpr size_t SMALL_BYTES = 16384;  // an answer that is copied to the output at once
-constexpr size_t TURN_BYTES = 65536;   // what a stream sends before others do, if the peer takes frames of that size
+constexpr size_t SMALL_BYTES = 16384;        // an answer that is copied to the output at once
+constexpr size_t TURN_BYTES = 65536;         // what a stream sends before others do, if the peer takes frames of that size
 constexpr size_t KEPT_OUTPUT_BYTES = 65536;  // of the room for output
 constexpr size_t MOST_PASSED = 64;           // entries of a stream's data that have gone out and still stand there
 
@@ -70,8 +70,7 @@ bool Http2Connection::respond(uint32_t stream_id, const nb::bytes& block, const 
 bool Http2Connection::send_data(uint32_t stream_id, const nb::bytes& data, bool ends) {
     Stream* stream = streams_.find(stream_id);
     if (stream == nullptr) return false;
-    if (!stream->is_answered || stream->is_answer_whole)
-        throw nb::value_error("data before the head of an answer, or behind its end");
+    if (!stream->is_answered || stream->is_answer_whole) throw nb::value_error("data before the head of an answer, or behind its end");
     send_or_wait(*stream, data, ends);
     return true;
 }
@@ -83,8 +82,8 @@ void Http2Connection::write_block(uint32_t stream_id, std::string_view block, st
     const size_t begin = output_.size();
     const uint8_t end_flag = ends ? flag::END_STREAM : 0;
     const bool is_one = size <= peer_frame_bytes_;
-    append_head(is_one ? size : peer_frame_bytes_, FrameType::HEADERS, is_one ? end_flag | flag::END_HEADERS : end_flag,
-                stream_id, output_);
+    append_head(is_one ? size : peer_frame_bytes_, FrameType::HEADERS, is_one ? end_flag | flag::END_HEADERS : end_flag, stream_id,
+                output_);
     if (first == 1) output_.push_back(static_cast<char>(HPACK_TABLE_SIZE_ZERO));
     has_sent_headers_ = true;
     output_.append(block).append(more);
@@ -94,8 +93,7 @@ void Http2Connection::write_block(uint32_t stream_id, std::string_view block, st
     output_.resize(output_.size() - rest.size());
     for (size_t at = 0; at < rest.size(); at += peer_frame_bytes_) {
         const size_t part = std::min<size_t>(peer_frame_bytes_, rest.size() - at);
-        append_head(part, FrameType::CONTINUATION, at + part == rest.size() ? flag::END_HEADERS : 0, stream_id,
-                    output_);
+        append_head(part, FrameType::CONTINUATION, at + part == rest.size() ? flag::END_HEADERS : 0, stream_id, output_);
         output_.append(rest, at, part);
     }
 }
@@ -183,16 +181,15 @@ size_t Http2Connection::plan_turn(Stream& stream, size_t most_bytes) {
         ++stream.waiting_first;
     }
     if (stream.waiting_first == stream.waiting.size() || stream.waiting_first >= MOST_PASSED) {
-        stream.waiting.erase(stream.waiting.begin(),
-                             stream.waiting.begin() + static_cast<ptrdiff_t>(stream.waiting_first));
+        stream.waiting.erase(stream.waiting.begin(), stream.waiting.begin() + static_cast<ptrdiff_t>(stream.waiting_first));
         stream.waiting_first = 0;
     }
     stream.unsent_bytes -= size;
     stream.send_window -= static_cast<int64_t>(size);
     unsent_bytes_ -= size;
     send_window_ -= static_cast<int64_t>(size);
-    plan_.push_back({stream.id, static_cast<uint32_t>(size), stream.unsent_bytes == 0 && stream.is_answer_whole,
-                     parts_.size() - first_part});
+    plan_.push_back(
+        {stream.id, static_cast<uint32_t>(size), stream.unsent_bytes == 0 && stream.is_answer_whole, parts_.size() - first_part});
     if (size >= LARGE_FRAME_BYTES || stream.unsent_bytes == 0) reward(0, CONTROLS_OF_A_FRAME);
     return size;
 }

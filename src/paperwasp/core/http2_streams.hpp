@@ -121,9 +121,7 @@ class StreamTable {
     static constexpr size_t MOST_SPARE = 16;
     static constexpr size_t MOST_REMEMBERED = 1024;
 
-    static uint32_t code(StreamState how) {
-        return static_cast<uint32_t>(how) - static_cast<uint32_t>(StreamState::ENDED) + 1;
-    }
+    static uint32_t code(StreamState how) { return static_cast<uint32_t>(how) - static_cast<uint32_t>(StreamState::ENDED) + 1; }
     size_t home(uint32_t id) const { return id / 2 & (slots_.size() - 1); }
     size_t next(size_t at) const { return (at + 1) & (slots_.size() - 1); }
 

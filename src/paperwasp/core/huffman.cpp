@@ -17,15 +17,14 @@ constexpr int STEPS_OF_A_FILL = 4;  // a filled word has at least 56 bits, and a
 
 // Bits of the code of each symbol: RFC 7541, appendix B.
 constexpr uint8_t CODE_BITS[SYMBOLS] = {
-    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
-    28, 28, 28, 6,  10, 10, 12, 13, 6,  8,  11, 10, 10, 8,  11, 8,  6,  6,  6,  5,  5,  5,  6,  6,  6,  6,  6,  6,  6,
-    7,  8,  15, 6,  12, 10, 13, 6,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,
-    7,  8,  7,  8,  13, 19, 13, 14, 6,  15, 5,  6,  5,  6,  5,  6,  6,  6,  5,  7,  7,  6,  6,  6,  5,  6,  7,  6,  5,
-    5,  6,  7,  7,  7,  7,  7,  15, 11, 14, 13, 28, 20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24,
-    24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24, 22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22,
-    23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23, 26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26,
-    27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27, 20, 24, 20, 21, 22, 21, 21, 23,
-    22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30};
+    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28, 6,
+    10, 10, 12, 13, 6,  8,  11, 10, 10, 8,  11, 8,  6,  6,  6,  5,  5,  5,  6,  6,  6,  6,  6,  6,  6,  7,  8,  15, 6,  12, 10, 13, 6,
+    7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  7,  8,  7,  8,  13, 19, 13, 14, 6,  15, 5,  6,
+    5,  6,  5,  6,  6,  6,  5,  7,  7,  6,  6,  6,  5,  6,  7,  6,  5,  5,  6,  7,  7,  7,  7,  7,  15, 11, 14, 13, 28, 20, 22, 20, 20,
+    22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24, 22, 21, 20, 22, 22,
+    23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23, 26, 26, 20, 19, 22, 23,
+    22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27, 20, 24, 20, 21, 22, 21, 21,
+    23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30};
 
 struct Step {
     uint8_t symbols[2];  // those whose codes are whole within LOOK_BITS
@@ -44,8 +43,7 @@ struct Tables {
 
     Tables() : ends{}, first_codes{}, first_ranks{} {
         for (int symbol = 0; symbol < SYMBOLS; ++symbol) by_code[symbol] = static_cast<uint16_t>(symbol);
-        std::stable_sort(by_code, by_code + SYMBOLS,
-                         [](uint16_t a, uint16_t b) { return CODE_BITS[a] < CODE_BITS[b]; });
+        std::stable_sort(by_code, by_code + SYMBOLS, [](uint16_t a, uint16_t b) { return CODE_BITS[a] < CODE_BITS[b]; });
         uint32_t code = 0;
         int bits = CODE_BITS[by_code[0]];
         for (int rank = 0; rank < SYMBOLS; ++rank) {
@@ -140,8 +138,7 @@ void huffman_encode(const uint8_t* from, size_t size, std::string& to) {
     int pending = 0;  // bits in the word that are not appended yet
     for (size_t i = 0; i < size; ++i) {
         word = word << CODE_BITS[from[i]] | TABLES.codes[from[i]];
-        for (pending += CODE_BITS[from[i]]; pending >= 8; pending -= 8)
-            to.push_back(static_cast<char>(word >> (pending - 8)));
+        for (pending += CODE_BITS[from[i]]; pending >= 8; pending -= 8) to.push_back(static_cast<char>(word >> (pending - 8)));
     }
     if (pending > 0) to.push_back(static_cast<char>(word << (8 - pending) | 0xFF >> pending));
 }

@@ -9,9 +9,9 @@
 //     END                         it ends
 //     TEXT, TEXT_END              text[start:end] is some of the characters of a string that is an element or a member; TEXT_END: the last
 //
-// A run is little longer than `piece_bytes`, but for the last element in it; a string of more is taken apart as well, between characters and
-// escapes. The scan sees to brackets, commas between runs, and what
-// stands between a run and its neighbours; what is wrong within a run, or a name, is found when it is decoded.
+// A run is little longer than `piece_bytes`, but for the last element in it; a string of more is taken apart as well, between characters
+// and escapes. The scan sees to brackets, commas between runs, and what stands between a run and its neighbours; what is wrong within a
+// run, or a name, is found when it is decoded.
 #include <cstring>
 #include <vector>
 
@@ -25,13 +25,13 @@ enum Kind : int64_t { BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END, TEXT, TEXT_END 
 enum Problem : int64_t { FINE, TOO_MANY_VALUES, TOO_DEEP, BROKEN, CUT_SHORT, MORE_BEHIND };
 
 struct Open {
-    const char* start;       // its bracket
-    const char* run;         // where what was not given yet begins
-    const char* element;     // where the element in which we are begins
-    const char* colon;       // of that element; nullptr: none so far
+    const char* start;    // its bracket
+    const char* run;      // where what was not given yet begins
+    const char* element;  // where the element in which we are begins
+    const char* colon;    // of that element; nullptr: none so far
     bool is_object;
-    bool is_apart;           // whether BEGIN was given
-    bool behind_one_apart;   // whether the element in which we are was taken apart, and has ended
+    bool is_apart;          // whether BEGIN was given
+    bool behind_one_apart;  // whether the element in which we are was taken apart, and has ended
     bool has_comma;
 };
 
@@ -78,7 +78,10 @@ class Scan {
         while (at < end_ && problem == FINE) {
             const char c = *at;
             switch (c) {
-                case ' ': case '\t': case '\n': case '\r':
+                case ' ':
+                case '\t':
+                case '\n':
+                case '\r':
                     in_scalar = false;
                     ++at;
                     continue;
@@ -91,13 +94,15 @@ class Scan {
                     at = behind;
                     continue;
                 }
-                case '[': case '{':
+                case '[':
+                case '{':
                     count(at);
                     if (stack_.empty() && is_done_) return fail(MORE_BEHIND, at);
                     if (stack_.size() == most_depth_) return fail(TOO_DEEP, at);
                     stack_.push_back({at, at + 1, at + 1, nullptr, c == '{', false, false, false});
                     break;
-                case ']': case '}':
+                case ']':
+                case '}':
                     close(at);
                     break;
                 case ',':

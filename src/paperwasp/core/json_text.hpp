@@ -63,8 +63,7 @@ bool for_each_member(std::string_view object, Visit visit) {
         if (value == nullptr || value == end || *value != ':') return false;
         at = after_value(++value, end);
         if (at == nullptr || at == value) return false;
-        visit(std::string_view(member, static_cast<size_t>(value - member)),
-              std::string_view(member, static_cast<size_t>(at - member)));
+        visit(std::string_view(member, static_cast<size_t>(value - member)), std::string_view(member, static_cast<size_t>(at - member)));
         if (*at == '}') return at + 1 == end;
         if (*at != ',') return false;
         ++at;

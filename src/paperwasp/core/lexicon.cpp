@@ -28,7 +28,7 @@ namespace {
 
 constexpr uint32_t NONE = 0xFFFFFFFFu;
 constexpr uint32_t MOST_STEMMERS = 256;
-constexpr uint32_t LONGEST_TOKEN = 1000;  // characters; longer ones are not indexed, unless the caller says otherwise
+constexpr uint32_t LONGEST_TOKEN = 1000;                      // characters; longer ones are not indexed, unless the caller says otherwise
 constexpr size_t MUCH_TEXT = 1 << 17, MANY_TOKENS = 1 << 17;  // beyond these, other threads may run meanwhile
 
 // What becomes of each byte of a word, ASCII letters in lower case unless `cased`; 0 for what separates words. Bytes from 0x80 are

@@ -172,8 +172,7 @@ void greatest_dots(Matrix<T> tokens, Matrix<Raw> cells, In<int64_t> starts, In<i
     std::vector<T> packed(all * size);
     for (size_t token = 0; token < m; ++token) {
         const size_t pair = token / (2 * lanes) * 2 * lanes, wide = std::min(2 * lanes, all - pair);
-        for (size_t cell = 0; cell < size; ++cell)
-            packed[pair * size + cell * wide + (token - pair)] = tokens.data()[token * size + cell];
+        for (size_t cell = 0; cell < size; ++cell) packed[pair * size + cell * wide + (token - pair)] = tokens.data()[token * size + cell];
     }
     const C* kept = reinterpret_cast<const C*>(cells.data());
     std::vector<T> wide(std::is_same_v<C, T> ? 0 : ROWS_AT_ONCE * size);
@@ -207,9 +206,8 @@ void greatest_sums(Matrix<T> tokens, Matrix<int8_t> cells, In<int64_t> starts, I
             }
     const uint8_t* kept = reinterpret_cast<const uint8_t*>(cells.data());
     const int64_t steps = static_cast<int64_t>(all * size / 128 + 1);
-    work<T>(starts, counts, greatest, lanes, steps, size_t{1} << 12, [&](size_t row, size_t count, T* best) {
-        machine.raise_by_bits(sums.data(), all, kept + row * octets, count, octets, best);
-    });
+    work<T>(starts, counts, greatest, lanes, steps, size_t{1} << 12,
+            [&](size_t row, size_t count, T* best) { machine.raise_by_bits(sums.data(), all, kept + row * octets, count, octets, best); });
 }
 
 PAPERWASP_INLINE void lower_by(const uint64_t* tokens, size_t m, const uint64_t* row, size_t words, uint32_t* least) {

@@ -1,9 +1,9 @@
-// nativeRank of a block of hits: nativeFieldMatch and nativeProximity from the postings, and what the query computes of attributes beside them.
-// Its twin and specification is core/native_scores.py; the features of the same names say what the numbers are.
+// nativeRank of a block of hits: nativeFieldMatch and nativeProximity from the postings, and what the query computes of attributes beside
+// them. Its twin and specification is core/native_scores.py; the features of the same names say what the numbers are.
 //
 // A list is one term in one field: its postings, or its positions in each hit where more than postings make it. Lists are read once, in
-// runs of CHUNK hits: how often and where each stands. Then each hit is scored, in the order of operations of the features, so that the result
-// is theirs to the last bit.
+// runs of CHUNK hits: how often and where each stands. Then each hit is scored, in the order of operations of the features, so that the
+// result is theirs to the last bit.
 //
 // Hits that cannot score more than `floor` need no positions: a bound follows from which lists a hit is in, and a closer one from how often
 // terms occur and how long the fields are. Their score is -infinity. Bounds take the highest value of each table, and are only used where
@@ -42,7 +42,18 @@ struct Table {
 };
 
 // The numbers of a field, as they stand in `numbers`.
-enum FieldNumber : size_t { INDEX, WEIGHT, FIRST_IMPORTANCE, HIGHEST, FIXED_LENGTH, LEAST_LENGTH, FORWARD_IMPORTANCE, NEAR_HIGHEST, PAIRS_WEIGHT, FIELD_NUMBERS };
+enum FieldNumber : size_t {
+    INDEX,
+    WEIGHT,
+    FIRST_IMPORTANCE,
+    HIGHEST,
+    FIXED_LENGTH,
+    LEAST_LENGTH,
+    FORWARD_IMPORTANCE,
+    NEAR_HIGHEST,
+    PAIRS_WEIGHT,
+    FIELD_NUMBERS
+};
 constexpr size_t FIELD_TABLES = 4;
 
 struct Field {
@@ -53,20 +64,22 @@ struct Field {
     size_t first_pair = 0, pairs = 0;
 
     // What occurrences are worth, where `early` is what the first of them is.
-    double worth(double early, double often) const { return (early * first_importance + often * (1.0 - first_importance)) * weight / highest; }
+    double worth(double early, double often) const {
+        return (early * first_importance + often * (1.0 - first_importance)) * weight / highest;
+    }
     double nearness(double ahead, double behind) const { return ahead * forward_importance + behind * (1.0 - forward_importance); }
     bool is_positive() const {
         const auto share = [](double value) { return value >= 0 && value <= 1; };
-        return weight >= 0 && share(first_importance) && share(forward_importance) && highest > 0 && near_highest > 0 && pairs_weight >= 0 &&
-               std::min({first.least, count.least, forward.least, reverse.least}) >= 0;
+        return weight >= 0 && share(first_importance) && share(forward_importance) && highest > 0 && near_highest > 0 &&
+               pairs_weight >= 0 && std::min({first.least, count.least, forward.least, reverse.least}) >= 0;
     }
 };
 
 // Where a term stands in a hit.
 struct Entry {
     uint32_t frequency;
-    uint32_t from;           // the first of its positions
-    const uint8_t* run;      // the packed positions of a block; nullptr: `from` is counted in the positions given
+    uint32_t from;       // the first of its positions
+    const uint8_t* run;  // the packed positions of a block; nullptr: `from` is counted in the positions given
 };
 
 struct List {
@@ -138,7 +151,8 @@ class NativeScores {
                 for (; segment != reader.segments.end() && i < count; ++segment) {
                     const FieldIndex& field_index = segment->field_indexes[fields[f].index];
                     for (; i < count && lids[i] < segment->base + segment->documents; ++i)
-                        if (field_index.header != nullptr && lids[i] >= segment->base) lengths[i] = field_index.field_lengths[lids[i] - segment->base];
+                        if (field_index.header != nullptr && lids[i] >= segment->base)
+                            lengths[i] = field_index.field_lengths[lids[i] - segment->base];
                 }
             }
             for (size_t i = 0; i < count; ++i) lengths[i] = std::max(lengths[i], fields[f].least_length);
@@ -146,7 +160,8 @@ class NativeScores {
     }
 
     static std::vector<Segment>::const_iterator segment_of(const Reader& reader, uint32_t lid) {
-        return std::upper_bound(reader.segments.begin(), reader.segments.end(), lid, [](uint32_t at, const Segment& segment) { return at < segment.base + segment.documents; });
+        return std::upper_bound(reader.segments.begin(), reader.segments.end(), lid,
+                                [](uint32_t at, const Segment& segment) { return at < segment.base + segment.documents; });
     }
 
     void read_list(const Reader& reader, const uint32_t* lids, size_t begin, size_t count, size_t number) {
@@ -214,7 +229,9 @@ class NativeScores {
 
     double score(size_t i, size_t hit, Clock& clock) {
         if (prunes_ && cannot_enter(i, hit)) return -std::numeric_limits<double>::infinity();
-        const double match = matching(i, [this](const Field& field, const List& list, const Entry& entry, uint64_t length) { return early(field, list, entry, length); });
+        const double match = matching(i, [this](const Field& field, const List& list, const Entry& entry, uint64_t length) {
+            return early(field, list, entry, length);
+        });
         return together(match, near != nullptr ? near[hit] : nearness(i, clock), hit);
     }
 
@@ -331,7 +348,8 @@ class NativeScores {
         for (const Field& field : fields) {
             if (field.pairs == 0) continue;
             double score = 0.0;
-            for (size_t p = field.first_pair; p < field.first_pair + field.pairs; ++p) score += near_of(field, pairs[p]) * pairs[p].weight / field.near_highest;
+            for (size_t p = field.first_pair; p < field.first_pair + field.pairs; ++p)
+                score += near_of(field, pairs[p]) * pairs[p].weight / field.near_highest;
             score *= field.weight;
             total += field.pairs_weight > 0 ? score / field.pairs_weight : score;
         }
@@ -383,7 +401,8 @@ class NativeScores {
 
 std::vector<Field> fields_of(const Reader& reader, const In<double>& numbers, const nb::list& tables) {
     const size_t count = numbers.size() / FIELD_NUMBERS;
-    if (numbers.size() != count * FIELD_NUMBERS || tables.size() != count * FIELD_TABLES) throw nb::value_error("the numbers and tables do not match the number of fields");
+    if (numbers.size() != count * FIELD_NUMBERS || tables.size() != count * FIELD_TABLES)
+        throw nb::value_error("the numbers and tables do not match the number of fields");
     std::vector<Field> fields;
     for (size_t f = 0; f < count; ++f) {
         const double* n = numbers.data() + f * FIELD_NUMBERS;
@@ -395,8 +414,9 @@ std::vector<Field> fields_of(const Reader& reader, const In<double>& numbers, co
         for (const size_t length : {FIXED_LENGTH, LEAST_LENGTH})
             if (!(n[length] >= -1 && n[length] <= 0x7FFFFFFF)) throw nb::value_error("a length is not to be counted");
         if (!(n[INDEX] >= 0 && n[INDEX] < reader.fields)) throw std::invalid_argument("no such field");
-        fields.push_back({static_cast<uint32_t>(n[INDEX]), n[WEIGHT], n[FIRST_IMPORTANCE], n[HIGHEST], n[FORWARD_IMPORTANCE], n[NEAR_HIGHEST], n[PAIRS_WEIGHT],
-                          static_cast<int64_t>(n[FIXED_LENGTH]), static_cast<int64_t>(n[LEAST_LENGTH]), table(0), table(1), table(2), table(3)});
+        fields.push_back({static_cast<uint32_t>(n[INDEX]), n[WEIGHT], n[FIRST_IMPORTANCE], n[HIGHEST], n[FORWARD_IMPORTANCE],
+                          n[NEAR_HIGHEST], n[PAIRS_WEIGHT], static_cast<int64_t>(n[FIXED_LENGTH]), static_cast<int64_t>(n[LEAST_LENGTH]),
+                          table(0), table(1), table(2), table(3)});
     }
     return fields;
 }
@@ -406,28 +426,33 @@ void give(List& list, const nb::handle& given, size_t hits) {
     const auto pair = nb::cast<nb::tuple>(given);
     if (pair.size() != 2) throw nb::value_error("offsets and positions");
     const auto offsets = as_given<uint32_t>(pair[0]), positions = as_given<uint32_t>(pair[1]);
-    if (offsets.size() != hits + 1 || offsets.data()[hits] > positions.size()) throw nb::value_error("the offsets do not fit the hits or the positions");
+    if (offsets.size() != hits + 1 || offsets.data()[hits] > positions.size())
+        throw nb::value_error("the offsets do not fit the hits or the positions");
     for (size_t i = 0; i < hits; ++i)
         if (offsets.data()[i] > offsets.data()[i + 1]) throw nb::value_error("offsets do not rise");
     list.offsets = offsets.data();
     list.positions = positions.data();
 }
 
-// lists: FIELD, TERM, OWNER, LENGTH of each; pairs: the numbers of two lists of one field for each, those of a field together and fields in their
-// order. `given`: number of a list → what it has in place of postings. A result for each hit is written.
-void native_scores(const Reader& reader, In<uint32_t> lids, In<double> numbers, const nb::list& tables, In<uint32_t> lists, const nb::dict& given,
-                   In<double> term_weights, In<uint32_t> pairs, In<double> pair_weights, In<double> weights, In<double> proximity, In<double> attribute,
-                   double floor, Out<double> results) {
+// lists: FIELD, TERM, OWNER, LENGTH of each; pairs: the numbers of two lists of one field for each, those of a field together and fields in
+// their order. `given`: number of a list → what it has in place of postings. A result for each hit is written.
+void native_scores(const Reader& reader, In<uint32_t> lids, In<double> numbers, const nb::list& tables, In<uint32_t> lists,
+                   const nb::dict& given, In<double> term_weights, In<uint32_t> pairs, In<double> pair_weights, In<double> weights,
+                   In<double> proximity, In<double> attribute, double floor, Out<double> results) {
     const size_t hits = lids.size();
     NativeScores scores;
     scores.fields = fields_of(reader, numbers, tables);
-    if (lists.size() % 4 != 0 || lists.size() / 4 > MOST_LISTS || pairs.size() != 2 * pair_weights.size() || weights.size() != 6) throw nb::value_error("the arrays do not fit");
-    if (results.size() != hits || (proximity.size() != 0 && proximity.size() != hits) || (attribute.size() != 0 && attribute.size() != hits)) throw nb::value_error("one result for each hit");
+    if (lists.size() % 4 != 0 || lists.size() / 4 > MOST_LISTS || pairs.size() != 2 * pair_weights.size() || weights.size() != 6)
+        throw nb::value_error("the arrays do not fit");
+    if (results.size() != hits || (proximity.size() != 0 && proximity.size() != hits) ||
+        (attribute.size() != 0 && attribute.size() != hits))
+        throw nb::value_error("one result for each hit");
     for (size_t i = 1; i < hits; ++i)
         if (lids.data()[i - 1] >= lids.data()[i]) throw nb::value_error("lids do not rise");
     for (size_t l = 0; l < lists.size() / 4; ++l) {
         const uint32_t* n = lists.data() + 4 * l;
-        if (n[0] >= scores.fields.size() || n[2] >= term_weights.size() || n[3] == 0) throw nb::value_error("a list of no field or no term");
+        if (n[0] >= scores.fields.size() || n[2] >= term_weights.size() || n[3] == 0)
+            throw nb::value_error("a list of no field or no term");
         List list;
         list.field = n[0], list.term = n[1], list.owner = n[2], list.length = n[3];
         scores.lists.push_back(list);
@@ -442,7 +467,8 @@ void native_scores(const Reader& reader, In<uint32_t> lids, In<double> numbers, 
         const Pair pair{pairs.data()[2 * p], pairs.data()[2 * p + 1], pair_weights.data()[p]};
         if (pair.first >= scores.lists.size() || pair.second >= scores.lists.size()) throw nb::value_error("no such list");
         const uint32_t f = scores.lists[pair.first].field;
-        if (f != scores.lists[pair.second].field || f < field_before) throw nb::value_error("a pair is of one field, and fields are in order");
+        if (f != scores.lists[pair.second].field || f < field_before)
+            throw nb::value_error("a pair is of one field, and fields are in order");
         if (scores.fields[f].pairs++ == 0) scores.fields[f].first_pair = p;
         field_before = f;
         scores.pairs.push_back(pair);
@@ -461,10 +487,10 @@ void native_scores(const Reader& reader, In<uint32_t> lids, In<double> numbers, 
 }  // namespace
 
 void bind_native_scores(nb::module_& m) {
-    m.def("native_scores", &native_scores, nb::arg("reader"), nb::arg("lids").noconvert(), nb::arg("numbers").noconvert(), nb::arg("tables"),
-          nb::arg("lists").noconvert(), nb::arg("given"), nb::arg("term_weights").noconvert(), nb::arg("pairs").noconvert(),
-          nb::arg("pair_weights").noconvert(), nb::arg("weights").noconvert(), nb::arg("proximity").noconvert(), nb::arg("attribute").noconvert(),
-          nb::arg("floor"), nb::arg("results").noconvert(),
+    m.def("native_scores", &native_scores, nb::arg("reader"), nb::arg("lids").noconvert(), nb::arg("numbers").noconvert(),
+          nb::arg("tables"), nb::arg("lists").noconvert(), nb::arg("given"), nb::arg("term_weights").noconvert(),
+          nb::arg("pairs").noconvert(), nb::arg("pair_weights").noconvert(), nb::arg("weights").noconvert(),
+          nb::arg("proximity").noconvert(), nb::arg("attribute").noconvert(), nb::arg("floor"), nb::arg("results").noconvert(),
           "nativeRank of each hit; -infinity where it is not above `floor`. Twin: paperwasp.core.native_scores.plain_native_scores");
 }
 

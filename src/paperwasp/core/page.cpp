@@ -61,8 +61,7 @@ bool append_all(std::string_view object, const PageForm& form, size_t start, std
     });
 }
 
-bool append_picked(std::string_view object, const PageForm& form, std::vector<std::string_view>& found, size_t start,
-                   std::string& to) {
+bool append_picked(std::string_view object, const PageForm& form, std::vector<std::string_view>& found, size_t start, std::string& to) {
     found.assign(form.keys.size(), std::string_view());
     const bool is_object = for_each_member(object, [&](std::string_view key, std::string_view member) {
         if (const size_t place = place_of(key, form); place < found.size()) found[place] = member;
@@ -174,8 +173,8 @@ struct Page {
     }
 };
 
-nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevances, In<uint8_t> changed,
-                     uint32_t first_lid, In<uint8_t> gids, const PageForm& form) {
+nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevances, In<uint8_t> changed, uint32_t first_lid,
+                     In<uint8_t> gids, const PageForm& form) {
     const size_t count = lids.size();
     if (!form.id_prefix.empty() && gids.size() != count * GID_BYTES) throw nb::value_error("a gid for each hit is needed");
     const std::string_view numbers(relevances.c_str(), relevances.size());
@@ -202,8 +201,8 @@ nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevanc
 
 std::string text_of(const nb::bytes& bytes) { return std::string(bytes.c_str(), bytes.size()); }
 
-void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t required, uint64_t shows_empty,
-               const nb::bytes& source, const nb::bytes& type, const nb::bytes& id_prefix) {
+void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t required, uint64_t shows_empty, const nb::bytes& source,
+               const nb::bytes& type, const nb::bytes& id_prefix) {
     if (keys.size() > MOST_NAMES) throw nb::value_error("at most 64 members can be shown");
     new (self) PageForm();
     for (nb::handle key : keys) self->keys.push_back(text_of(nb::cast<nb::bytes>(key)));
@@ -219,10 +218,10 @@ void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t re
 
 void bind_page(nb::module_& m) {
     nb::class_<PageForm>(m, "PageForm")
-        .def("__init__", &make_form, nb::arg("keys"), nb::arg("as_stored"), nb::arg("required"), nb::arg("shows_empty"),
-             nb::arg("source"), nb::arg("type"), nb::arg("id_prefix"));
-    m.def("page", &render_page, nb::arg("rows"), nb::arg("lids"), nb::arg("relevances"), nb::arg("changed"),
-          nb::arg("first_lid"), nb::arg("gids"), nb::arg("form"),
+        .def("__init__", &make_form, nb::arg("keys"), nb::arg("as_stored"), nb::arg("required"), nb::arg("shows_empty"), nb::arg("source"),
+             nb::arg("type"), nb::arg("id_prefix"));
+    m.def("page", &render_page, nb::arg("rows"), nb::arg("lids"), nb::arg("relevances"), nb::arg("changed"), nb::arg("first_lid"),
+          nb::arg("gids"), nb::arg("form"),
           "The JSON of each hit; None where it cannot be made of its row. Twin: paperwasp.core.page.page");
 }
 

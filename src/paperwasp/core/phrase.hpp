@@ -1,8 +1,9 @@
 // One phrase in one field index: the documents that have its words next to each other, in order, and where it starts in them.
 //
-// The rarest word leads. Where the others are not much more frequent, its blocks are compared with theirs as a whole: every occurrence becomes
-// a number that says the document and where the phrase would start, these numbers rise, and the phrase stands where all words have the same.
-// Otherwise the others are looked up in the documents that the leading word has, and positions are read of documents that have all words.
+// The rarest word leads. Where the others are not much more frequent, its blocks are compared with theirs as a whole: every occurrence
+// becomes a number that says the document and where the phrase would start, these numbers rise, and the phrase stands where all words have
+// the same. Otherwise the others are looked up in the documents that the leading word has, and positions are read of documents that have
+// all words.
 #pragma once
 
 #include <algorithm>
@@ -37,10 +38,12 @@ class Occurrences {
     static constexpr uint32_t MOST_DOCUMENTS = 1u << 16, MOST_IN_BLOCK = 1u << 14;
 
     // Whether all positions of the cursor's block fit.
-    static bool fits(Cursor& cursor) { return cursor.position_width() < START_BITS && cursor.occurrence_starts()[cursor.count()] <= MOST_IN_BLOCK; }
+    static bool fits(Cursor& cursor) {
+        return cursor.position_width() < START_BITS && cursor.occurrence_starts()[cursor.count()] <= MOST_IN_BLOCK;
+    }
 
-    // Those of the documents [low, high], which are fewer than MOST_DOCUMENTS, of word number `word`. Moves the cursor to the block of `high`.
-    // False: a block does not fit; the cursor is at that of `low` then.
+    // Those of the documents [low, high], which are fewer than MOST_DOCUMENTS, of word number `word`. Moves the cursor to the block of
+    // `high`. False: a block does not fit; the cursor is at that of `low` then.
     bool read(Cursor& cursor, uint32_t word, uint32_t low, uint32_t high);
 
     // Keeps those that the other has too.
@@ -66,7 +69,8 @@ class Occurrences {
 class PhraseInField {
   public:
     // `places`: of the words, in the order of the phrase.
-    PhraseInField(const FieldIndex& field_index, const std::vector<uint32_t>& places, Clock& clock) : clock_(clock), order_(places.size()), at_(places.size()) {
+    PhraseInField(const FieldIndex& field_index, const std::vector<uint32_t>& places, Clock& clock)
+        : clock_(clock), order_(places.size()), at_(places.size()) {
         for (uint32_t place : places) cursors_.emplace_back(field_index, place);
         for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
         std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return cursors_[a].frequency() < cursors_[b].frequency(); });

@@ -59,7 +59,9 @@ void places_in(In<int64_t> numbers, In<uint64_t> rows, In<int32_t> box, int32_t 
     if (single)
         fill_area(number, count, area, words);
     else
-        fill(words, count, [&](size_t i) -> uint8_t { return any_element(row[i], elements, [&](uint64_t place) { return area.has(number[place]) != 0; }); });
+        fill(words, count, [&](size_t i) -> uint8_t {
+            return any_element(row[i], elements, [&](uint64_t place) { return area.has(number[place]) != 0; });
+        });
 }
 
 }  // namespace

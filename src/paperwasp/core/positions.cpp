@@ -137,7 +137,9 @@ struct Places {
         const auto i = p - begin;
         return elements.numbers == nullptr ? *p : uint64_t{elements.numbers[i]} << 32 | (*p - elements.starts[i]);
     }
-    uint32_t length(const uint32_t* p) const { return elements.numbers == nullptr ? 0 : elements.ends[p - begin] - elements.starts[p - begin]; }
+    uint32_t length(const uint32_t* p) const {
+        return elements.numbers == nullptr ? 0 : elements.ends[p - begin] - elements.starts[p - begin];
+    }
 };
 
 // From one position to another, both of it.
@@ -147,7 +149,8 @@ struct Span {
 
 class NearInRow {
   public:
-    NearInRow(std::vector<Places>& wanted, std::vector<Places>& excluded, const Window& window, uint64_t distance, uint64_t exclusion, Clock& clock)
+    NearInRow(std::vector<Places>& wanted, std::vector<Places>& excluded, const Window& window, uint64_t distance, uint64_t exclusion,
+              Clock& clock)
         : wanted_(wanted), excluded_(excluded), window_(window), distance_(distance), exclusion_(exclusion), clock_(clock) {}
 
     // Windows with all terms, in any order: from each place of a term to the farthest of the next places of the others.
@@ -287,8 +290,8 @@ nb::tuple near(const nb::list& offsets, const nb::list& positions, const nb::lis
 void bind_positions(nb::module_& m) {
     m.def("merge_positions", &merge_positions, nb::arg("offsets"), nb::arg("positions"));
     m.def("follow", &follow, nb::arg("offsets"), nb::arg("positions"));
-    m.def("near", &near, nb::arg("offsets"), nb::arg("positions"), nb::arg("places"), nb::arg("wanted"), nb::arg("ordered"), nb::arg("distance"),
-          nb::arg("exclusion"), nb::arg("gap"));
+    m.def("near", &near, nb::arg("offsets"), nb::arg("positions"), nb::arg("places"), nb::arg("wanted"), nb::arg("ordered"),
+          nb::arg("distance"), nb::arg("exclusion"), nb::arg("gap"));
 }
 
 }  // namespace paperwasp

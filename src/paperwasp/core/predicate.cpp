@@ -20,7 +20,7 @@ constexpr uint32_t CONDITION = (1u << 30) - 1;
 constexpr size_t STACK = 256;
 
 // The result of one program; false if it is damaged. The top of the stack is `top`; below it are depth - 1 operands.
-bool run(const uint32_t *program, const uint32_t *end, const uint64_t *masks, size_t conditions, uint64_t &result) {
+bool run(const uint32_t* program, const uint32_t* end, const uint64_t* masks, size_t conditions, uint64_t& result) {
     uint64_t stack[STACK], top = 0;
     size_t depth = 0;
     if (program != end && *program < conditions) {  // as nearly all begin: PUSH is 0
@@ -57,7 +57,7 @@ bool run(const uint32_t *program, const uint32_t *end, const uint64_t *masks, si
 void evaluate_predicates(In<uint32_t> programs, In<uint64_t> rows, In<uint64_t> masks, Out<uint64_t> results) {
     const size_t count = rows.shape(0), size = programs.shape(0), conditions = masks.shape(0);
     if (results.shape(0) != count) throw std::invalid_argument("the results do not fit the rows");
-    const uint32_t *const code = programs.data();
+    const uint32_t* const code = programs.data();
     bool sound = true;
     Clock clock;
     {
@@ -73,7 +73,7 @@ void evaluate_predicates(In<uint32_t> programs, In<uint64_t> rows, In<uint64_t> 
 
 }  // namespace
 
-void bind_predicate(nb::module_ &m) {
+void bind_predicate(nb::module_& m) {
     m.def("evaluate_predicates", &evaluate_predicates, nb::arg("programs").noconvert(), nb::arg("rows").noconvert(),
           nb::arg("masks").noconvert(), nb::arg("results").noconvert(),
           "The subqueries in which each predicate holds. Twin: paperwasp.core.predicate.evaluate_predicates");

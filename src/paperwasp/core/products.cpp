@@ -60,7 +60,8 @@ class Places {
 };
 
 template <typename T>
-void products(In<T> values, In<uint64_t> rows, In<int32_t> weights, In<T> keys, In<int64_t> token_weights, In<uint32_t> lids, Out<double> sums) {
+void products(In<T> values, In<uint64_t> rows, In<int32_t> weights, In<T> keys, In<int64_t> token_weights, In<uint32_t> lids,
+              Out<double> sums) {
     const size_t count = lids.shape(0), elements = values.shape(0);
     const bool single = rows.shape(0) == 0;
     if (sums.shape(0) != count) throw std::invalid_argument("a sum for each document");

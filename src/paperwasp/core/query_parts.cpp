@@ -35,8 +35,7 @@ void add_found(const Map& map, std::string_view term, std::vector<uint32_t>& met
 
 }  // namespace
 
-QueryParts::QueryParts(const std::vector<QueryPart>& parts, uint32_t long_term, uint32_t further,
-                       const std::optional<std::string>& firsts)
+QueryParts::QueryParts(const std::vector<QueryPart>& parts, uint32_t long_term, uint32_t further, const std::optional<std::string>& firsts)
     : given_(parts), further_(std::min(further, MOST_FURTHER)) {
     if (!firsts) firsts_.set();
     for (const char c : firsts.value_or("")) {

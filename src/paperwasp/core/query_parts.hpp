@@ -18,8 +18,8 @@
 
 namespace paperwasp {
 
-using QueryWord = std::pair<std::vector<std::string>, bool>;  // terms, and whether they are prefixes
-using QueryWay = std::vector<QueryWord>;                      // words one after the other
+using QueryWord = std::pair<std::vector<std::string>, bool>;   // terms, and whether they are prefixes
+using QueryWay = std::vector<QueryWord>;                       // words one after the other
 using QueryPart = std::pair<uint32_t, std::vector<QueryWay>>;  // how many times the query has it, and its ways
 
 // One place in a text where a part stands.

@@ -76,8 +76,8 @@ PAPERWASP_INLINE double of_bits(uint64_t bits) {
     return value;
 }
 
-// x = 2^k * (1 + f), 1 + f between the roots of 1/2 and of 2. With s = f / (2 + f) the logarithm of 1 + f is 2 atanh(s), a series in s² that
-// is summed from its small end; it is added to f - f²/2, of which it is the small rest. Without branches, so that loops vectorize.
+// x = 2^k * (1 + f), 1 + f between the roots of 1/2 and of 2. With s = f / (2 + f) the logarithm of 1 + f is 2 atanh(s), a series in s²
+// that is summed from its small end; it is added to f - f²/2, of which it is the small rest. Without branches, so that loops vectorize.
 PAPERWASP_INLINE double logarithm(double x) {
     constexpr uint64_t FRACTION = (uint64_t{1} << 52) - 1, ONE = uint64_t{1023} << 52, TWO_TO_52 = uint64_t{1075} << 52;
     constexpr double LN2 = 0x1.62e42feep-1, LN2_REST = 0x1.a39ef35793c76p-33;  // of the first all products with k are exact
@@ -159,17 +159,17 @@ PAPERWASP_INLINE double logarithm(double x) {
 // clang-format on
 
 // A runner works one block; operands it does not use point at any readable block.
-using Runner = void (*)(double *target, const double *as, const double *bs, const double *cs, size_t rows);
+using Runner = void (*)(double* target, const double* as, const double* bs, const double* cs, size_t rows);
 
 // The arguments alias only at the same index.
-#define PAPERWASP_RUNNER(name, arity, value)                                                                                       \
-    PAPERWASP_CLONES void run_##name(double *target, const double *as, const double *bs, const double *cs, size_t rows) {          \
-        _Pragma("GCC ivdep") for (size_t i = 0; i < rows; ++i) {                                                                   \
-            [[maybe_unused]] const double a = as[i];                                                                               \
-            [[maybe_unused]] const double b = arity > 1 ? bs[i] : 0.0;                                                             \
-            [[maybe_unused]] const double c = arity > 2 ? cs[i] : 0.0;                                                             \
-            target[i] = value;                                                                                                     \
-        }                                                                                                                          \
+#define PAPERWASP_RUNNER(name, arity, value)                                                                              \
+    PAPERWASP_CLONES void run_##name(double* target, const double* as, const double* bs, const double* cs, size_t rows) { \
+        _Pragma("GCC ivdep") for (size_t i = 0; i < rows; ++i) {                                                          \
+            [[maybe_unused]] const double a = as[i];                                                                      \
+            [[maybe_unused]] const double b = arity > 1 ? bs[i] : 0.0;                                                    \
+            [[maybe_unused]] const double c = arity > 2 ? cs[i] : 0.0;                                                    \
+            target[i] = value;                                                                                            \
+        }                                                                                                                 \
     }
 #define PAPERWASP_RUNNER_NAME(name, arity, value) run_##name,
 #define PAPERWASP_ARITY(name, arity, value) arity,
@@ -178,42 +178,41 @@ using Runner = void (*)(double *target, const double *as, const double *bs, cons
 PAPERWASP_RANK_OPERATIONS(PAPERWASP_RUNNER)
 const Runner RUNNERS[] = {PAPERWASP_RANK_OPERATIONS(PAPERWASP_RUNNER_NAME)};
 constexpr int ARITIES[] = {PAPERWASP_RANK_OPERATIONS(PAPERWASP_ARITY)};
-constexpr const char *NAMES[] = {PAPERWASP_RANK_OPERATIONS(PAPERWASP_NAME)};
+constexpr const char* NAMES[] = {PAPERWASP_RANK_OPERATIONS(PAPERWASP_NAME)};
 constexpr size_t OPERATIONS = sizeof(ARITIES) / sizeof(ARITIES[0]);
 
-void check_program(const In<int32_t> &code, size_t first_temporary, size_t operands, size_t result) {
+void check_program(const In<int32_t>& code, size_t first_temporary, size_t operands, size_t result) {
     if (code.shape(0) % WIDTH != 0) throw std::invalid_argument("code is not a whole number of operations");
     if (result >= operands) throw std::invalid_argument("the result is no operand");
     for (size_t at = 0; at < code.shape(0); at += WIDTH) {
-        const int32_t *op = code.data() + at;
+        const int32_t* op = code.data() + at;
         if (op[0] < 0 || static_cast<size_t>(op[0]) >= OPERATIONS) throw std::invalid_argument("unknown opcode");
         if (op[1] < 0 || static_cast<size_t>(op[1]) < first_temporary || static_cast<size_t>(op[1]) >= operands)
             throw std::invalid_argument("a target is no temporary");
         for (int i = 0; i < ARITIES[op[0]]; ++i)
-            if (op[2 + i] < 0 || static_cast<size_t>(op[2 + i]) >= operands)
-                throw std::invalid_argument("an argument is no operand");
+            if (op[2 + i] < 0 || static_cast<size_t>(op[2 + i]) >= operands) throw std::invalid_argument("an argument is no operand");
     }
 }
 
-void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<double>> &columns, size_t temporaries,
-              size_t result, Out<double> out) {
+void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<double>>& columns, size_t temporaries, size_t result,
+              Out<double> out) {
     const size_t n = out.shape(0);
     const size_t first_constant = columns.size();
     const size_t first_temporary = first_constant + constants.shape(0);
     const size_t operands = first_temporary + temporaries;
     if (temporaries > code.shape(0)) throw std::invalid_argument("more temporaries than operations");
     check_program(code, first_temporary, operands, result);
-    for (const auto &column : columns)
+    for (const auto& column : columns)
         if (column.shape(0) != n && column.shape(0) != 1) throw std::invalid_argument("a column has another length");
 
     Clock clock;
     const GilRelease release(is_much(4 * n * (code.shape(0) / WIDTH)));
     // One block per operand that does not change with the rows or is a temporary; long columns are read in place.
     std::vector<double> registers(operands * BLOCK, 0.0);
-    std::vector<const double *> sources(operands);
+    std::vector<const double*> sources(operands);
     std::vector<bool> long_column(operands, false);
     for (size_t i = 0; i < operands; ++i) {
-        double *block = registers.data() + i * BLOCK;
+        double* block = registers.data() + i * BLOCK;
         sources[i] = block;
         if (i >= first_temporary) continue;
         if (i < first_constant && columns[i].shape(0) != 1) {
@@ -231,29 +230,29 @@ void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<doubl
         for (size_t i = 0; i < first_constant; ++i)
             if (long_column[i]) sources[i] = columns[i].data() + start;
         for (size_t at = 0; at < code.shape(0); at += WIDTH) {
-            const int32_t *op = code.data() + at;
+            const int32_t* op = code.data() + at;
             const int arity = ARITIES[op[0]];
-            const double *a = sources[static_cast<size_t>(op[2])];
-            const double *b = arity > 1 ? sources[static_cast<size_t>(op[3])] : a;
-            const double *c = arity > 2 ? sources[static_cast<size_t>(op[4])] : a;
-            double *target = at == last ? out.data() + start : registers.data() + static_cast<size_t>(op[1]) * BLOCK;
+            const double* a = sources[static_cast<size_t>(op[2])];
+            const double* b = arity > 1 ? sources[static_cast<size_t>(op[3])] : a;
+            const double* c = arity > 2 ? sources[static_cast<size_t>(op[4])] : a;
+            double* target = at == last ? out.data() + start : registers.data() + static_cast<size_t>(op[1]) * BLOCK;
             RUNNERS[op[0]](target, a, b, c, rows);
         }
         if (last == NONE) std::memcpy(out.data() + start, sources[result], rows * sizeof(double));
     }
 }
 
-std::vector<const char *> operation_names() { return {NAMES, NAMES + OPERATIONS}; }
+std::vector<const char*> operation_names() { return {NAMES, NAMES + OPERATIONS}; }
 
 }  // namespace
 
-void bind_rank_program(nb::module_ &m) {
-    m.def("rank_program_evaluate", &evaluate, nb::arg("code").noconvert(), nb::arg("constants").noconvert(),
-          nb::arg("columns"), nb::arg("temporaries"), nb::arg("result"), nb::arg("out").noconvert(),
+void bind_rank_program(nb::module_& m) {
+    m.def("rank_program_evaluate", &evaluate, nb::arg("code").noconvert(), nb::arg("constants").noconvert(), nb::arg("columns"),
+          nb::arg("temporaries"), nb::arg("result"), nb::arg("out").noconvert(),
           "Runs a rank program over its columns into `out`. Twin: paperwasp.core.rank_program.evaluate");
     m.def("rank_program_operations", [] {
         nb::list names;
-        for (const char *name : operation_names()) names.append(nb::str(name));
+        for (const char* name : operation_names()) names.append(nb::str(name));
         return names;
     });
 }

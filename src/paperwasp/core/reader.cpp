@@ -36,7 +36,8 @@ std::unique_ptr<Reader> make_reader(const nb::sequence& segments, uint32_t field
         Segment segment;
         segment.base = nb::cast<uint32_t>(described[0]);
         segment.documents = nb::cast<uint32_t>(described[1]);
-        if (segment.documents == 0 || segment.base < reader->limit() || segment.base > 0xFFFFFFF0u - segment.documents) throw nb::value_error("segments must rise and not overlap");
+        if (segment.documents == 0 || segment.base < reader->limit() || segment.base > 0xFFFFFFF0u - segment.documents)
+            throw nb::value_error("segments must rise and not overlap");
         auto buffers = nb::cast<nb::list>(described[2]);
         if (buffers.size() > fields) throw nb::value_error("more field indexes than fields");
         for (nb::handle buffer : buffers) {
@@ -46,13 +47,15 @@ std::unique_ptr<Reader> make_reader(const nb::sequence& segments, uint32_t field
             }
             const auto bytes = as_given<uint8_t>(buffer);
             segment.field_indexes.push_back(FieldIndex::open(bytes.data(), bytes.size()));
-            if (segment.field_indexes.back().documents() != segment.documents) throw nb::value_error("a field index of another size than its segment");
+            if (segment.field_indexes.back().documents() != segment.documents)
+                throw nb::value_error("a field index of another size than its segment");
             reader->owners.push_back(nb::borrow(buffer));
         }
         segment.field_indexes.resize(fields);
         if (nb::handle frequent = described[3]; !frequent.is_none()) {
             segment.frequent = nb::cast<FrequentTerms*>(frequent);
-            if (segment.frequent->base() != segment.base || segment.frequent->documents() != segment.documents) throw nb::value_error("frequent terms of another segment");
+            if (segment.frequent->base() != segment.base || segment.frequent->documents() != segment.documents)
+                throw nb::value_error("frequent terms of another segment");
             reader->owners.push_back(nb::borrow(frequent));
         }
         reader->segments.push_back(std::move(segment));
@@ -148,7 +151,8 @@ nb::tuple unaccepted_statistics(const Reader& reader, uint32_t field, In<uint64_
 
 // Sets the bits of all documents with the term, by lid.
 void set_term(const Reader& reader, uint32_t field, uint32_t term, uint64_t* words, Clock& clock) {
-    reader.for_each(field, term, [&](const Segment& segment, const FieldIndex&, uint32_t place) { segment.set_term(field, place, words, clock); });
+    reader.for_each(field, term,
+                    [&](const Segment& segment, const FieldIndex&, uint32_t place) { segment.set_term(field, place, words, clock); });
 }
 
 // Sets the bit of every document with the term.
@@ -221,7 +225,8 @@ void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<
     for (const Segment& segment : reader.segments) {
         const FieldIndex& field_index = segment.field_indexes[field];
         for (; i < lids.size() && lids.data()[i] < segment.base + segment.documents; ++i)
-            if (field_index.header != nullptr && lids.data()[i] >= segment.base) to.data()[i] = field_index.field_lengths[lids.data()[i] - segment.base];
+            if (field_index.header != nullptr && lids.data()[i] >= segment.base)
+                to.data()[i] = field_index.field_lengths[lids.data()[i] - segment.base];
     }
 }
 
@@ -241,10 +246,12 @@ void locate_in(const FieldIndex& field_index, uint32_t document, const uint32_t*
     const auto [first, last] = field_index.elements_of(document);
     uint32_t e = first;
     for (; from < to; ++from) {
-        e = static_cast<uint32_t>(std::upper_bound(field_index.element_ends + e, field_index.element_ends + last, *from) - field_index.element_ends);
+        e = static_cast<uint32_t>(std::upper_bound(field_index.element_ends + e, field_index.element_ends + last, *from) -
+                                  field_index.element_ends);
         if (e == last) throw std::invalid_argument("a position beyond the document's elements");
         const uint32_t start = e > first ? field_index.element_ends[e - 1] + ELEMENT_GAP : 0;
-        visit(Place{e - first, start, field_index.element_ends[e], field_index.element_weights != nullptr ? field_index.element_weights[e] : 1});
+        visit(Place{e - first, start, field_index.element_ends[e],
+                    field_index.element_weights != nullptr ? field_index.element_weights[e] : 1});
     }
 }
 
@@ -269,12 +276,13 @@ nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uin
                 if (to > positions.size()) throw std::invalid_argument("offsets beyond the positions");
                 clock.spend(4 * int64_t{to - from});
                 size_t at = from;
-                locate_in(field_index, lids.data()[i] - segment.base, positions.data() + from, positions.data() + to, [&](const Place& place) {
-                    (*elements)[at] = place.element;
-                    (*starts)[at] = place.start;
-                    (*ends)[at] = place.end;
-                    (*weights)[at++] = place.weight;
-                });
+                locate_in(field_index, lids.data()[i] - segment.base, positions.data() + from, positions.data() + to,
+                          [&](const Place& place) {
+                              (*elements)[at] = place.element;
+                              (*starts)[at] = place.start;
+                              (*ends)[at] = place.end;
+                              (*weights)[at++] = place.weight;
+                          });
             }
         }
     }
@@ -331,16 +339,18 @@ nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
 }
 
 // Set bits in both bitmaps.
-uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) {
-    return count_bits(a.data(), b.data(), std::min(a.size(), b.size()));
-}
+uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) { return count_bits(a.data(), b.data(), std::min(a.size(), b.size())); }
 
 }  // namespace
 
 void bind_reader(nb::module_& m) {
     nb::class_<Reader>(m, "Reader")
-        .def("__init__", [](Reader* self, const nb::sequence& segments, uint32_t fields) { new (self) Reader(std::move(*make_reader(segments, fields))); },
-             nb::arg("segments"), nb::arg("fields"))
+        .def(
+            "__init__",
+            [](Reader* self, const nb::sequence& segments, uint32_t fields) {
+                new (self) Reader(std::move(*make_reader(segments, fields)));
+            },
+            nb::arg("segments"), nb::arg("fields"))
         .def_prop_ro("limit", &Reader::limit);
     m.def("document_frequency", &document_frequency, nb::arg("reader"), nb::arg("field"), nb::arg("term"));
     m.def("count_accepted", &count_accepted, nb::arg("reader"), nb::arg("field"), nb::arg("term"), nb::arg("accept"));

@@ -1,7 +1,7 @@
 // Reader: all field indexes of an index as one, for queries. Made once for each published snapshot; immutable after.
 //
-// A segment is a run of consecutive lids; it has one field index for each field that any of its documents has. Segments rise by `base` and do not
-// overlap, so a document's lid is its segment's base plus its number in the field index.
+// A segment is a run of consecutive lids; it has one field index for each field that any of its documents has. Segments rise by `base` and
+// do not overlap, so a document's lid is its segment's base plus its number in the field index.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,12 @@ struct Segment {
     uint32_t base = 0;
     uint32_t documents = 0;
     std::vector<FieldIndex> field_indexes;  // by field; header == nullptr where no document has the field
-    FrequentTerms* frequent = nullptr;  // nullptr: no bitmaps are kept
+    FrequentTerms* frequent = nullptr;      // nullptr: no bitmaps are kept
 
     // Tokens in a field of a document.
-    uint32_t length(uint32_t field, uint32_t document) const { return field_indexes[field].header == nullptr ? 0 : field_indexes[field].field_lengths[document]; }
+    uint32_t length(uint32_t field, uint32_t document) const {
+        return field_indexes[field].header == nullptr ? 0 : field_indexes[field].field_lengths[document];
+    }
 
     // The bitmap that is kept of a term, from the word of the segment's first document on; nullptr: there is none.
     const uint64_t* kept_bits(uint32_t field, uint32_t place, Clock& clock) const {
@@ -44,7 +46,8 @@ struct Reader {
     // Documents with a term, over all segments.
     uint64_t frequency(uint32_t field, uint32_t term) const {
         uint64_t total = 0;
-        for_each(field, term, [&](const Segment&, const FieldIndex& field_index, uint32_t place) { total += field_index.frequencies[place]; });
+        for_each(field, term,
+                 [&](const Segment&, const FieldIndex& field_index, uint32_t place) { total += field_index.frequencies[place]; });
         return total;
     }
 

@@ -26,11 +26,13 @@ class Look {
                 case '"':
                     if (!pass_string()) return false;
                     break;
-                case '{': case '[':
+                case '{':
+                case '[':
                     ++depth_;
                     if (is_looked_at()) names().clear();
                     break;
-                case '}': case ']':
+                case '}':
+                case ']':
                     if (is_looked_at() && has_twice()) return true;
                     if (depth_ > 0) --depth_;
                     break;

@@ -129,8 +129,7 @@ nb::object record_lengths(const RowFiles& rows, uint32_t first, uint32_t end, In
     auto lengths = std::make_unique<Lengths>();
     {
         nb::gil_scoped_release unlocked;
-        for_each_live(rows, first, end, live,
-                      [&](std::string_view record) { lengths->push_back(static_cast<uint32_t>(record.size())); });
+        for_each_live(rows, first, end, live, [&](std::string_view record) { lengths->push_back(static_cast<uint32_t>(record.size())); });
     }
     return own(std::move(lengths));
 }
@@ -176,8 +175,8 @@ std::string_view RowFile::record(uint32_t number) const {
 }
 
 std::string_view RowFiles::record(uint32_t lid) const {
-    const auto after = std::upper_bound(files.begin(), files.end(), lid,
-                                        [](uint32_t wanted, const RowFile& file) { return wanted < file.base; });
+    const auto after =
+        std::upper_bound(files.begin(), files.end(), lid, [](uint32_t wanted, const RowFile& file) { return wanted < file.base; });
     if (after == files.begin()) return {};
     const RowFile& file = *(after - 1);
     return lid - file.base < file.count ? file.record(lid - file.base) : std::string_view();
@@ -206,7 +205,9 @@ bool unpack_row(const Row& row, std::string& to) {
 
 void bind_row_files(nb::module_& m) {
     nb::class_<RowFiles>(m, "RowFiles")
-        .def("__init__", [](RowFiles* self, const nb::list& files) { new (self) RowFiles(std::move(*make_row_files(files))); }, nb::arg("files"))
+        .def(
+            "__init__", [](RowFiles* self, const nb::list& files) { new (self) RowFiles(std::move(*make_row_files(files))); },
+            nb::arg("files"))
         .def("get", &row_at, nb::arg("lid"), "(id, JSON) of a row; None where it is not there, or damaged.")
         .def("lengths", &record_lengths, nb::arg("first"), nb::arg("end"), nb::arg("live"),
              "The bytes of the record of each row first..end; 0 where it is not there, or not in the bitmap.")

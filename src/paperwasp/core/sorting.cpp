@@ -82,7 +82,8 @@ nb::object first_rows(In<T> values, In<uint64_t> bitmap, size_t wanted, bool des
 
 template <typename T>
 void bind_type(nb::module_& m) {
-    m.def("first_rows", &first_rows<T>, nb::arg("values").noconvert(), nb::arg("bitmap").noconvert(), nb::arg("wanted"), nb::arg("descending"));
+    m.def("first_rows", &first_rows<T>, nb::arg("values").noconvert(), nb::arg("bitmap").noconvert(), nb::arg("wanted"),
+          nb::arg("descending"));
 }
 
 }  // namespace

@@ -75,8 +75,14 @@ class Teaser {
   public:
     Teaser(std::string_view text, const std::vector<Span>& words, const TeaserSettings& settings, const Tags& tags, Clock& clock,
            std::string& to)
-        : text_(text), words_(words), settings_(settings), tags_(tags), clock_(clock), to_(to),
-          size_(static_cast<int64_t>(text.size())), surround_(std::max(settings.surround_max, MIN_SURROUND)) {}
+        : text_(text),
+          words_(words),
+          settings_(settings),
+          tags_(tags),
+          clock_(clock),
+          to_(to),
+          size_(static_cast<int64_t>(text.size())),
+          surround_(std::max(settings.surround_max, MIN_SURROUND)) {}
 
     void write(const std::vector<Occurrence>& occurrences) {
         for (const Occurrence& found : occurrences)
@@ -317,9 +323,14 @@ class Teaser {
 }  // namespace
 
 TeaserSettings::TeaserSettings(const Given& given)
-    : length(bounded(std::get<0>(given))), max_matches(bounded(std::get<1>(given))), min_length(bounded(std::get<2>(given))),
-      prefix(std::get<3>(given)), surround_max(bounded(std::get<4>(given))), winsize(bounded(std::get<5>(given))),
-      winsize_fallback_multiplier(std::get<6>(given)), max_match_candidates(bounded(std::get<7>(given))),
+    : length(bounded(std::get<0>(given))),
+      max_matches(bounded(std::get<1>(given))),
+      min_length(bounded(std::get<2>(given))),
+      prefix(std::get<3>(given)),
+      surround_max(bounded(std::get<4>(given))),
+      winsize(bounded(std::get<5>(given))),
+      winsize_fallback_multiplier(std::get<6>(given)),
+      max_match_candidates(bounded(std::get<7>(given))),
       annotated(std::get<8>(given)) {}
 
 AnnotatedText::AnnotatedText(std::string_view plain, const std::vector<Span>& spans, const std::vector<std::string>& notes) {

@@ -9,7 +9,7 @@
 namespace paperwasp {
 namespace {
 
-constexpr uint32_t NEAR = 8;  // words of 32 bits that a block of documents may reach over for its bits to be gathered word by word
+constexpr uint32_t NEAR = 8;          // words of 32 bits that a block of documents may reach over for its bits to be gathered word by word
 constexpr uint32_t SOME_BLOCKS = 16;  // the clock is told before each block whose number is a multiple of this
 
 std::atomic<uint64_t> bytes_of_all{0};
@@ -34,8 +34,8 @@ PAPERWASP_CLONES void meet_bits(uint64_t* to, const uint64_t* a, const uint64_t*
     for (size_t i = 0; i < n; ++i) to[i] = a[i] & b[i];
 }
 
-// Bits that lie far apart are set byte by byte: whoever sets a bit waits for the last store to the same place, and bytes are more places than
-// words.
+// Bits that lie far apart are set byte by byte: whoever sets a bit waits for the last store to the same place, and bytes are more places
+// than words.
 PAPERWASP_CLONES void set_bits(const uint32_t* documents, uint32_t count, uint32_t base, uint64_t* words) {
     const uint32_t first = (base + documents[0]) >> 5, last = (base + documents[count - 1]) >> 5;
     if (count == BLOCK && last - first < NEAR) {
@@ -57,7 +57,12 @@ void set_postings(const FieldIndex& field_index, uint32_t place, uint32_t base, 
 }
 
 FrequentTerms::FrequentTerms(uint32_t base, uint32_t documents, size_t fields, uint64_t most_bytes, uint32_t least_documents)
-    : base_(base), documents_(documents), least_documents_(least_documents), fields_(fields), most_bytes_(most_bytes), tables_(new std::atomic<Table*>[fields]()) {}
+    : base_(base),
+      documents_(documents),
+      least_documents_(least_documents),
+      fields_(fields),
+      most_bytes_(most_bytes),
+      tables_(new std::atomic<Table*>[fields]()) {}
 
 FrequentTerms::~FrequentTerms() {
     for (size_t field = 0; field < fields_; ++field) {
@@ -123,8 +128,8 @@ const uint64_t* FrequentTerms::make(std::atomic<uint64_t*>& kept, const FieldInd
 
 void bind_term_bits(nb::module_& m) {
     nb::class_<FrequentTerms>(m, "FrequentTerms")
-        .def(nb::init<uint32_t, uint32_t, size_t, uint64_t, uint32_t>(), nb::arg("base"), nb::arg("documents"), nb::arg("fields"), nb::arg("most_bytes"),
-             nb::arg("least_documents"))
+        .def(nb::init<uint32_t, uint32_t, size_t, uint64_t, uint32_t>(), nb::arg("base"), nb::arg("documents"), nb::arg("fields"),
+             nb::arg("most_bytes"), nb::arg("least_documents"))
         .def_static("bytes_kept", &FrequentTerms::bytes_kept, "Bytes of the bitmaps of all frequent terms of the process.");
 }
 

@@ -1,12 +1,12 @@
 // Which documents of a segment have a term, as bits: set from its postings, or copied from a bitmap that is kept.
 //
-// FrequentTerms keeps the bitmaps of one segment's frequent terms: those that more than one of FREQUENT_SHARE documents has. A bitmap is made
-// when a query first needs it, and lives as long as the segment. It can be made from the field index again at any time, so nothing of it is written
-// to disk. All bitmaps of the process together stay within a number of bytes that the maker of each object gives; beyond it, postings are read
-// as before.
+// FrequentTerms keeps the bitmaps of one segment's frequent terms: those that more than one of FREQUENT_SHARE documents has. A bitmap is
+// made when a query first needs it, and lives as long as the segment. It can be made from the field index again at any time, so nothing of
+// it is written to disk. All bitmaps of the process together stay within a number of bytes that the maker of each object gives; beyond it,
+// postings are read as before.
 //
-// A bitmap is aligned as lids are: bit (lid & 63) of word (lid >> 6), where word 0 is that of the segment's first lid. Bits of lids outside of the
-// segment are 0.
+// A bitmap is aligned as lids are: bit (lid & 63) of word (lid >> 6), where word 0 is that of the segment's first lid. Bits of lids outside
+// of the segment are 0.
 //
 // Threads: any number may ask for bitmaps at once. One that is made twice at the same time is kept once.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace paperwasp {
 
-constexpr uint64_t FREQUENT_SHARE = 64;     // setting so many bits one by one takes longer than joining the words of all documents
+constexpr uint64_t FREQUENT_SHARE = 64;  // setting so many bits one by one takes longer than joining the words of all documents
 
 // The words of a bitmap that has the lids base..base + documents - 1.
 inline size_t words_of_lids(uint32_t base, uint32_t documents) { return ((base & 63) + size_t{documents} + 63) / 64; }

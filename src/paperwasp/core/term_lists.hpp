@@ -109,7 +109,8 @@ struct List {
     List(const QueryTerm& term, const FieldIndex& field_index, uint32_t place, const uint64_t* kept)
         : List(term, field_index, std::max(1.0, term.average_length / field_index.header->average_length), kept, field_index, place) {}
     // Of postings whose weights are computed with the average length of the query. They must outlive the list.
-    List(const QueryTerm& term, const FieldIndex& field_index, const PlainPostings& postings) : List(term, field_index, 1, nullptr, postings) {}
+    List(const QueryTerm& term, const FieldIndex& field_index, const PlainPostings& postings)
+        : List(term, field_index, 1, nullptr, postings) {}
 
     float bound_of(uint32_t block) const { return stored ? scale * walk.weight_of(block) : scale; }
     float bound_of_term() const { return stored ? scale * walk.max_weight() : scale; }

@@ -111,8 +111,8 @@ void order_matches(const nb::list& offsets, const nb::list& positions, In<int32_
 // The place of one term that is nearest behind a place of another, found in one walk over both, as Vespa walks: where the first
 // stands before the other at the start, its first place counts as being 2^32 words behind, and the last place of a walk is not looked at.
 // results: (distance, place of the first, place of the other) of each hit; `least` and `most` where there is none.
-void reverse_proximity(nb::handle a_offsets, nb::handle a_positions, nb::handle b_offsets, nb::handle b_positions, size_t hits, double least,
-                       double most, Out<double> results) {
+void reverse_proximity(nb::handle a_offsets, nb::handle a_positions, nb::handle b_offsets, nb::handle b_positions, size_t hits,
+                       double least, double most, Out<double> results) {
     const List a(a_offsets, a_positions, hits), b(b_offsets, b_positions, hits);
     if (results.size() != 3 * hits) throw nb::value_error("results that do not fit the hits");
     Clock().spend(static_cast<int64_t>(4 * hits + a.positions.size() + b.positions.size()));
@@ -144,8 +144,8 @@ void bind_term_order(nb::module_& m) {
           nb::arg("insertion"), nb::arg("replacement"), nb::arg("results").noconvert());
     m.def("order_matches", &order_matches, nb::arg("offsets"), nb::arg("positions"), nb::arg("lengths").noconvert(), nb::arg("prefix"),
           nb::arg("results").noconvert());
-    m.def("reverse_proximity", &reverse_proximity, nb::arg("a_offsets"), nb::arg("a_positions"), nb::arg("b_offsets"), nb::arg("b_positions"),
-          nb::arg("hits"), nb::arg("least"), nb::arg("most"), nb::arg("results").noconvert());
+    m.def("reverse_proximity", &reverse_proximity, nb::arg("a_offsets"), nb::arg("a_positions"), nb::arg("b_offsets"),
+          nb::arg("b_positions"), nb::arg("hits"), nb::arg("least"), nb::arg("most"), nb::arg("results").noconvert());
 }
 
 }  // namespace paperwasp

@@ -131,8 +131,11 @@ Unknown& unknown_of(std::vector<Unknown>& all, Vocabulary* vocabulary) {
 
 TextMarker::TextMarker(nb::object parts, nb::object vocabulary, std::tuple<std::string, std::string, std::string> tags,
                        std::optional<TeaserSettings::Given> teaser)
-    : parts_(std::move(parts)), vocabulary_(std::move(vocabulary)), query_(nb::cast<const QueryParts*>(parts_)),
-      words_(nb::cast<Vocabulary*>(vocabulary_)), tags_{std::get<0>(tags), std::get<1>(tags), std::get<2>(tags)} {
+    : parts_(std::move(parts)),
+      vocabulary_(std::move(vocabulary)),
+      query_(nb::cast<const QueryParts*>(parts_)),
+      words_(nb::cast<Vocabulary*>(vocabulary_)),
+      tags_{std::get<0>(tags), std::get<1>(tags), std::get<2>(tags)} {
     if (query_ == nullptr || words_ == nullptr) throw std::invalid_argument("a marker has parts of a query and a vocabulary");
     if (teaser) teaser_.emplace(*teaser);
 }

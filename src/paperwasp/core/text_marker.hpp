@@ -41,7 +41,7 @@ class TextMarker {
 // One text, the words of it that were looked at, and what they meet.
 struct MarkedText {
     const TextMarker* marker;
-    std::string_view text;            // UTF-8, or with `escaped` the inside of a JSON string
+    std::string_view text;  // UTF-8, or with `escaped` the inside of a JSON string
     bool escaped;
     bool is_readable = true;          // whether it is UTF-8, and has no escapes but those of control characters and marks
     bool is_complete = false;         // whether all forms were known

@@ -104,8 +104,12 @@ uint32_t next_character(std::string_view text, size_t& at) {
 class Near {
   public:
     Near(const uint32_t* word, size_t size, uint64_t most_edits, size_t same, bool prefix)
-        : word_(word), size_(size), edits_(static_cast<size_t>(std::min<uint64_t>(most_edits, 1u << 30))), same_(std::min(same, size)),
-          asked_same_(same), prefix_(prefix) {}
+        : word_(word),
+          size_(size),
+          edits_(static_cast<size_t>(std::min<uint64_t>(most_edits, 1u << 30))),
+          same_(std::min(same, size)),
+          asked_same_(same),
+          prefix_(prefix) {}
 
     bool operator()(std::string_view text) {
         decode(text);
@@ -156,7 +160,8 @@ class Near {
     std::vector<size_t> row_;
 };
 
-void texts_near(In<uint8_t> content, In<uint64_t> ends, In<uint32_t> word, uint64_t most_edits, uint64_t same, bool prefix, Out<uint8_t> table) {
+void texts_near(In<uint8_t> content, In<uint64_t> ends, In<uint32_t> word, uint64_t most_edits, uint64_t same, bool prefix,
+                Out<uint8_t> table) {
     Near near(word.data(), word.shape(0), most_edits, same, prefix);
     each_string(content, ends, table, [&](std::string_view text) { return near(text); });
 }
@@ -166,8 +171,10 @@ void texts_near(In<uint8_t> content, In<uint64_t> ends, In<uint32_t> word, uint6
 void bind_text_scan(nb::module_& m) {
     m.def("texts_beginning", &texts_beginning, nb::arg("content").noconvert(), nb::arg("ends").noconvert(), nb::arg("part"),
           nb::arg("table").noconvert());
-    m.def("texts_ending", &texts_ending, nb::arg("content").noconvert(), nb::arg("ends").noconvert(), nb::arg("part"), nb::arg("table").noconvert());
-    m.def("texts_having", &texts_having, nb::arg("content").noconvert(), nb::arg("ends").noconvert(), nb::arg("part"), nb::arg("table").noconvert());
+    m.def("texts_ending", &texts_ending, nb::arg("content").noconvert(), nb::arg("ends").noconvert(), nb::arg("part"),
+          nb::arg("table").noconvert());
+    m.def("texts_having", &texts_having, nb::arg("content").noconvert(), nb::arg("ends").noconvert(), nb::arg("part"),
+          nb::arg("table").noconvert());
     m.def("texts_near", &texts_near, nb::arg("content").noconvert(), nb::arg("ends").noconvert(), nb::arg("word").noconvert(),
           nb::arg("most_edits"), nb::arg("same"), nb::arg("prefix"), nb::arg("table").noconvert());
 }

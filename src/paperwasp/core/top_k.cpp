@@ -5,10 +5,10 @@
 // documents that might still enter are completed by looking them up in the remaining terms. all_of: an intersection led by the rarest term
 // that skips blocks whose bounds cannot enter.
 //
-// Scores decide in double precision, summed over each run of terms of one field and then over those; ties go to the lower lid. Pruning works in float with SLACK
-// to spare, so the answer is the same as that of scoring everything. A bound stored with another average field length than today's is
-// scaled by their ratio, which keeps it a bound: growing the average by r shrinks the length part of BM25's denominator by at most 1/r, and with
-// it raises a weight by at most r.
+// Scores decide in double precision, summed over each run of terms of one field and then over those; ties go to the lower lid. Pruning
+// works in float with SLACK to spare, so the answer is the same as that of scoring everything. A bound stored with another average field
+// length than today's is scaled by their ratio, which keeps it a bound: growing the average by r shrinks the length part of BM25's
+// denominator by at most 1/r, and with it raises a weight by at most r.
 //
 // Reads immutable field indexes and bitmaps only; the GIL is released.
 #include <algorithm>
@@ -93,8 +93,8 @@ NOINLINE void accumulate(List& list, uint32_t low, uint32_t high, float others, 
 
 class AnyOf {
   public:
-    AnyOf(const Query& query, const Segment& segment, SegmentLists& here, const uint64_t* accept, bool is_rare, Best& best, Accumulators& window,
-          Clock& clock, uint32_t& searched)
+    AnyOf(const Query& query, const Segment& segment, SegmentLists& here, const uint64_t* accept, bool is_rare, Best& best,
+          Accumulators& window, Clock& clock, uint32_t& searched)
         : terms_(query.terms),
           segment_(segment),
           here_(here),
@@ -143,7 +143,8 @@ class AnyOf {
             clock_.spend(int64_t{BLOCK} * (list.walk.block() - block));
         }
         // Not above zero is no document at all: a threshold below zero stands for "none yet".
-        window_.drain([&] { return std::max(best_.threshold() - below_[first_], 0.0f); }, [&](uint32_t at, float score) { complete(low + at, score); });
+        window_.drain([&] { return std::max(best_.threshold() - below_[first_], 0.0f); },
+                      [&](uint32_t at, float score) { complete(low + at, score); });
     }
 
     // Adds what the terms that are not essential contribute, as long as the document may still enter.
@@ -168,9 +169,9 @@ class AnyOf {
     const Segment& segment_;
     SegmentLists& here_;
     std::vector<List>& lists_;
-    std::vector<uint32_t> order_;   // by rising bound in the window
-    std::vector<float> below_;      // below_[i]: bounds of order_[0..i) together
-    size_t first_ = 0;              // order_[first_..] are essential
+    std::vector<uint32_t> order_;  // by rising bound in the window
+    std::vector<float> below_;     // below_[i]: bounds of order_[0..i) together
+    size_t first_ = 0;             // order_[first_..] are essential
     const uint64_t* accept_;
     Rare rare_;
     Best& best_;
@@ -206,8 +207,8 @@ SegmentBits accepted_by_all(const Segment& segment, const std::vector<List>& lis
 
 // Intersects; adds to `matches` how many documents are accepted. With `count`, all are looked at; otherwise only those that may enter.
 // Documents below `searched` are done.
-void all_of(const Query& query, const Segment& segment, SegmentLists& here, const uint64_t* accept, bool count, Best& best, Clock& clock, uint64_t& matches,
-            uint32_t& searched) {
+void all_of(const Query& query, const Segment& segment, SegmentLists& here, const uint64_t* accept, bool count, Best& best, Clock& clock,
+            uint64_t& matches, uint32_t& searched) {
     std::vector<List>& lists = here.lists;
     thread_local std::vector<uint64_t> words;
     const SegmentBits accepted = accepted_by_all(segment, lists, accept, words);
@@ -253,7 +254,8 @@ void all_of(const Query& query, const Segment& segment, SegmentLists& here, cons
             if (j < order.size()) continue;
             if (count) ++matches;
             if (!may_enter) continue;
-            for (j = 1; j < order.size(); ++j) bound += lists[order[j]].contribution(lists[order[j]].walk.frequencies()[places[order[j]]], document);
+            for (j = 1; j < order.size(); ++j)
+                bound += lists[order[j]].contribution(lists[order[j]].walk.frequencies()[places[order[j]]], document);
             if (bound <= best.threshold()) continue;
             Sum exact;
             for (size_t t = 0; t < query.terms.size(); ++t) {
@@ -291,8 +293,8 @@ void score_accepted(const Query& query, const Segment& segment, SegmentLists& he
     }
 }
 
-nb::tuple best(const Reader& reader, const std::vector<TermTuple>& terms, const std::vector<FoundTuple>& found, uint32_t k, bool all, bool count,
-               const std::optional<In<uint64_t>>& accept) {
+nb::tuple best(const Reader& reader, const std::vector<TermTuple>& terms, const std::vector<FoundTuple>& found, uint32_t k, bool all,
+               bool count, const std::optional<In<uint64_t>>& accept) {
     if (k == 0) throw nb::value_error("k must be positive");
     if (accept && accept->size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     const std::vector<std::optional<Found>> found_of_terms = read_found(reader, terms.size(), found);
@@ -337,12 +339,13 @@ nb::tuple best(const Reader& reader, const std::vector<TermTuple>& terms, const 
 }  // namespace
 
 void bind_top_k(nb::module_& m) {
-    m.def("best", &best, nb::arg("reader"), nb::arg("terms"), nb::arg("found"), nb::arg("k"), nb::arg("all"), nb::arg("count"),
-          nb::arg("accept").none(),
-          "The best k documents by sum of weight * BM25, of those that have any or all of the terms: (lids, scores, how many such documents there\n"
-          "are, the lid up to which documents were searched: the reader's limit, unless the time was over before).\n"
-          "terms: (field, term, weight, k1, b, average length of the field) of each. found: of terms that are no words, such as phrases,\n"
-          "(number among the terms, lids, offsets): document i has offsets[i + 1] - offsets[i] occurrences, at least one. Documents are counted if `count` says so and all were searched.");
+    m.def(
+        "best", &best, nb::arg("reader"), nb::arg("terms"), nb::arg("found"), nb::arg("k"), nb::arg("all"), nb::arg("count"),
+        nb::arg("accept").none(),
+        "The best k documents by sum of weight * BM25, of those that have any or all of the terms: (lids, scores, how many such documents there\n"
+        "are, the lid up to which documents were searched: the reader's limit, unless the time was over before).\n"
+        "terms: (field, term, weight, k1, b, average length of the field) of each. found: of terms that are no words, such as phrases,\n"
+        "(number among the terms, lids, offsets): document i has offsets[i + 1] - offsets[i] occurrences, at least one. Documents are counted if `count` says so and all were searched.");
 }
 
 }  // namespace paperwasp

@@ -18,7 +18,7 @@ namespace paperwasp {
 namespace {
 
 constexpr size_t FEW = 6;
-constexpr uint64_t CLOSE = uint64_t{1} << 22;           // numbers from the least to the greatest: their bits stay in the cache
+constexpr uint64_t CLOSE = uint64_t{1} << 22;            // numbers from the least to the greatest: their bits stay in the cache
 constexpr unsigned LEAST_FILTER = 13, MOST_FILTER = 22;  // bits of a hash
 
 template <typename T>
@@ -121,24 +121,28 @@ PAPERWASP_INLINE void fill_tested(const T* values, uint64_t* words, size_t rows,
     }
 }
 
-#define FILLS_OF(T)                                                                                                          \
-    PAPERWASP_CLONES void fill_few(const T* values, size_t rows, const T* n, uint64_t* words) {                              \
-        const T a = n[0], b = n[1], c = n[2], d = n[3], e = n[4], f = n[5];                                                  \
-        fill(words, rows, [=](size_t i) -> uint8_t {                                                                         \
-            const T v = values[i];                                                                                           \
-            return (v == a) | (v == b) | (v == c) | (v == d) | (v == e) | (v == f);                                          \
-        }, values);                                                                                                          \
-    }                                                                                                                        \
-    PAPERWASP_CLONES void fill_close(const T* values, size_t rows, CloseSet<Word<T>> set, BitTest test, uint64_t* words) {  \
-        const Word<T> low = set.low, beyond = set.beyond;                                                                    \
-        fill_tested(values, words, rows, set.bits, test, [=](size_t i) {                                                             \
-            const Word<T> at = static_cast<Word<T>>(key_of(values[i]) - low);                                                \
-            return static_cast<uint32_t>(at < beyond ? at : beyond);                                                         \
-        });                                                                                                                  \
-    }                                                                                                                        \
+#define FILLS_OF(T)                                                                                                               \
+    PAPERWASP_CLONES void fill_few(const T* values, size_t rows, const T* n, uint64_t* words) {                                   \
+        const T a = n[0], b = n[1], c = n[2], d = n[3], e = n[4], f = n[5];                                                       \
+        fill(                                                                                                                     \
+            words, rows,                                                                                                          \
+            [=](size_t i) -> uint8_t {                                                                                            \
+                const T v = values[i];                                                                                            \
+                return (v == a) | (v == b) | (v == c) | (v == d) | (v == e) | (v == f);                                           \
+            },                                                                                                                    \
+            values);                                                                                                              \
+    }                                                                                                                             \
+    PAPERWASP_CLONES void fill_close(const T* values, size_t rows, CloseSet<Word<T>> set, BitTest test, uint64_t* words) {        \
+        const Word<T> low = set.low, beyond = set.beyond;                                                                         \
+        fill_tested(values, words, rows, set.bits, test, [=](size_t i) {                                                          \
+            const Word<T> at = static_cast<Word<T>>(key_of(values[i]) - low);                                                     \
+            return static_cast<uint32_t>(at < beyond ? at : beyond);                                                              \
+        });                                                                                                                       \
+    }                                                                                                                             \
     PAPERWASP_CLONES void fill_hashed(const T* values, size_t rows, const HashSet<Word<T>>& set, BitTest test, uint64_t* words) { \
-        const unsigned shift = set.filter_shift;                                                                             \
-        fill_tested(values, words, rows, set.bits, test, [=](size_t i) { return static_cast<uint32_t>(hash_of(key_of(values[i]), shift)); }); \
+        const unsigned shift = set.filter_shift;                                                                                  \
+        fill_tested(values, words, rows, set.bits, test,                                                                          \
+                    [=](size_t i) { return static_cast<uint32_t>(hash_of(key_of(values[i]), shift)); });                          \
     }
 FILLS_OF(int8_t)
 FILLS_OF(int32_t)
@@ -264,14 +268,15 @@ void array_member_bitmap(In<uint32_t> codes, In<uint64_t> rows, In<uint8_t> tabl
     const GilRelease release(is_much(2 * (count + elements)));
     std::vector<uint32_t> bits;
     const CloseSet<uint32_t> set = set_of_table(table, bits);
-    fill(words, count, [&](size_t i) -> uint8_t { return any_element(r[i], elements, [&](uint64_t place) { return set.has(code[place]) != 0; }); });
+    fill(words, count,
+         [&](size_t i) -> uint8_t { return any_element(r[i], elements, [&](uint64_t place) { return set.has(code[place]) != 0; }); });
 }
 
 template <typename T>
 void bind_sets(nb::module_& m) {
     m.def("set_bitmap", &set_bitmap<T>, nb::arg("values").noconvert(), nb::arg("numbers").noconvert(), nb::arg("bitmap").noconvert());
-    m.def("array_set_bitmap", &array_set_bitmap<T>, nb::arg("values").noconvert(), nb::arg("rows").noconvert(), nb::arg("numbers").noconvert(),
-          nb::arg("bitmap").noconvert());
+    m.def("array_set_bitmap", &array_set_bitmap<T>, nb::arg("values").noconvert(), nb::arg("rows").noconvert(),
+          nb::arg("numbers").noconvert(), nb::arg("bitmap").noconvert());
 }
 
 }  // namespace
@@ -284,8 +289,8 @@ void bind_value_sets(nb::module_& m) {
     bind_sets<float>(m);
     bind_sets<double>(m);
     m.def("member_bitmap", &member_bitmap, nb::arg("codes").noconvert(), nb::arg("table").noconvert(), nb::arg("bitmap").noconvert());
-    m.def("array_member_bitmap", &array_member_bitmap, nb::arg("codes").noconvert(), nb::arg("rows").noconvert(), nb::arg("table").noconvert(),
-          nb::arg("bitmap").noconvert());
+    m.def("array_member_bitmap", &array_member_bitmap, nb::arg("codes").noconvert(), nb::arg("rows").noconvert(),
+          nb::arg("table").noconvert(), nb::arg("bitmap").noconvert());
 }
 
 }  // namespace paperwasp

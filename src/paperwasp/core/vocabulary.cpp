@@ -22,8 +22,11 @@ uint32_t hash_of(std::string_view text) {
 }  // namespace
 
 Vocabulary::Vocabulary(nb::callable forms_of, bool folds, nb::object characters, uint32_t most_words)
-    : forms_of_(std::move(forms_of)), characters_(std::move(characters)), table_(nb::cast<const WordCharacters*>(characters_)),
-      folds_(folds), most_words_(most_words) {
+    : forms_of_(std::move(forms_of)),
+      characters_(std::move(characters)),
+      table_(nb::cast<const WordCharacters*>(characters_)),
+      folds_(folds),
+      most_words_(most_words) {
     if (most_words == 0 || most_words > MOST_WORDS) throw std::invalid_argument("a vocabulary has 1 to 4,194,304 words");
     if (table_ == nullptr) throw std::invalid_argument("a vocabulary needs the characters of words");
     clear();
@@ -107,8 +110,7 @@ Vocabulary::Slice Vocabulary::keep(std::string_view text) {
 }
 
 void bind_vocabulary(nb::module_& m) {
-    nb::class_<WordCharacters>(m, "WordCharacters", "Which characters words consist of.")
-        .def(nb::init<In<uint32_t>>(), nb::arg("ranges"));
+    nb::class_<WordCharacters>(m, "WordCharacters", "Which characters words consist of.").def(nb::init<In<uint32_t>>(), nb::arg("ranges"));
     nb::class_<Vocabulary>(m, "Vocabulary", "What words of texts are indexed as, remembered between queries.")
         .def(nb::init<nb::callable, bool, nb::object, uint32_t>(), nb::arg("forms_of"), nb::arg("folds"), nb::arg("characters"),
              nb::arg("most_words"))

@@ -4,12 +4,12 @@
 // at in the order of their lids. One is a hit if it scores at least the threshold as it is then; the threshold is the least of the best
 // `target` scores of hits so far, brought up to date after every ADJUST_HITS hits, and never below where it began.
 //
-// Works window by window. A child without which a document cannot reach the threshold is required: the bitmaps of those are intersected, the
-// rarest first, and a long list is only looked up where few candidates are left. If no child is, children whose scores together stay
+// Works window by window. A child without which a document cannot reach the threshold is required: the bitmaps of those are intersected,
+// the rarest first, and a long list is only looked up where few candidates are left. If no child is, children whose scores together stay
 // below the threshold bring no candidates. So once the threshold is high, most postings are never decoded.
 //
-// A child is any number of posting lists and bitmaps, and matches what one of them has. Reads immutable field indexes and bitmaps only; the GIL is
-// released for long lists.
+// A child is any number of posting lists and bitmaps, and matches what one of them has. Reads immutable field indexes and bitmaps only; the
+// GIL is released for long lists.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -24,10 +24,10 @@
 namespace paperwasp {
 namespace {
 
-constexpr uint32_t WORDS = 64;              // of a window
-constexpr uint32_t WINDOW = 64 * WORDS;     // documents
-constexpr size_t ADJUST_HITS = 4;           // Vespa: DEFAULT_PARALLEL_WAND_SCORES_ADJUST_FREQUENCY
-constexpr uint64_t LOOK_UP_SHARE = 16;      // looking up a candidate costs as much as decoding so many postings
+constexpr uint32_t WORDS = 64;                    // of a window
+constexpr uint32_t WINDOW = 64 * WORDS;           // documents
+constexpr size_t ADJUST_HITS = 4;                 // Vespa: DEFAULT_PARALLEL_WAND_SCORES_ADJUST_FREQUENCY
+constexpr uint64_t LOOK_UP_SHARE = 16;            // looking up a candidate costs as much as decoding so many postings
 constexpr int64_t MOST_SCORE = int64_t{1} << 46;  // so that the sum of MOST_CHILDREN scores is a number
 constexpr size_t MOST_CHILDREN = 1u << 16;
 
@@ -333,9 +333,11 @@ uint64_t weak_and(const Reader& reader, In<int64_t> scores, In<uint32_t> owners,
                   In<uint32_t> bitmap_owners, const nb::list& bitmaps, In<uint64_t> accept, uint32_t target, int64_t threshold,
                   const std::optional<Out<uint64_t>>& selected) {
     const size_t lists = owners.size(), words = accept.size();
-    if (fields.size() != lists || terms.size() != lists || bitmap_owners.size() != bitmaps.size()) throw nb::value_error("each list needs a child, a field and a term; each bitmap a child");
+    if (fields.size() != lists || terms.size() != lists || bitmap_owners.size() != bitmaps.size())
+        throw nb::value_error("each list needs a child, a field and a term; each bitmap a child");
     if (scores.size() > MOST_CHILDREN || words > (uint64_t{1} << 26)) throw nb::value_error("too many children or documents");
-    if (words * 64 < reader.limit() || (selected && selected->size() != words)) throw nb::value_error("the bitmap does not cover all documents");
+    if (words * 64 < reader.limit() || (selected && selected->size() != words))
+        throw nb::value_error("the bitmap does not cover all documents");
     std::vector<Child> children(scores.size());
     for (size_t i = 0; i < children.size(); ++i) {
         children[i].score = scores.data()[i];
@@ -368,9 +370,9 @@ uint64_t weak_and(const Reader& reader, In<int64_t> scores, In<uint32_t> owners,
 }  // namespace
 
 void bind_weak_and(nb::module_& m) {
-    m.def("weak_and", &weak_and, nb::arg("reader"), nb::arg("scores").noconvert(), nb::arg("owners").noconvert(), nb::arg("fields").noconvert(),
-          nb::arg("terms").noconvert(), nb::arg("bitmap_owners").noconvert(), nb::arg("bitmaps"), nb::arg("accept").noconvert(), nb::arg("target"),
-          nb::arg("threshold"), nb::arg("selected").noconvert().none(),
+    m.def("weak_and", &weak_and, nb::arg("reader"), nb::arg("scores").noconvert(), nb::arg("owners").noconvert(),
+          nb::arg("fields").noconvert(), nb::arg("terms").noconvert(), nb::arg("bitmap_owners").noconvert(), nb::arg("bitmaps"),
+          nb::arg("accept").noconvert(), nb::arg("target"), nb::arg("threshold"), nb::arg("selected").noconvert().none(),
           "How many documents a weakAnd finds; their bits are set in `selected`. Twin: paperwasp.core.weak_and.select_weakly.");
 }
 
