@@ -27,6 +27,7 @@ durations: $(VENV)/.built
 check: $(VENV)/.built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror src/paperwasp/core/*.[ch]pp
 	$(BIN)/mypy
 
 # The peers go where only the benchmarks find them. ONLY=top_k,feed runs some; ARGS are run.py's.
