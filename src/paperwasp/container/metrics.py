@@ -1,4 +1,4 @@
-"""What is counted of the requests to a port, and how `/state/v1/metrics` shows it. Numbers count from the start.
+"""Counts the requests to a port, and shows the numbers in `/state/v1/metrics`. They count from the start.
 
 Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
 """

@@ -1,4 +1,4 @@
-"""What waits for a content node's writer: operations, and actions that run between two batches.
+"""The queue before a content node's writer: operations, and actions that run between two batches.
 
 Operations that cannot be applied are refused here, before the log. Any thread may add; the writer's takes.
 """

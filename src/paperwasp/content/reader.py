@@ -1,4 +1,4 @@
-"""What readers get of a content node: its present view, and single documents.
+"""The readers' side of a content node: its present view, and single documents.
 
 Any thread reads; the writer shows another view after each batch, by swapping one reference.
 """

@@ -31,7 +31,7 @@ Work = Callable[[Block], TensorBatch]
 
 
 class Dependence(IntEnum):
-    """What the value of a node or feature may change with: a hit's depends on the query as well."""
+    """The inputs that a node or feature depends on; one that depends on the hit may depend on the query as well."""
 
     NOTHING = 0
     QUERY = 1

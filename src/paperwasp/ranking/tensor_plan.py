@@ -50,7 +50,7 @@ class TensorFeature:
 
 
 def dependence_of(feature: Feature) -> Dependence:
-    """What the value of a feature of a scalar program depends on."""
+    """The dependence of a feature of a scalar program."""
     if isinstance(feature, TensorFeature):
         return feature.node.dependence
     if isinstance(feature, BoundNumber):

@@ -96,19 +96,19 @@ def unpacked(type_: TensorType, cell_type: str) -> TensorType:
 
 
 def filtered(type_: TensorType) -> TensorType:
-    """Of some of the subspaces."""
+    """The type of a filter that keeps some of the subspaces. Errors: ValueError without a mapped dimension."""
     if not type_.mapped:
         raise ValueError(f"filter_subspaces needs a mapped dimension, and {type_} has none")
     return type_
 
 
 def dense_part(type_: TensorType) -> TensorType:
-    """Of one subspace. Without indexed dimensions that is a number."""
+    """The type of one subspace; without indexed dimensions a number."""
     return TensorType.of(type_.indexed, type_.cell_type)
 
 
 def with_subspaces(type_: TensorType, subspace: TensorType) -> TensorType:
-    """Of the subspaces of `type_`, each having become a `subspace`."""
+    """The type of tensors of `type_` after each subspace has become a `subspace`. Errors: ValueError."""
     if subspace.mapped:
         raise ValueError(f"the function of map_subspaces gives {subspace}, which has mapped dimensions")
     if not type_.mapped:

@@ -62,7 +62,7 @@ class ConditionParser(ArgumentReader):
         """A whole condition, up to what cannot belong to it."""
         tokens = self.tokens
         tokens.enter()
-        scope = self._annotated(scope)
+        scope = self._read_annotated(scope)
         item = self._conjunction(scope)
         if tokens.current.text.lower() == "or":
             alternatives = [item]
@@ -94,7 +94,7 @@ class ConditionParser(ArgumentReader):
         known = sorted({*CONDITIONS, *LEAVES})
         self.tokens.fail(f"operator '{name.text}' is not known here; known are {', '.join(known)}", name)
 
-    def _annotated(self, scope: Scope) -> Scope:
+    def _read_annotated(self, scope: Scope) -> Scope:
         return self.annotated(scope) if self.tokens.current.text in ("{", "[") else scope
 
     def _conjunction(self, scope: Scope) -> Item:
@@ -108,11 +108,11 @@ class ConditionParser(ArgumentReader):
         while accept_keyword(tokens, "and"):
             side = negatives if tokens.accept("!") else positives
             side.append(self._condition(scope.below()))
-        return _conjoined(positives, negatives)
+        return _conjoin(positives, negatives)
 
     def _condition(self, scope: Scope) -> Item:
         tokens = self.tokens
-        scope = self._annotated(scope)
+        scope = self._read_annotated(scope)
         token = tokens.current
         if token.text == "(":
             tokens.next()
@@ -161,7 +161,7 @@ class ConditionParser(ArgumentReader):
         token = self.tokens.next()
         truth = token.text.lower() == "true"
         if self.tokens.accept("="):
-            return self._compared(self.field(), "=", truth, scope, token)
+            return self._compare(self.field(), "=", truth, scope, token)
         return TrueItem() if truth else FalseItem()
 
     def _on_field(self, scope: Scope) -> Item:
@@ -172,11 +172,11 @@ class ConditionParser(ArgumentReader):
             tokens.next()
             start = tokens.current
             value, scope = self._number(scope)
-            return self._compared(field, operator, value, scope, start)
+            return self._compare(field, operator, value, scope, start)
         name = operator.lower()
         if name == "contains":
             tokens.next()
-            return self._contained(field, scope, scope)
+            return self._read_contained(field, scope, scope)
         if name == "in":
             tokens.next()
             return self._in(field, scope)
@@ -191,7 +191,7 @@ class ConditionParser(ArgumentReader):
             tokens.fail("'!=' is not an operator of YQL here: write !(field = value)")
         tokens.fail(f"expected contains, matches, in, =, <, <=, > or >=, found {tokens.found()}")
 
-    def _contained(self, field: str, scope: Scope, outer: Scope) -> Item:
+    def _read_contained(self, field: str, scope: Scope, outer: Scope) -> Item:
         """Reads the operand to the right of `contains`. `outer` are the annotations of the whole condition."""
         tokens = self.tokens
         token = tokens.current
@@ -199,12 +199,12 @@ class ConditionParser(ArgumentReader):
             return self.word(field, self.copied_text("what the field contains"), scope)
         if token.text in ("(", "{", "["):
             tokens.enter()
-            scope = self._annotated(scope)
+            scope = self._read_annotated(scope)
             if tokens.accept("("):
-                item = self._contained(field, scope, outer)
+                item = self._read_contained(field, scope, outer)
                 tokens.expect(")")
             else:
-                item = self._contained(field, scope, outer)
+                item = self._read_contained(field, scope, outer)
             tokens.leave()
             return item
         leaf = self.leaf(field, scope, outer)
@@ -217,7 +217,7 @@ class ConditionParser(ArgumentReader):
         """`field matches "expression"`, which may be annotated."""
         tokens = self.tokens
         with tokens.nested():
-            scope = self._annotated(scope)
+            scope = self._read_annotated(scope)
             if tokens.accept("("):
                 item = self._matches(field, scope)
                 tokens.expect(")")
@@ -245,7 +245,7 @@ class ConditionParser(ArgumentReader):
             self.note_field("key", start)
             self.note_field("value", start)
         if accept_keyword(tokens, "contains"):
-            entry = self._contained("value", scope, scope)
+            entry = self._read_contained("value", scope, scope)
         else:
             tokens.expect("=", "contains")
             text, scope = self._literal(scope)
@@ -257,17 +257,17 @@ class ConditionParser(ArgumentReader):
         tokens = self.tokens
         if tokens.accept("("):
             with tokens.nested():
-                text, scope = self._literal(self._annotated(scope))
+                text, scope = self._literal(self._read_annotated(scope))
             tokens.expect(")")
             return text, scope
-        scope = self._annotated(scope)
+        scope = self._read_annotated(scope)
         start = tokens.current
         value = self.value()
         if isinstance(value, list | dict):
             tokens.fail("expected a string, a number, true or false", start)
         return _literal_text(value), scope
 
-    def _compared(self, field: str, operator: str, value: Number | NumberRange, scope: Scope, start: Token) -> TermItem:
+    def _compare(self, field: str, operator: str, value: Number | NumberRange, scope: Scope, start: Token) -> TermItem:
         """A comparison with a number; `= true` is with that word, as in Vespa (BoolItem), and there is no `< true`.
         A text may also hold the whole range."""
         if isinstance(value, NumberRange):
@@ -291,7 +291,7 @@ class ConditionParser(ArgumentReader):
         start = tokens.current
         value, scope = self._number(scope)
         operator = tokens.expect(*_COMPARISONS)
-        return self._compared(self.field(), _TURNED[operator.text], value, scope, start)
+        return self._compare(self.field(), _TURNED[operator.text], value, scope, start)
 
     def _number(self, scope: Scope) -> tuple[Number | NumberRange, Scope]:
         """A number, true or false, or a string or parameter that holds one or a range; and its scope."""
@@ -303,10 +303,10 @@ class ConditionParser(ArgumentReader):
             return number if slot is None else cast(Number, slot), scope
         if tokens.accept("("):
             with tokens.nested():
-                value, scope = self._number(self._annotated(scope))
+                value, scope = self._number(self._read_annotated(scope))
             tokens.expect(")")
             return value, scope
-        scope = self._annotated(scope)
+        scope = self._read_annotated(scope)
         sign = "-" if tokens.accept("-") else ""
         token = tokens.current
         if tokens.accept_kind(*NUMBERS):
@@ -332,9 +332,9 @@ class ConditionParser(ArgumentReader):
         """`field in (1, 2)`, `field in ("a", "b")`, `field in (@values)`: one of them."""
         tokens = self.tokens
         start = tokens.expect("(")
-        values = self._listed()
+        values = self._read_values()
         while tokens.accept(","):
-            values += self._listed()
+            values += self._read_values()
         tokens.expect(")")
         if any(isinstance(value, int) for value in values):
             values = [self._integer(value, start) for value in values]
@@ -342,7 +342,7 @@ class ConditionParser(ArgumentReader):
             return FalseItem()
         return InItem(field, tuple(dict.fromkeys(values)), annotations=scope.of_term())
 
-    def _listed(self) -> list[str | int]:
+    def _read_values(self) -> list[str | int]:
         tokens = self.tokens
         if (token := tokens.accept_kind("int", "long")) is not None:
             return [int(number_value(tokens, token))]
@@ -367,7 +367,7 @@ def _literal_text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _conjoined(positives: list[Item], negatives: list[Item]) -> Item:
+def _conjoin(positives: list[Item], negatives: list[Item]) -> Item:
     if not positives:
         wanted: Item = TrueItem()
     elif len(positives) == 1:

@@ -34,14 +34,14 @@ def string_values(text: str) -> tuple[str, ...]:
     at = len(close)
     while text[at : at + 1] != close and (match := entry.match(text, at)):
         check_time()
-        values.append(_unquoted(*match.groups()))
+        values.append(_unquote(*match.groups()))
         at = match.end()
     if close and text[at:] != close:
         raise ValueError(f"expected a value, or '{close}' at the end, at '{text[at : at + 50]}'")
     return tuple(value for value in values if value)
 
 
-def _unquoted(single: str | None, double: str | None, plain: str | None) -> str:
+def _unquote(single: str | None, double: str | None, plain: str | None) -> str:
     return single if single is not None else double if double is not None else (plain or "").strip()
 
 
@@ -59,7 +59,7 @@ def weighted_tokens(text: str) -> Tokens:
     while match := entry.match(text, at):
         check_time()
         *key, weight = match.groups()
-        found.append((_unquoted(*key), int(weight)))
+        found.append((_unquote(*key), int(weight)))
         at = match.end()
     if text[at:].strip() != close:
         raise ValueError(f"expected a key with an integer as its weight, or '{close}', at '{text[at : at + 50]}'")

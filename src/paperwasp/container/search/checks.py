@@ -45,7 +45,7 @@ def check_items(item: Item, schemas: Sequence[Schema], outer: str = "") -> None:
 
 
 def _check_values(item: InItem, name: str, schemas: Sequence[Schema]) -> None:
-    """Of several document types the first that has the field says what its values are, as in Vespa."""
+    """Checks the values of `in`. The first document type that has the field defines its type, as in Vespa."""
     fields = next((fields for schema in schemas if (fields := schema.fields_named(name))), ())
     types = {_of_one_value(field.type) for field in fields}
     has_integers, has_texts = not types.isdisjoint(_INTEGERS), STRING in types

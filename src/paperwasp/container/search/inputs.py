@@ -35,7 +35,7 @@ _TEXT: Final = Input(None)
 
 @dataclass(frozen=True, slots=True)
 class InputTypes:
-    """What is declared of some inputs: by rank profiles, and by the type of the query profile."""
+    """The declared types of some inputs: by rank profiles, and by the type of the query profile."""
 
     declared: Mapping[str, Input]
     by_profile: Mapping[str, TensorType]
@@ -61,14 +61,14 @@ def input_types(
             first, other = found.setdefault(name, (schema, own))
             if other.type != own.type:
                 raise InvalidQuery(
-                    f"Conflicting input type declarations for 'query({name})': Declared as {_shown(other.type)} in "
-                    f"rank profile '{rank_profile}' of schema '{first.name}', and as {_shown(own.type)} in that of "
+                    f"Conflicting input type declarations for 'query({name})': Declared as {_describe(other.type)} in "
+                    f"rank profile '{rank_profile}' of schema '{first.name}', and as {_describe(own.type)} in that of "
                     f"schema '{schema.name}'"
                 )
     return InputTypes({name: own for name, (_, own) in found.items()}, by_profile)
 
 
-def _shown(type_: TensorType | None) -> str:
+def _describe(type_: TensorType | None) -> str:
     """The type of an input, for people."""
     if type_ is None:
         return "string"
@@ -90,7 +90,7 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
     except (TooLarge, ValueError) as error:
         problem = str(error)
     if type_ is not None and str(type_) not in problem:
-        problem += f" (it is to be a {_shown(type_)})"
+        problem += f" (it is to be a {_describe(type_)})"
     shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
     raise IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
 

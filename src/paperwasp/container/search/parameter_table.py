@@ -89,7 +89,7 @@ def _place(name: str) -> Setter:
     return put
 
 
-def _checked(convert: Convert) -> Setter:
+def _checks(convert: Convert) -> Setter:
     """A parameter that must be well-formed, if it is not empty, and changes nothing here."""
 
     def check(parameters: SearchParameters, value: str) -> None:
@@ -151,11 +151,11 @@ _NO_VALUE: Final = _only("")
 _NO_TIME: Final = _only("", "0")
 _ON: Final = _flag_only(True)
 _OFF: Final = _flag_only(False)
-_FLAG: Final = _checked(values.boolean)
-_COUNT: Final = _checked(values.count)
-_FRACTION: Final = _checked(values.fraction)
-_INTEGER: Final = _checked(values.integer)
-_TEXT: Final = _checked(str)
+_FLAG: Final = _checks(values.boolean)
+_COUNT: Final = _checks(values.count)
+_FRACTION: Final = _checks(values.fraction)
+_INTEGER: Final = _checks(values.integer)
+_TEXT: Final = _checks(str)
 
 
 def _property(name: str, convert: Callable[[str], str]) -> Setter:
@@ -197,7 +197,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("recall",), _to("text.recall", str), SHAPE),
     (("weakAnd.replace",), _to("text.weak_and_replaces_or", values.boolean), SHAPE),
     (("weakAnd.opportunistic.and",), _OFF, SHAPE),
-    (("weakAnd.opportunistic.factor",), _checked(values.number), SHAPE),
+    (("weakAnd.opportunistic.factor",), _checks(values.number), SHAPE),
     (("wand.hits",), _number("text.wand_hits", values.count), SHAPE),
     (("wand.field",), _to("wand.field", str), SHAPE),
     (("wand.tokens",), _to("wand.tokens", str), SHAPE),
@@ -236,7 +236,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("model.sources", "sources", "search"), _to("sources", values.names), SHAPE),
     (("model.restrict", "restrict"), _to("restrict", values.names), SHAPE),
     (("gram.match",), _to("text.gram_match", _gram_match), SHAPE),
-    (("model.searchPath", "searchpath"), _checked(values.search_path), SHAPE),
+    (("model.searchPath", "searchpath"), _checks(values.search_path), SHAPE),
     (("model.searchGroup", "searchgroup"), _TEXT, SHAPE),
     (("ranking.profile", "ranking"), _to("rank_profile", _or_default), SHAPE),
     (("ranking.sorting", "sorting", "sortspec"), _to("sorting", str), SHAPE),
@@ -281,7 +281,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("ranking.matching.explorationSlack",), _FRACTION, SHAPE),
     (("ranking.matching.anntimeout.enable",), _FLAG, SHAPE),
     (("ranking.matching.anntimeout.factor",), _FRACTION, SHAPE),
-    (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checked(values.at_least_one), SHAPE),
+    (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checks(values.at_least_one), SHAPE),
     (("ranking.matching.filterThreshold",), _property(FILTER_THRESHOLD, _share), SHAPE),
     (("ranking.matching.weakand.stopwordLimit",), _property(STOPWORD_LIMIT, _share), SHAPE),
     (("ranking.matching.weakand.adjustTarget",), _property(ADJUST_TARGET, _share), SHAPE),
@@ -335,7 +335,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("grouping.defaultMaxGroups",), _INTEGER, SHAPE),
     (("grouping.defaultMaxHits",), _INTEGER, SHAPE),
     (("grouping.globalMaxGroups",), _INTEGER, SHAPE),
-    (("grouping.defaultPrecisionFactor",), _checked(values.number), SHAPE),
+    (("grouping.defaultPrecisionFactor",), _checks(values.number), SHAPE),
     (("timezone",), _TEXT, SHAPE),
     (("collapsefield", "collapse.field"), _to("collapse.fields", values.names), SHAPE),
     (("collapsesize", "collapse.size"), _number("collapse.size", values.positive), SHAPE),
@@ -370,8 +370,8 @@ def _set_feature(parameters: SearchParameters, rest: str, value: str) -> None:
     try:
         parameters.features[feature_named(rest)] = values.number(value)
     except LanguageError:
-        told = "only query(name) and numbers of rank features can be set"
-        raise IllegalQuery(f"Could not set '{_FEATURES}{rest}' to '{value}': {told}") from None
+        reason = "only query(name) and numbers of rank features can be set"
+        raise IllegalQuery(f"Could not set '{_FEATURES}{rest}' to '{value}': {reason}") from None
 
 
 PROPERTY_PARAMETERS: Final[Mapping[str, str]] = {
@@ -425,7 +425,7 @@ _OPEN_GROUPS: Final[Mapping[str, Callable[[SearchParameters, str, str], None]]] 
     "source.": _refuse_source,
     "provider.": _refuse_source,
 }
-"""What the full name of a parameter begins with whose rest the user chooses → what sets it."""
+"""The beginning of the full name of a parameter whose rest the user chooses → its setter."""
 _PREFIXES: Final = (
     *((prefix, _FEATURES) for prefix in ("input.", "rankfeature.", "ranking.features.")),
     *((prefix, "ranking.properties.") for prefix in ("rankproperty.", "ranking.properties.")),
@@ -466,7 +466,7 @@ def set_parameter(parameters: SearchParameters, name: str, value: str) -> None:
 
 
 def value_setter(name: str) -> Setter | None:
-    """What sets the parameter in RequestValues; None: the plan depends on its value."""
+    """The setter of the parameter in RequestValues; None: the plan depends on its value."""
     known = _TABLE.get(name) or _TABLE.get(name.lower())
     if known is not None:
         return known[1] if known[2] == VALUE else None

@@ -32,11 +32,11 @@ from paperwasp.yql.simple_terms import is_one_token
 
 
 class Context(NamedTuple):
-    """What the rewriting of a tree may look at: all that is different from request to request."""
+    """The context of a rewrite: all that is different from request to request."""
 
     values: RequestValues
     language: str
-    """Of the query's text, as a tag; empty: English."""
+    """The language of the query's text, as a tag; empty: English."""
 
 
 Rewrite = Callable[[Item, Context], Item]
@@ -57,8 +57,8 @@ AddTerms = Callable[[Item | None, RequestValues], Item]
 
 
 def choose_terms(parameters: SearchParameters, indexes: Indexes) -> AddTerms:
-    """What adds the terms of `wand.*` and `boolean.*`, and fails where there is nothing to search for, not even a
-    place."""
+    """Makes the rewrite that adds the terms of `wand.*` and `boolean.*`; it fails where there is nothing to search for,
+    not even a place."""
     try:
         added = tuple(added_terms(parameters.wand, parameters.predicate, indexes))
     except PaperwaspError as error:
@@ -80,7 +80,7 @@ def _with_something(tree: Item | None, values: RequestValues) -> Item:
 
 
 def choose_rewrites(parameters: SearchParameters, targets: tuple[Target, ...], indexes: Indexes) -> Iterator[Rewrite]:
-    """What parameters and schemas make of the tree as a whole: literals, operators, recall terms, places."""
+    """The rewrites of the tree as a whole, by parameters and schemas: literals, operators, recall terms, places."""
     if indexes.has_literals:
         yield lambda tree, context: with_literals(tree, indexes)
     text, values = parameters.text, parameters.values
@@ -92,7 +92,7 @@ def choose_rewrites(parameters: SearchParameters, targets: tuple[Target, ...], i
         yield partial(_as_a_whole, parameters, schemas, indexes)
     yield _in_any_order
     if text.is_unstemmed:
-        yield lambda tree, context: _mapped(tree, _unstemmed)
+        yield lambda tree, context: _map_items(tree, _unstem)
 
 
 _LOCATING: Final = frozenset(("location", "ranking.location"))
@@ -120,13 +120,13 @@ def _location(values: RequestValues) -> Location | None:
 
 
 def _with_weak_ands(tree: Item, target_hits: int) -> Item:
-    return _mapped(tree, lambda item: WeakAndItem(item.children, target_hits) if isinstance(item, OrItem) else item)
+    return _map_items(tree, lambda item: WeakAndItem(item.children, target_hits) if isinstance(item, OrItem) else item)
 
 
-def _mapped(item: Item, change: Callable[[Item], Item]) -> Item:
+def _map_items(item: Item, change: Callable[[Item], Item]) -> Item:
     """The tree with every item changed, children first."""
     children = item.children_of()
-    return change(item.with_children(tuple(_mapped(child, change) for child in children)) if children else item)
+    return change(item.with_children(tuple(_map_items(child, change) for child in children)) if children else item)
 
 
 def _in_any_order(tree: Item, context: Context) -> Item:
@@ -134,7 +134,7 @@ def _in_any_order(tree: Item, context: Context) -> Item:
 
     Vespa: CJKSearcher.java
     """
-    return _mapped(tree, _in_pieces) if context.language and language_of(context.language) in CJK else tree
+    return _map_items(tree, _in_pieces) if context.language and language_of(context.language) in CJK else tree
 
 
 def _in_pieces(item: Item) -> Item:
@@ -143,26 +143,26 @@ def _in_pieces(item: Item) -> Item:
     return replace(item, annotations=replace(item.annotations, and_segmenting=True))
 
 
-def _unstemmed(item: Item) -> Item:
+def _unstem(item: Item) -> Item:
     """Vespa: StemmingSearcher.java, which the parameter `nostemming` turns off."""
     if not isinstance(item, TermItem):
         return item
     if isinstance(item, PhraseItem):
-        words = (word if isinstance(word, str) else _mapped(word, _unstemmed) for word in item.words)
+        words = (word if isinstance(word, str) else _map_items(word, _unstem) for word in item.words)
         item = replace(item, words=tuple(words))
     return replace(item, annotations=replace(item.annotations, stem=False))
 
 
 def choose_checks(parameters: SearchParameters, targets: tuple[Target, ...]) -> Iterator[Rewrite]:
-    """What refuses queries that are wrong whatever the documents."""
-    yield partial(_checked, [schema for target in targets for schema in target.schemas])
+    """The checks that refuse queries which are wrong whatever the documents."""
+    yield partial(_check, [schema for target in targets for schema in target.schemas])
     try:
         check_match_phase(parameters, targets)
     except PaperwaspError as error:
         yield Failing(error)
 
 
-def _checked(schemas: Sequence[Schema], tree: Item, context: Context) -> Item:
+def _check(schemas: Sequence[Schema], tree: Item, context: Context) -> Item:
     check_items(tree, schemas)
     check_text(context.values.query, tree)
     return tree
@@ -171,7 +171,7 @@ def _checked(schemas: Sequence[Schema], tree: Item, context: Context) -> Item:
 def choose_significance(
     config: SearchConfig, parameters: SearchParameters, targets: tuple[Target, ...]
 ) -> Iterator[Rewrite]:
-    """What says how rare the words are, where the query does."""
+    """The rewrites that set how rare words are, where the query or a model defines it."""
     schemas = [schema for target in targets for schema in target.schemas]
     try:
         by_model = uses_model(parameters.use_significance_model, schemas, parameters.rank_profile)
