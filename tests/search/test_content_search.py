@@ -430,7 +430,7 @@ def test_random_queries(
             assert {hit.document_id for hit in everything.hits} == matches
             got = ask(node, tree, profile, hits=hits, offset=offset)
             assert got.total_count == len(matches)
-            with patch("paperwasp.search.rank.pruned_hits", return_value=None):
+            with patch("paperwasp.search.first_phase.pruned_hits", return_value=None):
                 expected = ask(node, tree, profile, hits=hits, offset=offset)
             assert [(h.document_id, h.relevance) for h in got.hits] == [
                 (h.document_id, h.relevance) for h in expected.hits

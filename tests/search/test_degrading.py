@@ -246,7 +246,7 @@ def stepping() -> Environment:
 
 
 def test_soft_timeout_gives_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.search.rank.BLOCK_LIDS", 10)
+    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 10)
     with node_with([{"score": n} for n in range(200)]) as node:
         clock = stepping()
         answer = ask(node, env=clock, deadline_ns=clock.monotonic_ns() + 10_000_000)
@@ -284,14 +284,14 @@ def test_what_was_scored_of_a_block_before_the_time_was_over_is_kept(monkeypatch
 
 def test_the_second_phase_ends_between_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever it ends: all hits as the second phase ranks them, or those that there are as the first one did."""
-    monkeypatch.setattr("paperwasp.search.rank.BLOCK_LIDS", 10)
+    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 10)
     ranked: list[int] = []
 
     def scored(block: Block, program: Program) -> NDArray[np.float64]:
         ranked.append(block.hits)
         return scores_of(block, program)
 
-    monkeypatch.setattr("paperwasp.search.rank.scores_of", scored)
+    monkeypatch.setattr("paperwasp.search.second_phase.scores_of", scored)
     begun = set()
     with node_with([{"score": n} for n in range(100)]) as node:
         for milliseconds in range(2, 90):
@@ -309,7 +309,7 @@ def test_the_second_phase_ends_between_its_blocks(monkeypatch: pytest.MonkeyPatc
 
 def test_a_global_phase_ranks_what_a_soft_timeout_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever the time is over, each of the hits that it may rank has what it needs, or there is no answer."""
-    monkeypatch.setattr("paperwasp.search.rank.BLOCK_LIDS", 10)
+    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 10)
     degraded, lengths = set(), set()
     with node_with([{"score": n} for n in range(100)]) as node:
         for milliseconds in range(1, 30):

@@ -22,7 +22,7 @@ from paperwasp.http.messages import Response
 from paperwasp.index import segments
 from paperwasp.query import AndItem, Item, NotItem, OrItem, WeakAndItem, WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search import page, pruning, rank, search
+from paperwasp.search import first_phase, page, pruning, search
 from paperwasp.yql import to_yql
 from tests.chance import SEED
 from tests.content.nodes import remove
@@ -122,7 +122,7 @@ def compare_one(
         count_kernels(patch, steps)
         by_kernels = things.answer(**parameters)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank, "pruned_hits", lambda *_: None)
+        patch.setattr(first_phase, "pruned_hits", lambda *_: None)
         patch.setattr(native_query._NativeQuery, "of", lambda *_: None)
         patch.setattr(search, "rendered_hits", lambda *_: None)
         in_general = things.answer(**parameters)
@@ -157,7 +157,7 @@ def count_kernels(patch: pytest.MonkeyPatch, steps: Counter[str]) -> None:
         count("native", found)
         return found
 
-    patch.setattr(rank, "pruned_hits", prune)
+    patch.setattr(first_phase, "pruned_hits", prune)
     patch.setattr(search, "rendered_hits", render)
     patch.setattr(native_query._NativeQuery, "of", of)
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paperwasp.search import rank as ranker
-from paperwasp.search.rank import BLOCK_LIDS, BLOCK_NS, FIRST_BLOCK_LIDS, LEAST_BLOCK_LIDS
+from paperwasp.search.blocks import (
+    BLOCK_LIDS,
+    BLOCK_NS,
+    FIRST_BLOCK_LIDS,
+    LEAST_BLOCK_LIDS,
+    MANY_TERMS,
+    blocks_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,10 +27,10 @@ from paperwasp.search.rank import BLOCK_LIDS, BLOCK_NS, FIRST_BLOCK_LIDS, LEAST_
 def test_blocks_take_about_as_long(hit_ns: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     assert (sizes[0], BLOCK_LIDS, LEAST_BLOCK_LIDS) == (FIRST_BLOCK_LIDS, 16_384, 64)
     now_ns = 0
-    monkeypatch.setattr("paperwasp.search.rank.time.monotonic_ns", lambda: now_ns)
+    monkeypatch.setattr("paperwasp.search.blocks.time.monotonic_ns", lambda: now_ns)
     lids = np.arange(sum(sizes), dtype=np.uint32)
     found = []
-    for places in ranker._blocks(len(lids), BLOCK_LIDS):
+    for places in blocks_of(len(lids), 1):
         found.append(lids[places])
         now_ns += len(found[-1]) * hit_ns
     assert [len(block) for block in found] == sizes
@@ -32,5 +38,5 @@ def test_blocks_take_about_as_long(hit_ns: int, sizes: list[int], monkeypatch: p
 
 
 def test_no_block_is_larger_than_what_fits() -> None:
-    assert list(ranker._blocks(25, 10)) == [slice(0, 10), slice(10, 20), slice(20, 25)]
-    assert list(ranker._blocks(0, 10)) == []
+    assert list(blocks_of(25, MANY_TERMS * BLOCK_LIDS // 10)) == [slice(0, 10), slice(10, 20), slice(20, 25)]
+    assert list(blocks_of(0, 1)) == []

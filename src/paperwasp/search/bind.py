@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,74 +17,48 @@ from paperwasp.operators.base import KnownWords, no_clock
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.text_hash import text_number
-from paperwasp.schema.model import RankProfile
-from paperwasp.search.diversity import Diversifier, diversifier_of
-from paperwasp.search.match_phase import Limiter, limiter_of
+from paperwasp.search.bound import BoundQuery
+from paperwasp.search.diversity import diversifier_of
+from paperwasp.search.match_phase import limiter_of
 from paperwasp.search.matching_settings import element_gaps, tuning
+from paperwasp.search.observe import observer_of
 from paperwasp.search.order import RELEVANCE, Level, levels_of
 from paperwasp.search.query import Query
 from paperwasp.search.query_clock import QueryClock
 from paperwasp.search.query_properties import inputs_by_property, now_by_property
-from paperwasp.search.served import RankPlan, ServedSchemas
+from paperwasp.search.rank_plan import RankPlan
+from paperwasp.search.served import ServedSchemas
 from paperwasp.search.sort_features import sort_feature
 from paperwasp.search.streaming_search import STREAMING_MODE
+from paperwasp.search.trace import QueryTrace
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundQuery:
-    """A query over the documents of one type in one view."""
-
-    query: Query
-    plan: RankPlan
-    profile: CompiledProfile
-    """That of the plan with what the query says instead."""
-    setting: QuerySetting
-    limiter: Limiter | None = None
-    """Of the match-phase, where the profile or the query asks for one."""
-    diversifier: Diversifier | None = None
-    """Of what the second phase ranks."""
-    levels: tuple[Level, ...] = ()
-    """What sorts the hits; empty: their relevance."""
-    is_late: bool = False
-    """Whether the time was over before the query was planned: then nothing is found."""
-
-    @property
-    def operator(self) -> Operator:
-        return self.setting.terms.root
-
-    @property
-    def space(self) -> SearchSpace:
-        return self.setting.space
-
-    @property
-    def declared(self) -> RankProfile:
-        return self.plan.declared
-
-    @property
-    def is_pruned(self) -> bool:
-        """Whether the best hits are probably found without scoring all matches."""
-        profile = self.profile
-        is_sum = bool(profile.bm25_sum) and profile.rank_score_drop_limit is None
-        return is_sum and self.limiter is None and not self.levels
-
-
 def bind(
-    view: View, name: str, query: Query, served: ServedSchemas, clock: QueryClock, *, streamed: bool = False
+    view: View,
+    name: str,
+    query: Query,
+    served: ServedSchemas,
+    clock: QueryClock,
+    trace: QueryTrace | None = None,
+    *,
+    streamed: bool = False,
 ) -> BoundQuery:
     """Plan a query for the documents of one type.
 
     Errors: InvalidQuery for what these documents cannot be asked.
     """
     plan_ = served.rank_plan(view.schemas[name], query.rank.profile)
-    profile = plan_.profile_for(query.rank.override, streamed=streamed)
+    observer = observer_of(trace, query.observe.profiling, () if streamed else plan_.declared.mutations)
+    profile = observer.profile(plan_.profile_for(query.rank.override, streamed=streamed))
     skips = _needs_ranking(query, profile)
     space = _space(_known_words(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
     if not streamed:
         clock.begin_matching()
     try:
-        setting = _setting(plan(query.match.tree, space), profile, query, space)
+        operator = plan(query.match.tree, space)
+        setting = _setting(operator, profile, query, space)
         declared, match = plan_.declared, query.match
         diversity = match.match_phase.diversity
         levels: tuple[Level, ...] = ()
@@ -93,15 +66,21 @@ def bind(
             levels = levels_of(query.order.keys, space, match.language, partial(sort_feature, setting, profile))
         return BoundQuery(
             query,
+            space,
+            operator,
             plan_,
             profile,
             setting,
             limiter_of(declared, match.match_phase, match.tree, space),
             diversifier_of(declared.diversity, diversity, space) if profile.second_phase else None,
             levels,
+            observer,
+            clock.is_over,
         )
     except OutOfTime:
-        return BoundQuery(query, plan_, profile, _setting(FalseOperator(space), profile, query, space), is_late=True)
+        nothing = FalseOperator(space)
+        setting = _setting(nothing, profile, query, space)
+        return BoundQuery(query, space, nothing, plan_, profile, setting, is_late=True)
 
 
 def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:

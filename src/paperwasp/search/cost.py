@@ -30,7 +30,7 @@ from paperwasp.query.items import (
     WordAlternativesItem,
     WordItem,
 )
-from paperwasp.search.bind import BoundQuery
+from paperwasp.search.bound import BoundQuery
 
 PLAIN_ITEMS: Final = frozenset(
     {

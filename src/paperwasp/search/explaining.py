@@ -34,7 +34,7 @@ from paperwasp.ranking.program import Feature, Floats
 from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.ranking.tensor_plan import Value
 from paperwasp.search.query import HitExplanation, Query
-from paperwasp.search.rank import RankedHits
+from paperwasp.search.ranked import RankedHits
 from paperwasp.search.scoring import halves
 
 _Phase = tuple[Explanation, Block]
@@ -62,13 +62,13 @@ class _Explaining:
         self._ranked = ranked
         self._order = np.argsort(ranked.lids[numbers])
         self._places = np.asarray(numbers)[self._order]
-        self._words = _words_of(query.match.tree, len(ranked.setting.terms.operators))
+        self._words = _words_of(query.match.tree, len(ranked.bound.setting.terms.operators))
 
     def all(self) -> list[HitExplanation]:
         """In the order of the numbers; worked in that of lids, as blocks are."""
         ranked, places = self._ranked, self._places
         phases = [self._first_phase()]
-        if ranked.profile.second_phase is not None:
+        if ranked.bound.profile.second_phase is not None:
             phases.append(self._second_phase())
         inner = self._global_values()
         found = [
@@ -78,8 +78,8 @@ class _Explaining:
         return [found[row] for row in np.argsort(self._order).tolist()]
 
     def _first_phase(self) -> list[Json]:
-        profile = self._ranked.profile
-        block = Block(self._ranked.setting, self._ranked.lids[self._places], phases=profile.phases)
+        profile = self._ranked.bound.profile
+        block = Block(self._ranked.bound.setting, self._ranked.lids[self._places], phases=profile.phases)
         only_second = profile.second_phase is None and "secondPhase" in profile.phases  # as streaming search ranks
         return self._phase(
             "second-phase" if only_second else "first-phase", self._ranked.first_phase[self._places], block
@@ -92,7 +92,7 @@ class _Explaining:
         assert end is not None
         lids, scores, first = (values[self._places] for values in (ranked.lids, ranked.scores, ranked.first_phase))
         chosen = np.isfinite(end.ranks(lids))
-        block = Block(ranked.setting, lids[chosen], {"firstPhase": first[chosen]}, first_phase=end)
+        block = Block(ranked.bound.setting, lids[chosen], {"firstPhase": first[chosen]}, first_phase=end)
         told = iter(self._phase("second-phase", scores[chosen], block))
         note = "not among the hits that the second phase ranks: moved below them where it was above"
         return [
@@ -105,7 +105,7 @@ class _Explaining:
         if not block.hits:
             return []
         try:
-            explanation = self._ranked.profile.explanations[name]
+            explanation = self._ranked.bound.profile.explanations[name]
         except LanguageError as error:
             return [_untold(name, score, error.message) for score in scores.tolist()]
         trees = self._of_hits(explanation, block, lambda values, hit: rendered(explanation, values.of(hit)))
@@ -121,13 +121,13 @@ class _Explaining:
         """What the nodes of the global phase's expression are here: all that does not hang on other hits."""
         ranked, places = self._ranked, self._places
         wanted = places < self._query.rank.global_hits
-        if ranked.profile.global_phase is None or not wanted.any():
+        if ranked.bound.profile.global_phase is None or not wanted.any():
             return [None] * len(places)
         rows = places[wanted]
         relevance = {"relevance": ranked.scores[rows]}
-        block = Block(ranked.setting, ranked.lids[rows], relevance, ranked.profile.phases)
+        block = Block(ranked.bound.setting, ranked.lids[rows], relevance, ranked.bound.profile.phases)
         try:
-            explanation = ranked.profile.explanations["global-phase"]
+            explanation = ranked.bound.profile.explanations["global-phase"]
         except LanguageError:
             return [None] * len(places)
         found = iter(

@@ -12,7 +12,7 @@ from paperwasp.search.explaining import explanations_of
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.mutations import ON_SUMMARY
 from paperwasp.search.query import Hit, Query
-from paperwasp.search.rank import RankedHits
+from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForms, SummaryWriter
 from paperwasp.store.document_store import StoredDocument
 from paperwasp.tensor.value import Tensor
@@ -35,14 +35,14 @@ def hits_of(
     keeps its place, without fields."""
     if not numbers:
         return []
-    space = ranked.setting.space
+    space = ranked.bound.setting.space
     lids = ranked.lids[numbers].tolist()
     gids = view.gids_of(lids)
     writer = forms.writer(query, space, ElementsOfHits(ranked, numbers))
     documents = view.store.multi_get(gids) if writer.form.needs_document else [None] * len(gids)
     matched, summarized, listed = _features(query, ranked, numbers, writer.form.omits_features)
-    if ranked.touched is not None and ranked.profile.summary_features and not writer.form.omits_features:
-        ranked.touched.note(ON_SUMMARY, ranked.lids[numbers])
+    if ranked.bound.profile.summary_features and not writer.form.omits_features:
+        ranked.bound.observer.reach(ON_SUMMARY, [ranked.lids[numbers]])
     return list(
         map(
             Hit,
@@ -66,7 +66,7 @@ def hits_of(
 
 def _global_inputs(query: Query, ranked: RankedHits, numbers: Sequence[int]) -> Iterable[tuple[float, ...] | None]:
     """What the global phase needs of each hit. `numbers` rise."""
-    phase = ranked.profile.global_phase
+    phase = ranked.bound.profile.global_phase
     if phase is None or not query.rank.global_hits:
         return repeat(None)
     chosen = [number for number in numbers if number < query.rank.global_hits]
@@ -92,7 +92,7 @@ def _fields(
 def _attributes(query: Query, ranked: RankedHits, lids: Sequence[int]) -> Iterable[Mapping[str, object] | None]:
     if not query.show.prefetch:
         return repeat(None)
-    columns = ranked.setting.space.columns
+    columns = ranked.bound.setting.space.columns
     return [{name: columns[name].get(lid) if name in columns else None for name in query.show.prefetch} for lid in lids]
 
 
@@ -104,7 +104,7 @@ def _features(
     def values(programs: Mapping[str, RankValue], *, while_matching: bool = False) -> _Features:
         return ranked.features(programs, numbers, while_matching=while_matching) if programs else repeat(None)
 
-    profile = ranked.profile
+    profile = ranked.bound.profile
     return (
         values(profile.match_features, while_matching=True),
         _not_cached(values({} if no_summary_features else profile.summary_features)),

@@ -21,7 +21,7 @@ from paperwasp.operators import FieldMatch, Operator, TermOperator
 from paperwasp.operators.field_match import Lids, Occurrences
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.same_element import SameElementOperator
-from paperwasp.search.rank import RankedHits
+from paperwasp.search.ranked import RankedHits
 from paperwasp.tensor.value import Tensor
 
 _LEADING_NUMBER: Final = re.compile("[0-9]{1,9}")
@@ -61,7 +61,7 @@ class ElementsOfHits:
     def matched(self, field: str, lid: int) -> list[int]:
         """The numbers of a field's elements that the query matched in one of the hits, rising."""
         if field not in self._found:
-            operator = self._ranked.setting.terms.root
+            operator = self._ranked.bound.setting.terms.root
             self._found[field] = matched_elements(operator, field, np.fromiter(self._places, np.uint32))
         offsets, numbers = self._found[field]
         place = self._places[lid]
@@ -75,7 +75,7 @@ class ElementsOfHits:
         return self._named[feature].get(lid, [])
 
     def _all_named_by(self, feature: str) -> Mapping[int, list[int]]:
-        program = self._ranked.profile.summary_features.get(feature)
+        program = self._ranked.bound.profile.summary_features.get(feature)
         if program is None:
             return {}
         rows = self._ranked.features({feature: program}, self._numbers)

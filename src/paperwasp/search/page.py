@@ -24,8 +24,9 @@ from paperwasp.core import _core
 from paperwasp.schema.model import Schema
 from paperwasp.search.fill import hits_of
 from paperwasp.search.matched_elements import ElementsOfHits
+from paperwasp.search.mutations import ON_SUMMARY
 from paperwasp.search.query import Hit, Query, Show
-from paperwasp.search.rank import RankedHits
+from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForm, SummaryForms
 
 _NO_GIDS: Final = np.zeros(0, np.uint8)
@@ -48,13 +49,13 @@ class PageSteps:
 
     def of(self, query: Query, ranked: RankedHits, forms: SummaryForms) -> PageStep | None:
         """The step for a query; None where its summary shows more than members of stored documents."""
-        schema, show = ranked.setting.space.schema, query.show
+        schema, show = ranked.bound.setting.space.schema, query.show
         key = (id(schema), show.summary, show.fields, show.tensor_form, show.exact_tensors, show.source)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= limits.SUMMARY_FORMS:
                 self._known = {}
-            form = forms.writer(query, ranked.setting.space, ElementsOfHits(ranked, ())).form
+            form = forms.writer(query, ranked.bound.setting.space, ElementsOfHits(ranked, ())).form
             known = self._known[key] = schema, _step(show, schema.document.name, form)
         return known[1]
 
@@ -94,7 +95,7 @@ def rendered_hits(
 ) -> RenderedHits | None:
     """The hits of `ranked` in a window, rendered; None where the query is not of the class that can be."""
     is_asked = query.show.source and query.order.after is None
-    if not (is_asked and view.rows.limit) or ranked.touched is not None:
+    if not (is_asked and view.rows.limit) or ranked.bound.observer.wants(ON_SUMMARY):
         return None
     step = steps.of(query, ranked, forms)
     if step is None or _has_features(query, ranked, step):
@@ -105,7 +106,7 @@ def rendered_hits(
         lids,
         orjson.dumps(ranked.scores[window], option=orjson.OPT_SERIALIZE_NUMPY),
         view.changed,
-        view.conform_below.get(ranked.setting.space.schema.document.name, 0),
+        view.conform_below.get(ranked.bound.setting.space.schema.document.name, 0),
         view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS,
         step.form,
     )
@@ -114,7 +115,7 @@ def rendered_hits(
 
 
 def _has_features(query: Query, ranked: RankedHits, step: PageStep) -> bool:
-    profile = ranked.profile
+    profile = ranked.bound.profile
     return bool(
         profile.match_features
         or (profile.summary_features and not step.omits_features)

@@ -21,17 +21,17 @@ from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
-from paperwasp.search.bind import BoundQuery, bind, indexed_types, streaming_types
+from paperwasp.search.bind import bind, indexed_types, streaming_types
+from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, is_plain
 from paperwasp.search.fill import SortKeys, hits_of
-from paperwasp.search.mutations import Touched
 from paperwasp.search.order import Level
 from paperwasp.search.page import RenderedHits, rendered_hits
 from paperwasp.search.paging import streamed_lid, within_batch
-from paperwasp.search.profiling import Profilers
 from paperwasp.search.query import Hit, Query, SearchResponse
 from paperwasp.search.query_clock import QueryClock
-from paperwasp.search.rank import RankedHits, Ranker
+from paperwasp.search.rank import rank
+from paperwasp.search.ranked import NO_LIDS, NO_SCORES, TIMEOUT, RankedHits
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.streaming_search import batches_of
 from paperwasp.search.trace import QueryTrace
@@ -63,7 +63,9 @@ class BoundSearch:
         self._clock = QueryClock(query, env)
         with self._clock:
             self._streamed = streaming_types(view, query)
-            self._indexed = [bind(view, name, query, served, self._clock) for name in indexed_types(view, query)]
+            self._indexed = [
+                bind(view, name, query, served, self._clock, self._trace) for name in indexed_types(view, query)
+            ]
 
     @classmethod
     def if_short(cls, view: View, query: Query, served: ServedSchemas) -> BoundSearch | None:
@@ -121,13 +123,11 @@ class BoundSearch:
             page, hits = None, self._page(ranked, 0 if self._streamed else order.offset, wanted)
         else:
             page, hits = rendered
-        if self._trace is not None:
-            for bound in self._indexed:
-                by = _GENERAL if page is None else _rendered_by(page)
-                self._trace.step("hits", by, bound.space.schema.document.name)
         took_ns, spent_ns = clock.now_ns() - begun_ns, time.thread_time_ns() - spent_ns
         for bound in self._indexed:
             bound.plan.cost.wrote(len(hits if page is None else page), spent_ns)
+            if bound.observer.is_tracing:
+                bound.observer.step("hits", _GENERAL if page is None else _rendered_by(page))
         if len(ranked) == 1:
             one, documents = ranked[0], self._indexed[0].setting.space.documents
             coverage = one.coverage if documents else 1.0
@@ -146,9 +146,8 @@ class BoundSearch:
 
     def _mutations(self, ranked: RankedHits) -> tuple[Mutate, ...]:
         """What the rank profile changes in the documents that reached its phases."""
-        if ranked.touched is None:
-            return ()
-        return tuple(ranked.touched.operations(ranked.setting.space.schema.document.name, self._view.gids))
+        bound = ranked.bound
+        return bound.observer.mutations(bound.space.schema.document.name, self._view.gids)
 
     def _rendered(self, ranked: Sequence[RankedHits], window: slice) -> RenderedHits | None:
         """The hits of the page where they can be rendered from rows: those of one type, which nothing is merged
@@ -189,14 +188,13 @@ class BoundSearch:
         for batch in batches_of(self._view, streamed, query.match.streaming, clock):
             if after is not None:
                 query = replace(query, order=replace(query.order, after=within_batch(after, batch.gids)))
-            bound = bind(batch.view, name, query, served, clock, streamed=True)
+            bound = bind(batch.view, name, query, served, clock, self._trace, streamed=True)
             ranked = self._ranked(bound, wanted)
             numbers = range(len(ranked.lids))
             begun_ns = clock.now_ns()
             keys = _keys(ranked, bound.levels, numbers)
             best = hits_of(batch.view, query, ranked, numbers, keys, served.summaries)
-            if self._trace is not None:
-                self._trace.step("hits", _GENERAL, name)
+            bound.observer.step("hits", _GENERAL)
             hits = sorted(chain(hits, (hit._replace(lid=streamed_lid(hit.gid)) for hit in best)), key=_order_of(query))
             del hits[wanted:]
             summary_ns += clock.now_ns() - begun_ns
@@ -215,42 +213,19 @@ class BoundSearch:
             self._clock.begin_matching()
         try:
             if not bound.is_late:
-                return self._ranked_in_time(bound, wanted)
+                return _ranked_in_time(bound, wanted)
         except OutOfTime:
             pass
         self._clock.begin_writing()
-        nothing = np.zeros(0, np.uint32), np.zeros(0), np.zeros(0)
-        return RankedHits(bound.setting, bound.profile, 0, *nothing, coverage=0.0, degraded=frozenset({"timeout"}))
+        return RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES, coverage=0.0, degraded=TIMEOUT)
 
-    def _ranked_in_time(self, bound: BoundQuery, wanted: int) -> RankedHits:
-        """Raises OutOfTime where there was no time for any hit."""
-        trace, space, mutations = self._trace, bound.space, bound.declared.mutations
-        profiling = self._query.observe.profiling
-        profilers = None if trace is None or not profiling else Profilers(trace.env, profiling)
-        ranker = Ranker(
-            bound.operator,
-            bound.profile if profilers is None else profilers.profile(bound.profile),
-            bound.setting,
-            self._clock.is_over,
-            bound.limiter,
-            bound.diversifier,
-            trace,
-            bound.query.order.after,
-            Touched(mutations) if mutations and not space.streamed else None,
-            profilers,
-            bound.plan.cost,
-        )
-        if trace is not None:
-            document_type = space.schema.document.name
-            trace.begin(document_type)
-            trace.tag("query_setup", document_type=document_type, documents=space.documents, profile=bound.profile.name)
-            if trace.tells_plan:
-                trace.tag("query_execution_plan", optimized=trace.explain(bound.operator, space))
-        ranked = ranker.sorted_by(bound.levels, wanted) if bound.levels else ranker.best(wanted)
-        if trace is not None and profilers is not None:
-            profilers.matching(bound.operator, space)
-            trace.tag("query_execution", threads=[{"traces": profilers.report()}])
-        return ranked
+
+def _ranked_in_time(bound: BoundQuery, wanted: int) -> RankedHits:
+    """Raises OutOfTime where there was no time for any hit."""
+    bound.observer.begin(bound.operator, bound.space, bound.profile.name)
+    ranked = rank(bound, wanted)
+    bound.observer.end(bound.operator, bound.space)
+    return ranked
 
 
 def _rendered_by(page: Sequence[bytes | None]) -> str:

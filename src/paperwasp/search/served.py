@@ -7,72 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Final
 
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.features.compile import ServedProfile, served_profile
-from paperwasp.operators.tuning import Tuning
-from paperwasp.ranking import CompiledProfile, Unexecuted
-from paperwasp.schema.model import RankProfile, Schema
-from paperwasp.search.matching_settings import declared_gaps, declared_tuning, filter_tuning
+from paperwasp.features.compile import served_profile
+from paperwasp.ranking import Unexecuted
+from paperwasp.schema.model import Schema
 from paperwasp.search.page import PageSteps
-from paperwasp.search.query import RankingOverride
-from paperwasp.search.rank_cost import RankCost
-from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType, ranked_in_one_phase
+from paperwasp.search.rank_plan import RankPlan
+from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType
 from paperwasp.search.summary import SummaryForms
-
-_OVERRIDES: Final = (
-    "keep_rank_count",
-    "rank_score_drop_limit",
-    "rerank_count",
-    "second_phase_rank_score_drop_limit",
-)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankPlan:
-    """A rank profile of one schema with all that queries derive from it."""
-
-    served: ServedProfile
-    declared: RankProfile
-    """As the schema declares it."""
-    profile: CompiledProfile
-    one_phase: CompiledProfile
-    """As streaming search runs it."""
-    element_gaps: Mapping[str, float]
-    """By field: how far apart its elements are."""
-    tuning: Tuning
-    """What is done with words that are in many documents."""
-    streamed_tuning: Tuning
-    """The same in streaming search, where frequencies are not known."""
-    cost: RankCost
-
-    @classmethod
-    def of(cls, served: ServedProfile) -> RankPlan:
-        """Derive everything from a compiled profile. Errors: AssertionError where it is not executed yet."""
-        declared, profile = served.schema.rank_profiles[served.name], served.compiled
-        assert isinstance(profile, CompiledProfile)
-        return cls(
-            served,
-            declared,
-            profile,
-            ranked_in_one_phase(profile),
-            declared_gaps(declared),
-            declared_tuning(declared),
-            filter_tuning(declared),
-            RankCost.of(profile),
-        )
-
-    def profile_for(self, override: RankingOverride | None, *, streamed: bool) -> CompiledProfile:
-        """Return the profile with what a query says instead."""
-        profile = self.profile
-        if override is not None:
-            changes = {name: value for name in _OVERRIDES if (value := getattr(override, name)) is not None}
-            profile = replace(profile, **changes)
-        if not streamed:
-            return profile
-        return self.one_phase if profile is self.profile else ranked_in_one_phase(profile)
 
 
 class ServedSchemas:

@@ -34,26 +34,16 @@ class QueryTrace:
         self._start_seconds = env.now_seconds()
         self._traces: list[Any] = []
         self._by_type: dict[str, list[Any]] = {}
-        self._steps: dict[str, dict[str, str]] = {}
-        self._type = ""
 
     @property
     def tells_plan(self) -> bool:
         return self.explain_level > 0 or self.level >= PLAN_LEVEL
 
-    def begin(self, document_type: str) -> None:
-        """What comes now is about documents of this type."""
+    def begin(self, document_type: str, steps: Mapping[str, str]) -> None:
+        """What comes now is about documents of this type. `steps`: filled later: whether each step of the query was
+        done by a kernel, which is named, or by the general code."""
         self._traces = self._by_type.setdefault(document_type, self._traces if not self._by_type else [])
-        self._type = document_type
-        self._steps[document_type] = {}
-        self.tag("steps", steps=self._steps[document_type])
-
-    def step(self, name: str, by: str, document_type: str = "") -> None:
-        """Note whether a step of the query was done by a kernel, which is named, or by the general code.
-
-        `document_type`: empty means the type that was begun last. A type that was never begun has no steps.
-        """
-        self._steps.get(document_type or self._type, {})[name] = by
+        self.tag("steps", steps=steps)
 
     def event(self, text: str) -> None:
         """Notes that something is done."""

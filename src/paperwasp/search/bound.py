@@ -1,0 +1,54 @@
+"""A query over the documents of one type in one view: what binding makes of it, for matching and ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from paperwasp.features.setting import QuerySetting
+from paperwasp.operators import Operator, SearchSpace
+from paperwasp.ranking import CompiledProfile
+from paperwasp.search.diversity import Diversifier
+from paperwasp.search.match_phase import Limiter
+from paperwasp.search.observe import NO_OBSERVER, Observer
+from paperwasp.search.order import Level
+from paperwasp.search.query import Query
+from paperwasp.search.rank_plan import RankPlan
+
+
+def is_never_over() -> bool:
+    """There is always time."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundQuery:
+    """A query over the documents of one type in one view."""
+
+    query: Query
+    space: SearchSpace
+    operator: Operator
+    """What executes the query's tree."""
+    plan: RankPlan
+    profile: CompiledProfile
+    """That of the plan with what the query says instead, as the observer has it run."""
+    setting: QuerySetting
+    limiter: Limiter | None = None
+    """Of the match-phase, where the profile or the query asks for one."""
+    diversifier: Diversifier | None = None
+    """Of what the second phase ranks."""
+    levels: tuple[Level, ...] = ()
+    """What sorts the hits; empty: their relevance."""
+    observer: Observer = NO_OBSERVER
+    """Of matching and ranking."""
+    is_over: Callable[[], bool] = is_never_over
+    """Whether the time for matching and ranking is over."""
+    is_late: bool = False
+    """Whether the time was over before the query was planned: then nothing is found."""
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether the best hits are probably found without scoring all matches."""
+        profile = self.profile
+        is_sum = bool(profile.bm25_sum) and profile.rank_score_drop_limit is None
+        return is_sum and self.limiter is None and not self.levels

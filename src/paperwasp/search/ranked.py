@@ -1,0 +1,80 @@
+"""What matched, and the hits that ranking leaves: what the steps of a query hand to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.features.block import Block, FirstPhase
+from paperwasp.operators.field_match import Bitmap, Lids
+from paperwasp.ranking import RankValue
+from paperwasp.search.bound import BoundQuery
+from paperwasp.search.scoring import features_of
+from paperwasp.tensor.value import Tensor
+
+Scores = NDArray[np.float64]
+NO_LIDS: Final = np.zeros(0, np.uint32)
+NO_SCORES: Final = np.zeros(0)
+TIMEOUT: Final = frozenset({"timeout"})
+NOT_DEGRADED: Final = frozenset[str]()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Matches:
+    """What matched."""
+
+    bitmap: Bitmap
+    count: int
+    coverage: float = 1.0
+    degraded: frozenset[str] = NOT_DEGRADED
+
+    def lids(self, limit: int) -> Lids:
+        """Ascending."""
+        return _core.bitmap_lids(self.bitmap, limit)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedHits:
+    """Hits of one document type, best first. `first_phase` are the scores before the second phase."""
+
+    bound: BoundQuery
+    total_count: int
+    lids: Lids
+    scores: Scores
+    first_phase: Scores
+    coverage: float = 1.0
+    """The share of the documents that was searched."""
+    degraded: frozenset[str] = NOT_DEGRADED
+    """Why not all: "timeout", "match-phase"."""
+    first_phase_end: FirstPhase | None = None
+    """None: the hits were not ranked."""
+
+    def of(self, places: slice | NDArray[Any]) -> RankedHits:
+        """The hits at these places."""
+        return replace(self, lids=self.lids[places], scores=self.scores[places], first_phase=self.first_phase[places])
+
+    def features(
+        self, programs: Mapping[str, RankValue], places: Sequence[int], *, while_matching: bool = False
+    ) -> list[dict[str, float | Tensor]]:
+        """name → value of rank features, for the hits at these places. `while_matching`: with what is known only then,
+        of the first phase as a whole."""
+        if not programs or not places:
+            return [{} for _ in places]
+        order = np.argsort(self.lids[places])
+        picked = np.asarray(places)[order]
+        end = self.first_phase_end if while_matching else None
+        relevance = {"relevance": self.scores[picked]}
+        block = Block(self.bound.setting, self.lids[picked], relevance, self.bound.profile.phases, end)
+        found = features_of(block, programs)
+        return [found[place] for place in np.argsort(order).tolist()]
+
+
+def finite(scores: Scores) -> Scores:
+    """Replace what is not a finite number by -inf, as Vespa does: below all others, and rendered as "-Infinity"."""
+    is_finite = np.isfinite(scores)
+    return scores if is_finite.all() else np.where(is_finite, scores, -np.inf)
