@@ -18,7 +18,7 @@ from paperwasp.ranking.global_phase import DEFAULT_K, NORMALIZERS, Normalizer
 from paperwasp.ranking.model_compiler import NO_MODELS, ModelCompiler, Models
 from paperwasp.ranking.names import Description
 from paperwasp.ranking.program import Feature, Program, ProgramBuilder
-from paperwasp.ranking.scope import Binding, FunctionSource, Scope, Source, argument_text, function_source
+from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, function_source
 from paperwasp.ranking.tensor_compiler import TensorCompiler
 from paperwasp.ranking.tensor_expression import as_reduction
 from paperwasp.ranking.tensor_node import TensorNode
@@ -38,6 +38,7 @@ from paperwasp.ranking.tree import (
     String,
     Switch,
 )
+from paperwasp.schema.model import Function
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.type_rules import generalized
 from paperwasp.tensor.types import NUMBER, TensorType
@@ -87,7 +88,7 @@ class ExpressionCompiler:
     def __init__(
         self,
         catalog: FeatureCatalog,
-        functions: Mapping[str, FunctionSource],
+        functions: Mapping[str, Function],
         constants: Constants,
         around: str = "",
         graph: TensorGraph | None = None,

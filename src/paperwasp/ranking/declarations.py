@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from paperwasp.ranking.forest_file import names_path, read_forest
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
 from paperwasp.ranking.onnx_probe import Shapes
 from paperwasp.ranking.onnx_session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
+from paperwasp.schema.files import PackageFile
+from paperwasp.schema.model import Constant, OnnxModel
 from paperwasp.tensor.json_format import read_constant
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import NUMBER, TensorType
@@ -29,61 +31,6 @@ MODELS: Final = "models/"
 """The folder of a package that models are in."""
 
 _T = TypeVar("_T")
-
-
-class FileSource(Protocol):
-    """A file of the package, read when its content is needed."""
-
-    def read(self) -> bytes: ...
-
-
-class ConstantSource(Protocol):
-    """A declared constant: a literal of its type; empty if it is in a file."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> TensorType: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def file(self) -> str: ...
-    @property
-    def position(self) -> Position | None: ...
-
-
-class InputSource(Protocol):
-    """A declared query(name). `default` is a literal, or empty; `type` None: a string."""
-
-    @property
-    def type(self) -> TensorType | None: ...
-    @property
-    def default(self) -> str: ...
-    @property
-    def position(self) -> Position | None: ...
-
-
-class ModelSource(Protocol):
-    """A declared ONNX model: input of the model → expression, output of the model → name in expressions."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def file(self) -> str: ...
-    @property
-    def inputs(self) -> Mapping[str, str]: ...
-    @property
-    def outputs(self) -> Mapping[str, str]: ...
-    @property
-    def gpu_device(self) -> int | None: ...
-    @property
-    def intraop_threads(self) -> int | None: ...
-    @property
-    def interop_threads(self) -> int | None: ...
-    @property
-    def execution_mode(self) -> str: ...
-    @property
-    def position(self) -> Position | None: ...
 
 
 Probe = Callable[[str, bytes, Shapes], Shapes]
@@ -100,7 +47,7 @@ class Model:
     signature: OnnxSignature | None
     """None: not known, as the file is not available or wrong."""
     position: Position | None = None
-    file: FileSource | None = None
+    file: PackageFile | None = None
     path: str = ""
     settings: SessionSettings = DEFAULT_SETTINGS
     try_run: Callable[[Shapes], Shapes] | None = None
@@ -125,16 +72,16 @@ class Declarations:
     `probe`: tries ONNX models, which are not trusted then.
     """
 
-    def __init__(self, files: Mapping[str, FileSource] | None = None, probe: Probe | None = None) -> None:
+    def __init__(self, files: Mapping[str, PackageFile] | None = None, probe: Probe | None = None) -> None:
         self.files = files
         self._probe = probe
         self._known: dict[object, object] = {}
 
-    def constant(self, constant: ConstantSource) -> tuple[float | Tensor | None, LanguageError | None]:
+    def constant(self, constant: Constant) -> tuple[float | Tensor | None, LanguageError | None]:
         """The value of a constant, or what is wrong with it; neither where its file is not available."""
         return self._once(("constant", constant), lambda: self._constant(constant))
 
-    def _constant(self, constant: ConstantSource) -> tuple[float | Tensor | None, LanguageError | None]:
+    def _constant(self, constant: Constant) -> tuple[float | Tensor | None, LanguageError | None]:
         what = f"constant {constant.name!r}"
         if constant.text:
             return literal(what, constant.text, constant.type, constant.position)
@@ -143,11 +90,11 @@ class Declarations:
             return None, None
         return _value(what, constant.position, lambda: read_constant(constant.file, file.read(), constant.type))
 
-    def model(self, model: ModelSource) -> tuple[Model, tuple[LanguageError, ...]]:
+    def model(self, model: OnnxModel) -> tuple[Model, tuple[LanguageError, ...]]:
         """A declared model, and what is wrong with it."""
         return self._once(("model", model.name, model.file, model.position), lambda: self._model(model))
 
-    def _model(self, model: ModelSource) -> tuple[Model, tuple[LanguageError, ...]]:
+    def _model(self, model: OnnxModel) -> tuple[Model, tuple[LanguageError, ...]]:
         what = f"onnx-model {model.name!r}"
         signature: OnnxSignature | None = None
         problems: list[LanguageError] = []
@@ -178,7 +125,7 @@ class Declarations:
             return replace(model, try_run=model.run_with_zeros)
         return replace(model, try_run=partial(self._probe_once, self._probe, model.path, model.file), is_tried=True)
 
-    def _probe_once(self, probe: Probe, path: str, file: FileSource, shapes: Shapes) -> Shapes:
+    def _probe_once(self, probe: Probe, path: str, file: PackageFile, shapes: Shapes) -> Shapes:
         key = ("tried", path, *((name, tuple(shape)) for name, shape in sorted(shapes.items())))
         found = self._once(key, lambda: _outcome(lambda: probe(path, file.read(), shapes)))
         if isinstance(found, LanguageError):
@@ -209,7 +156,7 @@ class Declarations:
             raise found
         return found
 
-    def model_content(self, name: str) -> FileSource | None:
+    def model_content(self, name: str) -> PackageFile | None:
         """A file in the folder of models; None where there are no files. Errors: LanguageError if it is missing."""
         if self.files is None:
             return None
@@ -259,11 +206,11 @@ def _outcome(work: Callable[[], _T]) -> _T | LanguageError:
         return error
 
 
-def _model_in(name: str, file: FileSource) -> Model:
+def _model_in(name: str, file: PackageFile) -> Model:
     return Model(name, {}, {}, read_onnx(name, file.read()), None, file, name)
 
 
-def _settings(model: ModelSource) -> SessionSettings:
+def _settings(model: OnnxModel) -> SessionSettings:
     return SessionSettings(
         model.intraop_threads or 1, model.interop_threads or 1, model.execution_mode == "parallel", model.gpu_device
     )

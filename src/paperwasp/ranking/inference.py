@@ -21,15 +21,7 @@ from paperwasp.ranking.global_phase import NORMALIZERS
 from paperwasp.ranking.model_inference import ONNX, TREES, FileNotAvailable, check_sequence, onnx_type, trees_type
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
 from paperwasp.ranking.places import sliced_type
-from paperwasp.ranking.scope import (
-    Binding,
-    FunctionSource,
-    Scope,
-    Source,
-    argument_text,
-    function_source,
-    resolve,
-)
+from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, function_source, resolve
 from paperwasp.ranking.tensor_expression import as_reduction
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
 from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Slice, TensorCall, TensorLiteral, Word, Words
@@ -47,6 +39,7 @@ from paperwasp.ranking.tree import (
     String,
     Switch,
 )
+from paperwasp.schema.model import Function
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.types import NUMBER, TensorType
 
@@ -328,7 +321,7 @@ class TypeInference:
         self._uses.add(uses)
         return type_
 
-    def _body(self, name: str, function: FunctionSource, bound: Mapping[str, Binding], scope: Scope) -> Type:
+    def _body(self, name: str, function: Function, bound: Mapping[str, Binding], scope: Scope) -> Type:
         source = function_source(name, function, self._around)
         try:
             body = source.parse()

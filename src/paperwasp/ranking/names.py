@@ -9,7 +9,7 @@ from typing import Protocol
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.declarations import Model
 from paperwasp.ranking.forest import Forest
-from paperwasp.ranking.scope import FunctionSource
+from paperwasp.schema.model import Function
 from paperwasp.tensor.types import NUMBER, TensorType
 
 Type = TensorType | None
@@ -75,7 +75,7 @@ def no_forest(kind: str, name: str) -> Forest | None:
 class Names:
     """The names that a rank profile declares, with their types."""
 
-    functions: Mapping[str, FunctionSource]
+    functions: Mapping[str, Function]
     constants: Mapping[str, TensorType]
     inputs: Mapping[str, Type]
     """query(name) → type; None: a string."""

@@ -1,8 +1,7 @@
 """Rank profiles, compiled: every name resolved, every type checked, every problem found before it is served.
 
-What a profile looks like is said here as a protocol, so that this package needs no schema; `paperwasp.features` brings
-schema, catalog of features and compiler together. A profile becomes programs that run, or, if it asks for anything that
-is not executed yet, the reasons why it does not: it is never run in part.
+`paperwasp.features` brings the catalog of features and the compiler together. A profile becomes programs that run, or,
+if it asks for anything that is not executed yet, the reasons why it does not: it is never run in part.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#rank-profile
 """
@@ -16,16 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from paperwasp.errors import LanguageError, Position
+from paperwasp.errors import LanguageError
 from paperwasp.ranking.compiler import Constants, ExpressionCompiler, FeatureCatalog
-from paperwasp.ranking.declarations import (
-    ConstantSource,
-    Declarations,
-    InputSource,
-    Model,
-    ModelSource,
-    literal,
-)
+from paperwasp.ranking.declarations import Declarations, Model, literal
 from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplanations
 from paperwasp.ranking.explanation import Explanation
 from paperwasp.ranking.expression import parse_expression
@@ -35,9 +27,10 @@ from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
 from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder
-from paperwasp.ranking.scope import FunctionSource, Source
+from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_plan import RankValue, TensorGraph
 from paperwasp.ranking.text_hash import text_number
+from paperwasp.schema.model import Function, RankProfile
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import Tensor
 
@@ -46,66 +39,6 @@ _LATER_THAN_SECOND: Final = NORMALIZERS | {"secondPhase", "relevanceScore"}
 _LATER_THAN_FIRST: Final = _LATER_THAN_SECOND | {"firstPhase"}
 _SORT_FEATURES: Final = "sort-features"
 _SORT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-class GlobalPhaseSource(Protocol):
-    """Ranking in the container."""
-
-    @property
-    def expression(self) -> str: ...
-    @property
-    def rerank_count(self) -> int: ...
-    @property
-    def rank_score_drop_limit(self) -> float | None: ...
-    @property
-    def position(self) -> Position | None: ...
-
-
-class ProfileSource(Protocol):
-    """A rank profile with everything that it inherits, as `paperwasp.schema.model.RankProfile` holds it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def first_phase(self) -> str | None: ...
-    @property
-    def second_phase(self) -> str | None: ...
-    @property
-    def global_phase(self) -> GlobalPhaseSource | None: ...
-    @property
-    def rerank_count(self) -> int: ...
-    @property
-    def keep_rank_count(self) -> int: ...
-    @property
-    def rank_score_drop_limit(self) -> float | None: ...
-    @property
-    def second_phase_rank_score_drop_limit(self) -> float | None: ...
-    @property
-    def functions(self) -> Mapping[str, FunctionSource]: ...
-    @property
-    def constants(self) -> Mapping[str, ConstantSource]: ...
-    @property
-    def inputs(self) -> Mapping[str, InputSource]: ...
-    @property
-    def onnx_models(self) -> Mapping[str, ModelSource]: ...
-    @property
-    def match_features(self) -> Sequence[str]: ...
-    @property
-    def summary_features(self) -> Sequence[str]: ...
-    @property
-    def rank_features(self) -> Sequence[str]: ...
-    @property
-    def sort_features(self) -> Sequence[str]: ...
-    @property
-    def rank_properties(self) -> Mapping[str, Sequence[str]]: ...
-    @property
-    def ignore_default_rank_features(self) -> bool: ...
-    @property
-    def strict(self) -> bool | None: ...
-    @property
-    def position(self) -> Position | None: ...
-    @property
-    def expression_positions(self) -> Mapping[str, Position]: ...
 
 
 class Catalog(FeatureCatalog, TypeCatalog, Protocol):
@@ -193,7 +126,7 @@ class ProfileError(LanguageError):
 
 
 def compile_profile(
-    profile: ProfileSource,
+    profile: RankProfile,
     catalog: Catalog,
     default_rank_features: Callable[[], Sequence[str]] = tuple,
     source: str = "",
@@ -224,7 +157,7 @@ class _Root(NamedTuple):
 class _ProfileCompiler:
     """Works one profile, and collects what is wrong, so that one deploy shows everything."""
 
-    def __init__(self, profile: ProfileSource, catalog: Catalog, source: str, declarations: Declarations) -> None:
+    def __init__(self, profile: RankProfile, catalog: Catalog, source: str, declarations: Declarations) -> None:
         start = profile.position
         file = start.source if start else source
         at = f" (at line {start.line})" if start else ""
@@ -417,7 +350,7 @@ class _ProfileCompiler:
     def compiler(self, graph: TensorGraph | None = None) -> ExpressionCompiler:
         return ExpressionCompiler(*self._compiler_arguments(), graph, self)
 
-    def _compiler_arguments(self) -> tuple[Catalog, Mapping[str, FunctionSource], Constants, str]:
+    def _compiler_arguments(self) -> tuple[Catalog, Mapping[str, Function], Constants, str]:
         """The arguments of the compilers: catalog, functions, constants, and the text around the expressions."""
         constants: Constants = {name: partial(self.constant, name) for name in self.profile.constants}
         return self.catalog, self.profile.functions, constants, self.around

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.parsing.tokens import position_of
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.tree import Named, Node, Reference, String
+from paperwasp.schema.model import Function
 from paperwasp.tensor.types import TensorType
-
-
-class FunctionSource(Protocol):
-    """A function of a rank profile: its parameters and the text of its body."""
-
-    @property
-    def parameters(self) -> tuple[str, ...]: ...
-
-    @property
-    def expression(self) -> str: ...
-
-    @property
-    def expression_position(self) -> Position | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +113,7 @@ class Binding:
     text: str | None = None
 
 
-def function_source(name: str, function: FunctionSource, around: str) -> Source:
+def function_source(name: str, function: Function, around: str) -> Source:
     return Source(function.expression, f"function {name!r}", function.expression_position, around)
 
 
