@@ -390,8 +390,17 @@ class Schema:
     position: Position | None = None
     files: Mapping[str, PackageFile] | None = field(default=None, compare=False, repr=False)
     """The files of the package by path: constants and models. None: they are not available, and not checked."""
-    _found: dict[str, Field] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """The fields that `field_named` has found beside `fields`, by name."""
+    _named: Mapping[str, Field | None] = field(init=False, compare=False, repr=False)
+    """The fields by name and alias, and their declared parts by path."""
+
+    def __post_init__(self) -> None:
+        named: dict[str, Field | None] = dict(self.fields)
+        for each in self.fields.values():
+            for path in (*each.sub_fields, *_uri_parts(each)):
+                named.setdefault(f"{each.name}.{path}", _part(each, path))
+        for alias, name in self.aliases().items():
+            named.setdefault(alias, self._part_named(alias) or named.get(name) or self._part_named(name))
+        object.__setattr__(self, "_named", MappingProxyType(named))
 
     def field_named(self, name: str) -> Field | None:
         """The field of this name or alias, or the part of a field at this path (`persons.name`, `scores.key`).
@@ -399,14 +408,7 @@ class Schema:
         Such a part is a Field of its own: for an array or a map, of type array<part>, an element for each of theirs;
         for a struct, of the part's type. It is an attribute if its `struct-field` says so.
         """
-        found = self.fields.get(name) or self._found.get(name)
-        if found is None:
-            found = self._part_named(name)
-            if found is None and (named := self.aliases().get(name)):
-                found = self.fields.get(named) or self._part_named(named)
-            if found is not None:
-                self._found[name] = found
-        return found
+        return self._named.get(name) or self._part_named(name)
 
     def _part_named(self, name: str) -> Field | None:
         outer, _, path = name.partition(".")
@@ -432,15 +434,13 @@ class Schema:
         return found
 
     def index_names(self) -> Iterator[str]:
-        """All that a query may search: indexes, attributes, parts that are attributes and what these are parts of,
-        aliases, fieldsets."""
+        """What a query may search: indexes, attributes, their parts and what has parts, aliases, fieldsets."""
         aliases = self.aliases()
         for each in self.fields.values():
             if each.index is not None or each.attribute is not None or each.is_outer:
                 yield each.name
                 yield from (alias for alias in each.aliases if alias in aliases)
-            if each.index is not None and is_uri(each.type):
-                yield from (f"{each.name}.{path}" for path in (*uri.PARTS, uri.HOST))
+            yield from (f"{each.name}.{path}" for path in _uri_parts(each))
             parts = (self.field_named(f"{each.name}.{path}") for path in each.sub_fields)
             yield from (part.name for part in parts if part is not None and part.attribute is not None)
         yield from self.fieldsets
@@ -465,9 +465,14 @@ def _matching(field: Field, match: Match, matching: MatchSettings) -> Field:
     return replace(field, match=match, match_settings=settings)
 
 
+def _uri_parts(field: Field) -> tuple[str, ...]:
+    """The parts of an indexed URI, which are searched as fields."""
+    return (*uri.PARTS, uri.HOST) if field.index is not None and is_uri(field.type) else ()
+
+
 def _part(field: Field, path: str) -> Field | None:
     """The part of a field at a path below it."""
-    if field.index is not None and is_uri(field.type) and path in (*uri.PARTS, uri.HOST):
+    if path in _uri_parts(field):
         part = "hostname" if path == uri.HOST else path
         return replace(field, name=f"{field.name}.{part}", attribute=None, outer=field.name)
     type_ = part_of(field.type, path)
