@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import DataReceived, Event, ResponseReceived, StreamEnded
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 
 from paperwasp.core import http2
 from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
-from tests.core.http2_frames import FrameType, frames
+from tests.core.http2_frames import GET as FIELDS
+from tests.core.http2_frames import HELLO, FrameType, frames, headers
 
 HEADERS = [(":method", "POST"), (":scheme", "http"), (":authority", "a:1"), (":path", "/p?q")]
 GET = [(":method", "GET"), *HEADERS[1:]]
@@ -213,6 +216,28 @@ def test_a_broken_upgrade_is_refused() -> None:
     server = serve()
     assert not server.upgrade(b"12345")
     assert (server.is_over, server.failure) == (True, "HTTP2-Settings of a broken length")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([2, 4, 16, 32, 34, 64]), st.sampled_from([0, 0, 1, 1, 5])), max_size=150),
+    st.randoms(),
+)
+def test_streams_are_found_whichever_end_first(steps: list[tuple[int, int]], chance: Random) -> None:
+    """With numbers that leave gaps, and are alike in their last bits."""
+    server, open_streams, last = serve(), list[int](), 1
+    server.receive(HELLO)
+    for gap, ended in steps:
+        last += gap
+        if len(open_streams) < 100:
+            assert [event[:2] for event in server.receive(headers(last, FIELDS))] == [("request", last)]
+            open_streams.append(last)
+        for _ in range(min(ended, len(open_streams))):
+            stream = open_streams.pop(chance.randrange(len(open_streams)))
+            assert server.respond(stream, OK, b"", True)
+            assert not server.respond(stream, OK, b"", True)
+        assert server.open_streams == len(open_streams)
+        server.take_output()
+    assert all(server.respond(stream, OK, b"", True) for stream in open_streams)
 
 
 @given(st.lists(st.sampled_from([0, 1, 100, 4096, 10_000]), min_size=1, max_size=6))

@@ -336,6 +336,10 @@ CASES: list[tuple[str, bytes, int | None, int | None]] = [
     ("reset by us", headers(1, [("a", "b")]), None, None),
     ("reset by us", reset(1), None, None),
     ("reset by us", window(1, 5), None, None),
+    ("long ago", data(1, b"x"), None, CLOSED),
+    ("long ago", headers(1, GET), PROTOCOL, None),
+    ("long ago", reset(1), None, None),
+    ("long ago", window(1, 5), None, None),
 ]
 
 
@@ -344,9 +348,12 @@ def test_frames_for_a_stream_that_is_closed(
     how: str, sent: bytes, of_connection: int | None, of_stream: int | None
 ) -> None:
     server = connect()
-    server.receive(headers(1, POST, ended=how == "ended"))
-    if how == "ended":
+    server.receive(headers(1, POST, ended=how in ("ended", "long ago")))
+    if how in ("ended", "long ago"):
         server.respond(1, OK, b"", True)
+        for stream in range(3, 201 if how == "long ago" else 3, 2):
+            server.receive(headers(stream, GET))
+            server.respond(stream, OK, b"", True)
     elif how == "reset by us":
         server.reset(1, Http2Error.CANCEL)
     else:
