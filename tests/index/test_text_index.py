@@ -280,6 +280,17 @@ def test_a_reader_keeps_files_that_are_deleted(tmp_path: Path) -> None:
     assert found(before, "blue") == [0]
 
 
+def test_a_state_that_calls_segments_parts_is_restored(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(0, "music", titles("blue"))
+    state = flush(index)
+    again = new_index(tmp_path)
+    again.load({"fields": state["fields"], "lexicon": state["lexicon"], "parts": state["segments"]})
+    assert found(again.snapshot(), "blue") == [0]
+    again.add_batch(1, "music", titles("blue"))
+    assert "parts" not in flush(again) and found(again.snapshot(), "blue") == [0, 1]
+
+
 @pytest.mark.parametrize("damage", ["missing", "short", "flipped"])
 @pytest.mark.parametrize("kind", ["lexicon", "field-"])
 def test_damage_is_named_by_file(tmp_path: Path, kind: str, damage: str) -> None:

@@ -243,6 +243,8 @@ class TextIndex:
 
     def load(self, state: IndexState) -> None:
         """Restores a flushed state; raises Corruption that names the file where one is damaged."""
+        if "parts" in state:  # the earlier name of the segments
+            state = {**{name: value for name, value in state.items() if name != "parts"}, "segments": state["parts"]}
         path = files.check_file(self._directory, state["lexicon"])
         try:
             files.restore_lexicon(self._lexicon, path.read_bytes())
