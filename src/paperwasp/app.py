@@ -29,8 +29,8 @@ from paperwasp.application.package import ApplicationPackage
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
-from paperwasp.container.server import HttpServer
 from paperwasp.content.addresses import address_of
+from paperwasp.http.server import HttpServer
 from paperwasp.service.applications import Applications
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters

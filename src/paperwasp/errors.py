@@ -9,6 +9,8 @@
     │   ├── InvalidPackage      … an application package that is readable    412
     │   ├── UnknownVersion      … a version of Vespa that this is not        400
     │   └── TooLarge            … more than a named limit                    413
+    │       ├── LongAddress     … in the address of a request                414
+    │       └── LargeHead       … in the head of a request                   431
     ├── NotFound                the caller named something that is not there 404
     ├── Conflict                the caller came too late                     409
     │   └── LockFailure         … another step for the same thing is not over 409
@@ -130,6 +132,18 @@ class TooLarge(InvalidInput):
     """More than a named limit of `paperwasp.limits`."""
 
     http_status = 413
+
+
+class LongAddress(TooLarge):
+    """The address of a request is longer than a server has to take."""
+
+    http_status = 414
+
+
+class LargeHead(TooLarge):
+    """The head of a request has more bytes, or more fields, than a server has to take."""
+
+    http_status = 431
 
 
 class NotFound(PaperwaspError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from paperwasp.connection_limits import *  # noqa: F403  # they are many, and named `limits.HTTP_…` all the same
+
 # Languages and requests
 EXPRESSION_DEPTH: Final = 200
 """Nesting of parentheses, items and blocks in any of the languages."""
@@ -110,40 +112,10 @@ HTTP_DOCUMENT_BODY_BYTES: Final = 100 * 1024 * 1024
 HTTP_QUERY_BODY_BYTES: Final = 16 * 1024 * 1024
 HTTP_PACKAGE_BODY_BYTES: Final = 512 * 1024 * 1024
 
-HTTP_CONNECTIONS: Final = 4096
-"""Connections to one port. More wait until others have gone."""
-HTTP_CONNECTIONS_CROWDED: Final = 3584
-"""More than these, and idle ones are closed until there are no more than HTTP_CONNECTIONS_CALM."""
-HTTP_CONNECTIONS_CALM: Final = 3072
-HTTP_ADDRESS_CONNECTIONS: Final = 2048
-"""Connections of one address to one port. Idle ones beyond are closed."""
-HTTP_FIRST_REQUEST_SECONDS: Final = 30.0
-"""How long a connection may be silent, or send the head of its first request."""
-HTTP_LOOK_SECONDS: Final = 1.0
-"""How often connections are looked at."""
-HTTP_BODY_SECONDS: Final = 30.0
-"""How long a body may take to come, beside the time that its size allows it:"""
-HTTP_BODY_BYTES_A_SECOND: Final = 16 * 1024
-HTTP_BODIES_BYTES: Final = 256 * 1024 * 1024
-"""Bytes of the bodies of all requests under way, as sent and as inflated; one that is alone may be larger."""
-HTTP_STREAMED_ANSWERS: Final = 64
-"""Streamed answers of one port at a time; one more gets 429. Each keeps some megabytes while nobody reads."""
-HTTP_STREAM_UNREAD_SECONDS: Final = 60.0
-"""How long the client of a streamed answer may read nothing."""
-HTTP_UNREAD_ANSWERS_BYTES: Final = 512 * 1024 * 1024
-"""Large answers over HTTP/1 that have not arrived. Where it is more, the longest unread lose their connections."""
-HTTP_LARGE_ANSWER_BYTES: Final = 256 * 1024
-"""Smaller ones do not count."""
-HTTP_BACKLOG: Final = 1024
-HTTP_STREAMS: Final = 512
-"""Requests in flight on one HTTP/2 connection."""
-HTTP_HEADERS_BYTES: Final = 64 * 1024
-HTTP_IDLE_MS: Final = 180_000
-"""How long a connection may be idle after an answer."""
 HTTP_ESCAPES: Final = 500_000
 """Percent signs in one name or value: each takes half a microsecond to decode."""
 HTTP_DISCARDED_BYTES: Final = 16 * 1024 * 1024
-"""How much of a refused body is read and thrown away before the refusal is sent."""
+"""How much of a refused body is read and thrown away."""
 HTTP_DISCARDED_MOST_BYTES: Final = 1 << 40
 """Nothing is read of a body that is announced to be longer."""
 HTTP_DISCARD_SECONDS: Final = 2.0
@@ -163,10 +135,8 @@ HTTP_COMPRESSED_LEAST_BYTES: Final = 1400
 """Answers smaller than this, which fit into one packet, are not compressed."""
 HTTP_INLINE_GZIP_BYTES: Final = 256 * 1024
 """Larger answers, and chunks of them, are compressed outside the event loop."""
-HTTP_STREAM_OPEN_SECONDS: Final = 30.0
-"""How long a streamed answer waits for a thread that sends it."""
 HTTP_STREAM_STOP_SECONDS: Final = 5.0
-"""How long a stop lets streamed answers go on; less than what a stop waits for requests at all."""
+"""How long a stop lets streamed answers, bodies and unread answers go on; less than it waits for requests at all."""
 STOP_SECONDS: Final = 10
 """How long a stop waits for requests in flight."""
 CONTAINER_PORTS_TRIED: Final = 1000

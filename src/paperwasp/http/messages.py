@@ -31,10 +31,23 @@ _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
+class ClientCertificate:
+    """The certificate by which a client of TLS has shown who it is. The server has verified it."""
+
+    common_name: str
+    """Of its subject; empty where it has none."""
+    alternative_names: tuple[str, ...]
+    """Kind and name, as `DNS:client.example` or `URI:spiffe://example/client`."""
+    sha256: str
+    """Of the whole certificate, in hexadecimal digits."""
+
+
+@dataclass(frozen=True)
 class Request:
     """One request. `raw_path` and `query` are as they came, percent signs and all; `headers` has lower-case names.
 
-    `host` is the Host header (with the port, where there is one); `scheme` is `http` or `https`.
+    `host` is the Host header (with the port, where there is one); `scheme` is `http` or `https`; `client` is who a
+    client of TLS has shown to be, by a certificate.
     """
 
     method: str
@@ -44,6 +57,7 @@ class Request:
     body: bytes = b""
     scheme: str = "http"
     host: str = "localhost"
+    client: ClientCertificate | None = None
 
     @cached_property
     def segments(self) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from paperwasp.container.app import ContainerApp, error_response
-from paperwasp.container.server import HttpServer
 from paperwasp.http.messages import Answer, Request
+from paperwasp.http.server import HttpServer
 
 
 class Listener:

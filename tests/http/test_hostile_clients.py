@@ -6,17 +6,17 @@ import asyncio
 import gzip
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 
 import pytest
 
 from paperwasp import limits
-from paperwasp.container import connections as connections_module
-from paperwasp.container import request_bodies
-from paperwasp.container.connections import Client, ConnectionGuard
-from paperwasp.container.request_bodies import BodyBudget
-from paperwasp.container.server import HttpServer
+from paperwasp.http import bodies
+from paperwasp.http.bodies import BodyBudget
+from paperwasp.http.connections import choose_leaving, choose_unread
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
-from tests.container.http_servers import HOST, serve_for
+from paperwasp.http.server import HttpServer
+from tests.http.http_servers import HOST, connections_of, look_at, serve_for, service_of, unread_of
 
 LIMIT_BYTES = 100_000
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -45,7 +45,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
         ("HTTP_FIRST_REQUEST_SECONDS", 0.1),
         ("HTTP_LOOK_SECONDS", 0.02),
         ("HTTP_BODY_SECONDS", 0.1),
-        ("HTTP_STREAM_UNREAD_SECONDS", 0.1),
+        ("HTTP_UNREAD_SECONDS", 0.1),
         ("HTTP_IDLE_MS", 300),
     ):
         monkeypatch.setattr(limits, name, seconds)
@@ -98,11 +98,13 @@ def test_a_body_that_has_come_may_wait_to_be_inflated() -> None:
     head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
 
     async def test(server: HttpServer) -> None:
-        guard = server._guard
-        async with server._inflating:
+        service = service_of(server)
+        async with service.inflating:
             found = asyncio.create_task(all_of(server, head + body))
-            while guard._readings or not any(each.has_asked for each in guard._connections.values()):
+            while not service.running:
                 await asyncio.to_thread(lambda: None)
+            for _ in range(100):  # several looks at the connections
+                await asyncio.to_thread(look_at, server)
         assert b'{"size":90000}' in await found
 
     serve(test)
@@ -113,8 +115,10 @@ def test_a_streamed_answer_that_nobody_reads_is_given_up() -> None:
     async def test(server: HttpServer) -> None:
         reader, writer = await asyncio.open_connection(HOST, server.port, limit=1)
         writer.write(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
-        while server._streams or not server._guard._connections:  # nothing tells of the end
-            await asyncio.wait([asyncio.create_task(asyncio.to_thread(lambda: None))])
+        streams = service_of(server).streams
+        for is_sent in (True, False):  # nothing tells of the end
+            while bool(streams) != is_sent:
+                await asyncio.to_thread(lambda: None)
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await asyncio.wait_for(reader.readexactly(1 << 30), 10)
         writer.close()
@@ -141,7 +145,7 @@ def test_bodies_have_one_common_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that waits for its end holds most of it; a second finds no room, and room is there again when the first is
     answered."""
     budget = BodyBudget(1000)
-    monkeypatch.setattr("paperwasp.container.server.BODIES", budget)
+    monkeypatch.setattr("paperwasp.http.server.BODIES", budget)
 
     async def test(server: HttpServer) -> None:
         reader, writer = await asyncio.open_connection(HOST, server.port)
@@ -163,7 +167,7 @@ def test_bodies_have_one_common_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_a_body_inflates_to_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     budget = BodyBudget(1000)
-    monkeypatch.setattr("paperwasp.container.server.BODIES", budget)
+    monkeypatch.setattr("paperwasp.http.server.BODIES", budget)
     budget.held_bytes = 900
 
     async def test(server: HttpServer) -> None:
@@ -232,135 +236,99 @@ def test_the_host_is_demanded_and_checked(head: bytes, status: int, message: byt
     serve(test)
 
 
-class Time:
-    """A clock that stands until it is moved."""
+@dataclass(eq=False)
+class Fake:
+    """A connection, as the choice knows it."""
 
-    def __init__(self) -> None:
-        self.seconds = 1000.0
+    address: str = "a"
+    has_asked: bool = False
+    since: float = 0.0
+    unread_since: float = 0.0
+    unread_bytes: int = 0
+    is_idle: bool = True
+    overdue_at: float = 1e9
 
-    def __call__(self) -> float:
-        return self.seconds
+    def is_overdue(self, now: float) -> bool:
+        return now > self.overdue_at
 
 
-def clients(address: str, count: int) -> list[Client]:
-    return [(address, str(number)) for number in range(count)]
+def silent(address: str, count: int) -> list[Fake]:
+    return [Fake(address, since=float(number)) for number in range(count)]
 
 
 def test_the_silent_go_first_and_the_busy_never(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of eight that may be there, six is crowded and four is calm."""
     monkeypatch.setattr(limits, "HTTP_CONNECTIONS_CROWDED", 6)
     monkeypatch.setattr(limits, "HTTP_CONNECTIONS_CALM", 4)
-    now = Time()
-    guard = ConnectionGuard(1, now)
-    busy, answered, silent = ("busy", "1"), ("answered", "2"), clients("silent", 5)
-    guard.begin(busy)
-    guard.end(guard.begin(answered))
-    now.seconds += 1
-    there = dict.fromkeys([busy, answered, *silent], 0)
-    assert guard.choose(dict.fromkeys([busy, answered, *silent[:4]], 0)) == []
-    assert guard.choose(there) == silent[:3]
-    assert guard.choose(dict.fromkeys([busy, answered, *clients("other", 5)], 0)) == clients("other", 3)
+    busy, answered, quiet, others = Fake(is_idle=False), Fake(has_asked=True, since=-1), silent("s", 5), silent("o", 7)
+    assert choose_leaving([busy, answered, *quiet[:4]], 9) == []
+    assert choose_leaving([busy, answered, *quiet], 9) == quiet[:3]
+    assert choose_leaving([busy, answered, *others[:4], others[6]], 9) == others[:3]
+    assert choose_leaving([busy, *(Fake(has_asked=True, since=time) for time in (5, 3, 4, 2, 1, 6))], 9) != []
+
+
+def test_the_longest_idle_of_those_that_asked_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HTTP_CONNECTIONS_CROWDED", 2)
+    monkeypatch.setattr(limits, "HTTP_CONNECTIONS_CALM", 1)
+    young, old, middle = (Fake(has_asked=True, since=time) for time in (3.0, 1.0, 2.0))
+    assert choose_leaving([young, old, middle], 9) == [old, middle]
 
 
 def test_an_address_has_a_bound_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "HTTP_ADDRESS_CONNECTIONS", 3)
-    guard = ConnectionGuard(1, Time())
-    many, few = clients("many", 5), clients("few", 3)
-    guard.begin(many[0])
-    assert guard.choose(dict.fromkeys([*many, *few], 0)) == many[1:3]
+    many, few = silent("many", 5), silent("few", 3)
+    many[0].is_idle = False
+    assert choose_leaving([*many, *few], 9) == many[1:3]
+
+
+def test_who_is_late_goes_and_is_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HTTP_ADDRESS_CONNECTIONS", 2)
+    late, *rest = silent("a", 4)
+    late.overdue_at = 5
+    assert choose_leaving([late, *rest], 5) == [late, rest[0]]
+    assert choose_leaving([late, *rest], 6) == [late, rest[0]]
+    monkeypatch.setattr(limits, "HTTP_ADDRESS_CONNECTIONS", 3)
+    assert choose_leaving([late, *rest], 6) == [late]
 
 
 def test_the_longest_unread_answers_go_where_they_are_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "HTTP_UNREAD_ANSWERS_BYTES", 4_000_000)
-    now = Time()
-    guard = ConnectionGuard(1, now)
-    first, small, second, third = clients("a", 4)
-    there = dict.fromkeys([first, small, second, third], 0)
-    for client, size_bytes in ((first, 2_000_000), (small, limits.HTTP_LARGE_ANSWER_BYTES - 1), (second, 2_000_000)):
-        connection = guard.begin(client)
-        guard.note_answer(connection, size_bytes)
-        guard.end(connection)
-        now.seconds += 1
-    assert guard.choose(there) == []
-    busy = guard.begin(third)
-    guard.note_answer(busy, 2_000_000)
-    assert guard.choose(there) == [first]
-    guard.note_answer(busy, 500_000)
-    assert guard.choose(there) == [first, second]
-
-
-def test_a_look_forgets_no_connection_that_is_younger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that came, and was answered, while the sockets were looked at still has its unread answer."""
-    monkeypatch.setattr(limits, "HTTP_UNREAD_ANSWERS_BYTES", 1_000_000)
-    now = Time()
-    guard = ConnectionGuard(1, now)
-    gone, young = clients("a", 2)
-    guard.end(guard.begin(gone))
-    now.seconds += 1
-    began = now()
-    connection = guard.begin(young)
-    guard.note_answer(connection, 2_000_000)
-    guard.end(connection)
-    guard.forget_gone({}, began)
-    assert guard.choose({young: 0}) == [young]
-    assert guard._connections.keys() == {young}
+    first, second, third = (Fake(unread_since=time, unread_bytes=2_000_000) for time in (1.0, 2.0, 3.0))
+    read = Fake()
+    assert choose_unread([read, second, first]) == []
+    assert choose_unread([third, read, second, first]) == [first]
+    third.unread_bytes = 2_500_000
+    assert choose_unread([third, read, second, first]) == [first, second]
 
 
 def test_answers_that_nobody_reads_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of four are read after the other two were given up; those that are read do not count."""
+    """Two of four are given up, at once; the other two are read. What was read does not count."""
     size_bytes = 16 * 1024 * 1024
-    monkeypatch.setattr(limits, "HTTP_LOOK_SECONDS", 0.02)
     monkeypatch.setattr(limits, "HTTP_UNREAD_ANSWERS_BYTES", 2 * size_bytes)
-    # On a busy machine the library takes longer to begin writing, and what it has not begun looks as if it were read.
-    monkeypatch.setattr(connections_module, "_HANDOVER_SECONDS", 300.0)
 
     async def large(request: Request) -> Answer:
         return Response(200, bytes(size_bytes), "application/octet-stream")
 
     async def test(server: HttpServer) -> None:
-        connections = server._guard._connections
-
-        async def until_unread(wanted: set[Client]) -> None:
-            while {client for client, each in connections.items() if each.unread_bytes} != wanted:
-                await asyncio.to_thread(lambda: None)
-
-        lines, clients_of = [], list[Client]()
-        for _ in range(4):
+        lines = []
+        for number in range(4):
             reader, writer = await asyncio.open_connection(HOST, server.port, limit=1)
             lines.append((reader, writer))
-            clients_of.append((HOST, str(writer.get_extra_info("sockname")[1])))
             writer.write(GET)
-            await asyncio.wait_for(until_unread(set(clients_of[-2:])), 30)
+            while len(unread_of(server)) < min(number + 1, 2) or len(connections_of(server)) > 2:
+                await asyncio.to_thread(lambda: None)
         for reader, _ in lines[:2]:
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
                 await asyncio.wait_for(reader.readexactly(size_bytes), 30)
         for reader, _ in lines[2:]:
             await asyncio.wait_for(reader.readexactly(size_bytes), 30)
-        monkeypatch.setattr(connections_module, "_HANDOVER_SECONDS", 0.1)
-        await asyncio.wait_for(until_unread(set()), 30)
+        while unread_of(server):
+            await asyncio.to_thread(lambda: None)
         for _, writer in lines:
             writer.close()
 
     serve_for(test, large, LIMIT_BYTES)
 
 
-def test_time_runs_from_the_first_look_and_from_the_last_answer() -> None:
-    now = Time()
-    guard = ConnectionGuard(1, now)
-    silent, answered = ("a", "1"), ("a", "2")
-    there = {silent: 0, answered: 0}
-    assert guard.choose(there) == []
-    connection = guard.begin(answered)
-    now.seconds += limits.HTTP_FIRST_REQUEST_SECONDS + 1
-    assert guard.choose(there) == [silent]
-    now.seconds += limits.HTTP_IDLE_MS
-    assert guard.choose(there) == [silent]  # the other one's request is under way
-    guard.end(connection)
-    now.seconds += limits.HTTP_IDLE_MS / 1000 - 1
-    assert guard.choose({answered: 0}) == []
-    now.seconds += 2
-    assert guard.choose({answered: 0}) == [answered]
-
-
 def test_the_budget_of_the_process_is_that_of_the_limits() -> None:
-    assert request_bodies.BODIES.held_bytes == 0
+    assert bodies.BODIES.held_bytes == 0

@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx
 import pytest
 
-from paperwasp.container.granian_worker import PortTaken
-from paperwasp.container.server import HttpServer
 from paperwasp.errors import InvalidInput, NotFound, TooLarge
 from paperwasp.http.compression import gunzip
+from paperwasp.http.exchange import Handler
+from paperwasp.http.listening import PortTaken
 from paperwasp.http.messages import Request, Response, json_response, text_response
-from tests.container.http_servers import HOST, serve_for
+from paperwasp.http.server import HttpServer
+from tests.http.http_servers import HOST, serve_for
 
 LIMIT_BYTES = 1000
 
@@ -36,9 +37,7 @@ async def echo(request: Request) -> Response:
     return json_response(200, content, {"X-Test": "yes"})
 
 
-def serve(
-    test: Callable[[HttpServer], Awaitable[None]], handler: Callable[[Request], Awaitable[Response]] = echo
-) -> None:
+def serve(test: Callable[[HttpServer], Awaitable[None]], handler: Handler = echo) -> None:
     """Runs `test` against a server that is there only for it."""
     serve_for(test, handler, LIMIT_BYTES)
 
@@ -257,6 +256,21 @@ def test_failures_become_answers_without_a_trace() -> None:
             assert (await http.get("/absent")).json() == {"error-code": "NOT_FOUND", "message": "not here"}
 
     serve(test)
+
+
+@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+@pytest.mark.parametrize("value", ["a\r\nSet-Cookie: b", "a\nb", "\u20ac"], ids=repr)
+def test_a_header_that_may_not_be_sent_is_our_fault(http2: bool, value: str) -> None:
+    async def handler(_: Request) -> Response:
+        return json_response(200, {}, {"X-Test": value})
+
+    async def test(server: HttpServer) -> None:
+        async with client(server, http2) as http:
+            answer = await http.get("/")
+            assert (answer.status_code, answer.json()["message"]) == (500, "Internal server error")
+            assert "x-test" not in answer.headers
+
+    serve(test, handler)
 
 
 def test_stopping_waits_for_requests_in_flight() -> None:

@@ -16,9 +16,9 @@ from h2.events import DataReceived, Event
 from h2.exceptions import ProtocolError
 
 from paperwasp import limits
-from paperwasp.container.server import HttpServer
 from paperwasp.errors import Overload
 from paperwasp.http.messages import Request, StreamedResponse
+from paperwasp.http.server import HttpServer
 
 HOST = "127.0.0.1"
 LINES = "application/jsonl"

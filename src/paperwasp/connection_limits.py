@@ -1,0 +1,64 @@
+"""The limits of connections of HTTP: their number, their time in each state, their memory. See `paperwasp.limits`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HTTP_CONNECTIONS: Final = 4096
+"""Connections to one port. More wait until others have gone."""
+HTTP_CONNECTIONS_CROWDED: Final = 3584
+"""More than these, and idle ones are closed until there are no more than HTTP_CONNECTIONS_CALM."""
+HTTP_CONNECTIONS_CALM: Final = 3072
+HTTP_ADDRESS_CONNECTIONS: Final = 2048
+"""Connections of one address to one port. Idle ones beyond are closed."""
+HTTP_ADDRESS_CONNECTIONS_MOST: Final = 2304
+"""Where none of them is idle: an address that has so many gets no more."""
+HTTP_BACKLOG: Final = 1024
+HTTP_ACCEPTED: Final = 64
+"""Connections that are accepted in one wake-up of the event loop."""
+HTTP_ACCEPT_SECONDS: Final = 1.0
+"""How long a port accepts nothing after the system had no descriptor or memory for a connection."""
+HTTP_TLS_HANDSHAKE_SECONDS: Final = 10.0
+HTTP_TLS_SHUTDOWN_SECONDS: Final = 1.0
+"""How long the end of TLS may take, which a client need not answer."""
+HTTP_FIRST_REQUEST_SECONDS: Final = 30.0
+"""How long a connection may be silent, or send the head of its first request."""
+HTTP_HEAD_SECONDS: Final = 30.0
+"""How long the head of a later request may take, from its first byte on."""
+HTTP_IDLE_MS: Final = 180_000
+"""How long a connection may be idle after an answer."""
+HTTP_LOOK_SECONDS: Final = 1.0
+"""How often connections are looked at."""
+HTTP_RECEIVE_BYTES: Final = 64 * 1024
+"""Read from a connection at a time; and when a client has sent so much ahead of an answer, no more is read from it."""
+HTTP_HEADERS_BYTES: Final = 64 * 1024
+"""Of the head of a request."""
+HTTP_HEADER_FIELDS: Final = 100
+HTTP_KNOWN_HEADERS: Final = 512
+"""Blocks of header fields of which a process remembers what they say."""
+HTTP_KNOWN_HEADERS_BYTES: Final = 2048
+"""Longer blocks are not remembered."""
+HTTP_CHUNK_LINE_BYTES: Final = 8 * 1024
+"""Of a line between the chunks of a body."""
+HTTP_BODY_SECONDS: Final = 30.0
+"""How long a body may take to come, beside the time that its size allows it:"""
+HTTP_BODY_BYTES_A_SECOND: Final = 16 * 1024
+HTTP_BODIES_BYTES: Final = 256 * 1024 * 1024
+"""Bytes of the bodies of all requests under way, as sent and as inflated; one that is alone may be larger."""
+HTTP_STREAMED_ANSWERS: Final = 64
+"""Streamed answers of one port at a time; one more gets 429."""
+HTTP_WRITE_BUFFER_BYTES: Final = 64 * 1024
+"""When a connection has more than this to send, no request is taken from it and no chunk of a stream is asked for."""
+HTTP_UNSENT_BYTES: Final = 1024 * 1024
+"""Of answers on one HTTP/2 connection for which its client gives no window: with more, its requests wait."""
+HTTP_UNREAD_SECONDS: Final = 60.0
+"""How long a client may read nothing of an answer."""
+HTTP_UNREAD_ANSWERS_BYTES: Final = 512 * 1024 * 1024
+"""Of answers of one port that wait to be read. Where it is more, the longest unread lose their connections."""
+HTTP_STREAMS: Final = 512
+"""Requests in flight on one HTTP/2 connection."""
+HTTP_STREAM_WINDOW_BYTES: Final = 1024 * 1024
+"""What an HTTP/2 client may send of one body before it is taken."""
+HTTP_CONNECTION_WINDOW_BYTES: Final = 4 * 1024 * 1024
+HTTP_BUDGET_SECONDS: Final = 10.0
+"""How often an HTTP/2 connection gets new budgets for resets, and for frames that ask nothing."""

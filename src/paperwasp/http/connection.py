@@ -1,0 +1,320 @@
+"""One connection of a client: its socket, its time-outs, what it has not read; the protocol on it is a `Line`.
+
+    first bytes                       line
+    the preface of HTTP/2             `Http2Line`  (also where TLS has agreed on h2)
+    anything else                     `Http1Line`, which may become an `Http2Line` by an upgrade
+
+What is sent goes out once a wake-up of the event loop, in one write. When a client does not read, `is_choked` is true:
+then no request is taken from it, and no chunk of a stream is made.
+
+All connections of a port read into one buffer, whose bytes are taken before the next one reads: an idle connection has
+none of its own.
+
+Everything here runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import socket
+import ssl
+import struct
+from time import monotonic
+from typing import Any, Final, Protocol, cast
+
+from paperwasp import limits
+from paperwasp.http.exchange import Exchange, Service
+from paperwasp.http.messages import ClientCertificate
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+"""How a client of HTTP/2 begins."""
+_LOG: Final = logging.getLogger("paperwasp.http")
+_RESET: Final = struct.pack("ii", 1, 0)
+
+
+class Line(Protocol):
+    """What a connection asks of the protocol on it."""
+
+    def receive(self, data: bytes) -> None:
+        """More has come."""
+
+    def receive_end(self) -> None:
+        """The client sends no more."""
+
+    def advance(self) -> None:
+        """Takes up what had to wait, because the client did not read."""
+
+    def flush(self) -> None:
+        """Writes all that may go out now."""
+
+    def drain(self) -> None:
+        """Takes no more requests, and closes the connection when those under way are answered."""
+
+    def exchanges(self) -> list[Exchange]:
+        """The requests under way."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is under way."""
+
+    @property
+    def held_back_bytes(self) -> int:
+        """Of answers, what the protocol keeps since the client has given no window for it."""
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the client has taken too long for what is to come from it."""
+
+
+class Watcher(Protocol):
+    """Who keeps the list of connections."""
+
+    def make_line(self, connection: Connection, is_http2: bool) -> Line:
+        """The protocol on a connection."""
+
+    def note_unread(self, connection: Connection) -> None:
+        """The client of this connection has begun not to read."""
+
+    def remove(self, connection: Connection) -> None:
+        """The connection is no more."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One connection."""
+
+    __slots__ = (
+        "_begin",
+        "_buffer",
+        "_is_flushing",
+        "_progress",
+        "_watcher",
+        "address",
+        "certificate",
+        "has_asked",
+        "is_choked",
+        "is_closing",
+        "is_draining",
+        "is_tls",
+        "line",
+        "loop",
+        "service",
+        "since",
+        "transport",
+        "unread_since",
+    )
+
+    def __init__(self, service: Service, watcher: Watcher, buffer: memoryview, address: str) -> None:
+        """`buffer`: into which all connections read."""
+        self.service = service
+        self.loop = service.loop
+        self.address = address
+        self._watcher = watcher
+        self._buffer = buffer
+        self.transport: asyncio.Transport | None = None
+        self.line: Line | None = None
+        self._begin = b""
+        """What came before the protocol was known."""
+        self.since = monotonic()
+        """When the connection began, or its last answer was ready, or the head of the next request began to come."""
+        self.has_asked = False
+        self.is_choked = False
+        self.is_closing = False
+        self.is_draining = False
+        self.is_tls = False
+        self.certificate: ClientCertificate | None = None
+        self._is_flushing = False
+        self._progress = 0
+        """How much was unread when it was looked at last."""
+        self.unread_since = 0.0
+
+    # From the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=limits.HTTP_WRITE_BUFFER_BYTES)
+        tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        if tls is not None:
+            self.is_tls = True
+            self.certificate = _certificate(tls)
+            if tls.selected_alpn_protocol() == "h2":
+                self._speak(is_http2=True)
+        if self.is_draining:
+            self.close()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(self._buffer[:nbytes])
+        line = self.line or self._recognize(data)
+        if line is None or self.is_closing:
+            return
+        if self._begin:
+            data, self._begin = self._begin + data, b""
+        self._is_flushing = True
+        line.receive(data)
+        self.flush()
+
+    def eof_received(self) -> bool:
+        if self.line is None:
+            return False
+        self.line.receive_end()
+        self.flush()
+        return not self.is_tls and self.transport is not None and not self.transport.is_closing()
+
+    def pause_writing(self) -> None:
+        self.is_choked = True
+        if not self.unread_since:
+            self.unread_since = monotonic()
+        self._watcher.note_unread(self)
+
+    def resume_writing(self) -> None:
+        self.is_choked = False
+        self.unread_since = self._progress = 0
+        self.flush_soon()
+        self.advance_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_closing = True
+        if self.line is not None:
+            for exchange in self.line.exchanges():
+                exchange.lose()
+        self._watcher.remove(self)
+        self.transport = None
+        self.line = None
+
+    # For the line
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes, at once where the system takes them."""
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def flush(self) -> None:
+        """Writes what the line has to send."""
+        self._is_flushing = False
+        if self.line is not None:
+            self.line.flush()
+
+    def flush_soon(self) -> None:
+        """The line has something to send: it goes out with what else is made in this round of the event loop."""
+        if not self._is_flushing:
+            self._is_flushing = True
+            self.loop.call_soon(self.flush)
+
+    def advance_soon(self) -> None:
+        """The line may take up its next request, outside the task that has ended the last one."""
+        self.loop.call_soon(self._advance)
+
+    def _advance(self) -> None:
+        if self.line is not None and not self.is_closing:
+            self._is_flushing = True
+            self.line.advance()
+            self.flush()
+
+    def hold_reading(self, holds: bool) -> None:
+        """Reads nothing from the client for the time being, or goes on reading."""
+        if self.transport is not None and not self.transport.is_closing():
+            if holds:
+                self.transport.pause_reading()
+            else:
+                self.transport.resume_reading()
+
+    def end_writing(self) -> bool:
+        """Ends this side of the connection after what was written. Returns False where that cannot be."""
+        if self.transport is None or self.transport.is_closing() or not self.transport.can_write_eof():
+            return False
+        self.transport.write_eof()
+        return True
+
+    def close(self) -> None:
+        """Closes the connection when what was written has gone out. Nothing that the client sends is read any more."""
+        self.is_closing = True
+        if self.transport is not None:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Closes the connection at once; the client sees that it was broken off."""
+        self.is_closing = True
+        if self.transport is not None:
+            plain: socket.socket | None = self.transport.get_extra_info("socket")
+            if plain is not None:
+                plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self.transport.abort()
+
+    def leave(self) -> None:
+        """Closes the connection, since it was chosen to go."""
+        if self.unread_bytes:
+            self.abort()
+            return
+        if self.line is not None:
+            self.line.drain()
+            self.flush()
+        self.close()
+
+    # For the watcher
+
+    @property
+    def has_handler(self) -> bool:
+        """Whether a handler is at work for it."""
+        return self.line is not None and any(exchange.has_handler for exchange in self.line.exchanges())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for a request, and has sent every answer."""
+        return self.unread_bytes == 0 and (self.line is None or self.line.is_idle)
+
+    @property
+    def unread_bytes(self) -> int:
+        """Of answers that wait for the client to read."""
+        if self.transport is None:
+            return 0
+        held_bytes = 0 if self.line is None else self.line.held_back_bytes
+        return self.transport.get_write_buffer_size() + held_bytes
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the client has taken too long for what it should do next."""
+        unread_bytes = self.unread_bytes
+        if unread_bytes:
+            if not self.unread_since or unread_bytes < self._progress:
+                self.unread_since = now
+            self._progress = unread_bytes
+            return now - self.unread_since > limits.HTTP_UNREAD_SECONDS
+        if not self.is_choked:
+            self.unread_since = self._progress = 0
+        if self.line is not None and (self.has_asked or not self.line.is_idle):
+            return self.line.is_overdue(now)
+        return now - self.since > limits.HTTP_FIRST_REQUEST_SECONDS
+
+    def drain(self) -> None:
+        """Takes no more requests, and closes when those under way are answered."""
+        self.is_draining = True
+        if self.line is not None:
+            self.line.drain()
+            self.flush()
+        elif self.transport is not None:
+            self.close()
+
+    def _recognize(self, data: bytes) -> Line | None:
+        """The protocol that the first bytes are of; None: they are too few to tell."""
+        begin = self._begin + data
+        if len(begin) < len(PREFACE) and PREFACE.startswith(begin):
+            self._begin = begin
+            return None
+        return self._speak(begin.startswith(PREFACE))
+
+    def _speak(self, is_http2: bool) -> Line:
+        self.line = self._watcher.make_line(self, is_http2)
+        return self.line
+
+
+def _certificate(tls: ssl.SSLObject) -> ClientCertificate | None:
+    """The client's, which the context has verified; None: it has shown none, or need not."""
+    shown: dict[str, Any] | None = tls.getpeercert()
+    whole = tls.getpeercert(binary_form=True)
+    if not shown or whole is None:
+        return None
+    names = [value for part in shown.get("subject", ()) for name, value in part if name == "commonName"]
+    alternatives = tuple(f"{kind}:{name}" for kind, name in shown.get("subjectAltName", ()))
+    return ClientCertificate(names[-1] if names else "", alternatives, hashlib.sha256(whole).hexdigest())

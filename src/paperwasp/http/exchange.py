@@ -1,0 +1,387 @@
+"""One request and its answer, from the head of the one to the end of the other; whichever protocol carries them.
+
+A connection makes an exchange of each head, gives it the body as it comes, and begins it when that is over. The
+exchange holds the body within its limits, has it inflated, calls the handler and sends the answer back. What is wrong
+becomes an answer here: bodies that are too large, announced or not; compressed bodies that explode; broken encodings;
+handlers that fail. A client never sees a stack trace; the log does.
+
+A handler runs up to its first wait while its request is read, without a task of its own. So all requests of one
+wake-up of the event loop reach their handlers before anything runs that these schedule with `loop.call_soon`: work that
+is to be done for many requests at once can be gathered until then.
+
+Everything here runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from paperwasp import limits
+from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
+from paperwasp.http.bodies import BodyBudget, is_too_slow, too_slow
+from paperwasp.http.compression import (
+    accepts_gzip,
+    compressed,
+    compressed_stream,
+    inflated,
+    is_compressible,
+    too_large,
+)
+from paperwasp.http.eager import run_eagerly
+from paperwasp.http.messages import Answer, ClientCertificate, Request, Response, StreamedResponse
+from paperwasp.http.streaming import ClientGone, Unread, closed_after, send_chunks, too_many_streams, unread
+
+Handler = Callable[[Request], Coroutine[Any, Any, Answer]]
+ErrorResponse = Callable[[Request, PaperwaspError], Response]
+BodyLimit = Callable[[str], int]
+"""raw path → how large a body may be, in bytes."""
+Observer = Callable[[Request, int, int], None]
+"""(request, status, nanoseconds), after each answer."""
+
+_LOG: Final = logging.getLogger("paperwasp.http")
+_GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+
+
+@dataclass(slots=True, eq=False)
+class Service:
+    """What the connections of one port have in common."""
+
+    handler: Handler
+    error_response: ErrorResponse
+    body_limit_bytes: BodyLimit
+    observe: Observer | None
+    budget: BodyBudget
+    return_memory: Callable[[], None]
+    """Called after each large request."""
+    loop: asyncio.AbstractEventLoop
+    inflating: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Who has it inflates a large body; all of them hold no more than one beyond the budget."""
+    running: set[Exchange] = field(default_factory=set)
+    """Those whose handlers wait."""
+    streams: set[Exchange] = field(default_factory=set)
+    """Those that send streamed answers."""
+    became_idle: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever nothing runs any more."""
+
+
+class Peer(Protocol):
+    """The connection of a client, as its requests know it."""
+
+    address: str
+    certificate: ClientCertificate | None
+
+
+class Line(Protocol):
+    """The connection of an exchange, in its protocol. All of it does nothing where the client is gone."""
+
+    def respond(self, exchange: Exchange, answer: Response) -> None:
+        """Sends a whole answer."""
+
+    def open_stream(self, exchange: Exchange, answer: StreamedResponse) -> None:
+        """Sends the head of a streamed answer."""
+
+    def send(self, exchange: Exchange, chunk: bytes) -> None:
+        """Sends a piece of the body of a streamed answer."""
+
+    def end_stream(self, exchange: Exchange) -> None:
+        """Says that the body was whole."""
+
+    def break_off(self, exchange: Exchange) -> None:
+        """Ends the answer so that the client sees that it is not whole."""
+
+    def unsent_bytes(self, exchange: Exchange) -> int:
+        """How much of what was sent has not left; 0 where the next chunk may be made."""
+
+    def finish(self, exchange: Exchange) -> None:
+        """The exchange is over."""
+
+
+class Exchange:
+    """One request and its answer."""
+
+    __slots__ = (
+        "_body",
+        "_has_begun",
+        "_held_bytes",
+        "_limit_bytes",
+        "_line",
+        "_service",
+        "_size_bytes",
+        "_task",
+        "_waiter",
+        "headers",
+        "host",
+        "is_cut",
+        "is_gone",
+        "method",
+        "number",
+        "peer",
+        "query",
+        "raw_path",
+        "scheme",
+        "since_ns",
+    )
+
+    def __init__(
+        self,
+        service: Service,
+        line: Line,
+        number: int,
+        target: tuple[str, str, str],
+        origin: tuple[str, str],
+        headers: Mapping[str, str],
+        peer: Peer,
+    ) -> None:
+        """`number`: its stream; `target`: method, raw path and query; `origin`: scheme and host."""
+        self._service = service
+        self._line = line
+        self.number = number
+        self.method, self.raw_path, self.query = target
+        self.scheme, self.host = origin
+        self.headers = headers
+        self.peer = peer
+        self.since_ns = time.monotonic_ns()
+        self._has_begun = False
+        """Whether it is answered, or being answered."""
+        self.is_cut = False
+        self.is_gone = False
+        """Whether nobody reads the answer any more."""
+        self._body: list[bytes] = []
+        self._size_bytes = 0
+        self._held_bytes = 0
+        self._limit_bytes = 0
+        self._task: asyncio.Task[None] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def has_handler(self) -> bool:
+        """Whether a handler waits for something, to answer it."""
+        return self in self._service.running and self not in self._service.streams
+
+    # The request
+
+    def expect_body(self, length_bytes: int | None) -> PaperwaspError | None:
+        """A body is to come, of that length if it was announced. Returns the reason to refuse it, if there is one."""
+        self._limit_bytes = self._service.body_limit_bytes(self.raw_path)
+        if length_bytes is not None and length_bytes > self._limit_bytes:
+            return too_large(length_bytes, self._limit_bytes)
+        return None
+
+    def receive(self, piece: bytes) -> PaperwaspError | None:
+        """More of the body has come. Returns the reason to refuse it, if there is one."""
+        size_bytes = self._size_bytes = self._size_bytes + len(piece)
+        if size_bytes > self._limit_bytes:
+            return too_large(size_bytes, self._limit_bytes)
+        try:
+            self._hold(len(piece))
+        except PaperwaspError as error:
+            return error
+        self._body.append(piece)
+        return None
+
+    def slowness(self) -> PaperwaspError | None:
+        """The reason to refuse a body that has taken longer than it may until now."""
+        seconds = (time.monotonic_ns() - self.since_ns) / 1e9
+        return too_slow(self._size_bytes, seconds) if is_too_slow(self._size_bytes, seconds) else None
+
+    def refuse(self, error: PaperwaspError) -> None:
+        """Answers the request with what is wrong with it. No more of its body is wanted."""
+        self._body.clear()
+        self._run(error)
+
+    def begin(self) -> None:
+        """The whole request is there: has it answered."""
+        self._run(None)
+
+    def _run(self, failure: PaperwaspError | None) -> None:
+        self._has_begun = True
+        self._task = run_eagerly(self._service.loop, self._serve(failure))
+        if self._task is not None:
+            self._service.running.add(self)
+
+    def _hold(self, size_bytes: int) -> None:
+        """Errors: Overload."""
+        budget = self._service.budget
+        budget.check(size_bytes, self._held_bytes)
+        budget.held_bytes += size_bytes
+        self._held_bytes += size_bytes
+
+    async def _serve(self, failure: PaperwaspError | None) -> None:
+        service, body, status = self._service, b"", 0
+        try:
+            if failure is None and self._body:
+                body, failure = await self._read_body()
+            request = Request(
+                self.method,
+                self.raw_path,
+                self.query,
+                self.headers,
+                body,
+                self.scheme,
+                self.host,
+                self.peer.certificate,
+            )
+            if failure is None:
+                try:
+                    answer = await service.handler(request)
+                except Exception as error:
+                    answer = self._failure(request, error)
+            else:
+                answer = service.error_response(request, failure)
+            status = await self._send(request, answer)
+        finally:
+            self._end()
+        if len(body) >= limits.LARGE_REQUEST_BYTES:
+            service.return_memory()
+        if service.observe is not None:
+            service.observe(request, status, time.monotonic_ns() - self.since_ns)
+
+    async def _read_body(self) -> tuple[bytes, PaperwaspError | None]:
+        """The whole body, inflated, or what is wrong with it."""
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._body.clear()
+        encoding = self.headers.get("content-encoding")
+        if encoding is None:
+            return body, None
+        try:
+            body = await inflated(body, encoding, self._limit_bytes, self._service.inflating)
+            self._hold(len(body))
+        except PaperwaspError as error:
+            return b"", error
+        except Exception as error:
+            return b"", InvalidInput(f"The request body could not be read: {error}")
+        return body, None
+
+    def _end(self) -> None:
+        service = self._service
+        service.budget.held_bytes -= self._held_bytes
+        self._held_bytes = 0
+        if self._task is not None:
+            service.running.discard(self)
+            if not service.running:
+                service.became_idle.set()
+        self._line.finish(self)
+
+    def move(self, line: Line, number: int) -> None:
+        """Goes on as a stream of an upgraded connection."""
+        self._line, self.number = line, number
+
+    # The answer
+
+    async def _send(self, request: Request, answer: Answer) -> int:
+        """The status that was sent."""
+        if isinstance(answer, StreamedResponse):
+            return await self._stream(request, answer)
+        if len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer):
+            answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
+        try:
+            self._line.respond(self, answer)
+        except ValueError as error:  # a header field that may not be sent
+            return self._respond_failure(request, error)
+        return answer.status
+
+    async def _stream(self, request: Request, answer: StreamedResponse) -> int:
+        """The status that was sent. What fails before the first chunk still has an answer; later it cuts the answer."""
+        streams = self._service.streams
+        async with closed_after(answer.chunks) as chunks:
+            if len(streams) >= limits.HTTP_STREAMED_ANSWERS:
+                return self._respond_failure(request, too_many_streams())
+            if _takes_gzip(request, answer):
+                chunks = compressed_stream(chunks)
+                answer = replace(answer, chunks=chunks, headers={**answer.headers, **_GZIPPED})
+            streams.add(self)
+            try:
+                if request.method == "HEAD":
+                    self._line.open_stream(self, answer)
+                    return answer.status
+                try:
+                    first = await anext(chunks, b"")
+                except Exception as error:
+                    return self._respond_failure(request, error)
+                self._line.open_stream(self, answer)
+                await self._send_stream(first, chunks)
+            except asyncio.CancelledError:
+                if not (self.is_cut or self.is_gone):
+                    raise
+                self.break_off()
+            finally:
+                streams.discard(self)
+        return answer.status
+
+    async def _send_stream(self, first: bytes, chunks: AsyncIterator[bytes]) -> None:
+        try:
+            await send_chunks(self, first, chunks)
+        except ClientGone:
+            _LOG.debug("%s %s: the client is gone", self.method, self.raw_path)
+        except Unread as error:
+            _LOG.warning("%s %s: the answer is broken off, since %s", self.method, self.raw_path, error)
+        except Exception:
+            _LOG.exception("%s %s failed while its answer was sent", self.method, self.raw_path)
+
+    async def write(self, chunk: bytes) -> None:
+        """Sends a chunk, and waits until most of it has left. Errors: ClientGone, Unread."""
+        if self.is_gone:
+            raise ClientGone
+        if chunk:
+            self._line.send(self, chunk)
+        while unsent_bytes := self._line.unsent_bytes(self):
+            waiter = self._waiter = self._service.loop.create_future()
+            try:
+                async with asyncio.timeout(limits.HTTP_UNREAD_SECONDS):
+                    await waiter
+            except TimeoutError:
+                if self._line.unsent_bytes(self) >= unsent_bytes:
+                    raise unread() from None
+            finally:
+                self._waiter = None
+            if self.is_gone:
+                raise ClientGone
+
+    def end(self) -> None:
+        self._line.end_stream(self)
+
+    def break_off(self) -> None:
+        self._line.break_off(self)
+
+    def go_on(self) -> None:
+        """What was written has left: the next chunk may be made."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def lose(self) -> None:
+        """The client is gone. A handler goes on, since what it does may be half done; a streamed answer ends."""
+        self.is_gone = True
+        if self in self._service.streams:
+            if self._waiter is not None:
+                self.go_on()
+            elif self._task is not None:
+                self._task.cancel()
+        elif not self._has_begun:
+            self._end()
+
+    def cut(self) -> None:
+        """Breaks off a streamed answer, since the server stops."""
+        self.is_cut = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def _respond_failure(self, request: Request, error: Exception) -> int:
+        failed = self._failure(request, error)
+        self._line.respond(self, failed)
+        return failed.status
+
+    def _failure(self, request: Request, error: Exception) -> Response:
+        if isinstance(error, PaperwaspError):
+            return self._service.error_response(request, error)
+        _LOG.error("%s %s failed", request.method, request.raw_path, exc_info=error)
+        return self._service.error_response(request, InternalError("Internal server error"))
+
+
+def _takes_gzip(request: Request, answer: Answer) -> bool:
+    accepted = request.headers.get("accept-encoding")
+    return accepted is not None and accepts_gzip(accepted) and is_compressible(answer.content_type)

@@ -1,0 +1,360 @@
+"""HTTP/1.1 on a connection: one request after the other, each answered before the next is looked at.
+
+    state      what it waits for                                          then
+    HEAD       the head of a request                                      BODY, or ANSWER where there is no body
+    BODY       more of a body that is wanted                              ANSWER
+    ANSWER     the answer, and that the client reads                      HEAD
+    DISCARD    the rest of a body that was refused, for a while           HEAD
+    LINGER     that the client has seen the last answer and closes        the end
+
+What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out.
+
+Everything here runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from time import monotonic
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.errors import InvalidInput, PaperwaspError
+from paperwasp.http import http1
+from paperwasp.http.connection import Connection
+from paperwasp.http.exchange import Exchange
+from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, Reader
+from paperwasp.http.http2_line import Http2Line
+from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
+
+_ONLY_NUMBER: Final = 1
+"""Of the exchange of an HTTP/1.1 connection; also the stream of the first request after an upgrade."""
+
+
+class State(Enum):
+    """What a connection waits for."""
+
+    HEAD = auto()
+    BODY = auto()
+    ANSWER = auto()
+    DISCARD = auto()
+    LINGER = auto()
+
+
+class Http1Line:
+    """HTTP/1.1, or 1.0, on one connection."""
+
+    __slots__ = (
+        "_closes",
+        "_connection",
+        "_discarded_bytes",
+        "_ends",
+        "_exchange",
+        "_has_begun",
+        "_head",
+        "_is_advancing",
+        "_is_broken",
+        "_is_ended",
+        "_is_paused",
+        "_out",
+        "_out_bytes",
+        "_reader",
+        "_since",
+        "_state",
+    )
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._reader = Reader()
+        self._state = State.HEAD
+        self._exchange: Exchange | None = None
+        self._head: Head | None = None
+        self._has_begun = False
+        """Whether a part of the next head has come."""
+        self._out: list[bytes] = []
+        self._out_bytes = 0
+        """Of bodies in it."""
+        self._closes = False
+        """Whether the connection ends with the answer that is being made."""
+        self._ends = False
+        """Whether it ends with what is to be written."""
+        self._is_ended = False
+        """Whether the client sends no more."""
+        self._is_advancing = False
+        self._is_broken = False
+        """Whether what the client has sent last is no request."""
+        self._is_paused = False
+        self._since = 0.0
+        """When the state DISCARD or LINGER began."""
+        self._discarded_bytes = 0
+
+    # From the connection
+
+    def receive(self, data: bytes) -> None:
+        if self._state is not State.LINGER:
+            self._reader.feed(data)
+            self.advance()
+
+    def receive_end(self) -> None:
+        self._is_ended = True
+        if self._state in (State.DISCARD, State.LINGER):
+            self._connection.close()
+        elif self._state is State.BODY:
+            self._refuse(InvalidInput(http1.BROKEN_CHUNKS), closes=True)
+        else:
+            self.advance()
+
+    def advance(self) -> None:
+        """Goes on for as long as nothing has to be waited for."""
+        if self._is_advancing:
+            return
+        self._is_advancing = True
+        try:
+            while self._step():
+                pass
+        except PaperwaspError as error:
+            self._answer_broken(error)
+        finally:
+            self._is_advancing = False
+        if self._is_paused or self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES:
+            self._hold_reading(self._has_too_much_ahead())
+
+    def flush(self) -> None:
+        if self._out:
+            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+            self._out.clear()
+            self._out_bytes = 0
+            self._connection.write(data)
+        if self._ends:
+            self._ends = False
+            self._end()
+
+    def drain(self) -> None:
+        if self._state is State.HEAD or self._state is State.DISCARD:
+            self._ends = True
+
+    def exchanges(self) -> list[Exchange]:
+        return [] if self._exchange is None else [self._exchange]
+
+    @property
+    def is_idle(self) -> bool:
+        return self._exchange is None
+
+    @property
+    def held_back_bytes(self) -> int:
+        return 0
+
+    def is_overdue(self, now: float) -> bool:
+        state = self._state
+        if state is State.BODY and self._exchange is not None:
+            if (error := self._exchange.slowness()) is not None:
+                self._refuse(error, closes=True)
+                self.flush()
+            return False
+        if state is State.HEAD:
+            seconds = limits.HTTP_HEAD_SECONDS if self._has_begun else limits.HTTP_IDLE_MS / 1000
+            return now - self._connection.since > seconds
+        return state is not State.ANSWER and now - self._since > limits.HTTP_DISCARD_SECONDS
+
+    # Requests
+
+    def _step(self) -> bool:
+        """Takes one step. Returns False where it has to wait. Errors: what is wrong with a head."""
+        state, connection = self._state, self._connection
+        if connection.is_closing or self._ends:
+            return False
+        if state is State.HEAD:
+            return not connection.is_choked and self._read_head()
+        if state is State.BODY:
+            return self._read_body()
+        if state is State.ANSWER and self._exchange is not None:
+            self._exchange.go_on()
+        return state is State.DISCARD and self._discard()
+
+    def _read_head(self) -> bool:
+        connection = self._connection
+        head = self._reader.read_head() if self._reader.waiting_bytes else None
+        if head is None:
+            self._wait_for_head()
+            return False
+        connection.has_asked, self._has_begun = True, False
+        fields = head.fields
+        self._head, self._closes = head, head.closes
+        scheme = "https" if connection.is_tls else "http"
+        exchange = self._exchange = Exchange(
+            connection.service, self, _ONLY_NUMBER, head[:3], (scheme, head.host), fields.headers, connection
+        )
+        self._state = State.ANSWER
+        if fields.host_problem is not None and not head.is_old:
+            self._refuse(InvalidInput(fields.host_problem))
+        elif fields.length_bytes:
+            self._expect_body(exchange, head)
+        elif fields.h2_settings is not None and not head.is_old and not connection.is_tls:
+            self._upgrade(exchange, fields.h2_settings)
+        else:
+            exchange.begin()
+        return True
+
+    def _wait_for_head(self) -> None:
+        if self._is_ended:
+            self._ends = True
+        elif not self._has_begun and self._reader.waiting_bytes:
+            self._has_begun = True
+            if self._connection.has_asked:
+                self._connection.since = monotonic()
+
+    def _expect_body(self, exchange: Exchange, head: Head) -> None:
+        length_bytes = head.fields.length_bytes
+        waits = head.fields.expects_continue and not head.is_old and not self._reader.waiting_bytes
+        self._state = State.BODY
+        error = exchange.expect_body(None if length_bytes == UNKNOWN else length_bytes)
+        if error is not None:  # who would wait, or send for ever, need not send what is not read
+            self._refuse(error, closes=waits or length_bytes > limits.HTTP_DISCARDED_MOST_BYTES)
+        elif waits:
+            self._out.append(http1.CONTINUE)
+
+    def _read_body(self) -> bool:
+        exchange, reader = self._exchange, self._reader
+        assert exchange is not None
+        try:
+            piece = reader.read_body()
+        except BrokenRequest as broken:
+            self._refuse(broken, closes=True)
+            return False
+        if piece and (error := exchange.receive(piece)) is not None:
+            self._refuse(error)
+        elif reader.is_body_over:
+            self._state = State.ANSWER
+            exchange.begin()
+        else:
+            return False
+        return True
+
+    def _discard(self) -> bool:
+        """Throws away what has come of a refused body."""
+        try:
+            self._discarded_bytes += len(self._reader.read_body())
+        except BrokenRequest:
+            self._ends = True
+            return False
+        if self._reader.is_body_over:
+            self._state = State.HEAD
+            return True
+        self._ends = self._discarded_bytes > limits.HTTP_DISCARDED_BYTES
+        return False
+
+    def _refuse(self, error: PaperwaspError, closes: bool = False) -> None:
+        """Answers a request whose body is not wanted. `closes`: what follows cannot be read."""
+        assert self._exchange is not None
+        self._closes |= closes
+        self._exchange.refuse(error)
+
+    def _answer_broken(self, error: PaperwaspError) -> None:
+        """Answers what is no request, and ends the connection."""
+        connection = self._connection
+        connection.has_asked = True
+        self._head, self._closes, self._ends, self._is_broken = None, True, True, True
+        answer = connection.service.error_response(Request("GET", "/"), error)
+        self._send_head(answer, http1.length_line(answer.status, len(answer.body)))
+        self._out.append(answer.body)
+
+    def _upgrade(self, exchange: Exchange, settings: bytes) -> None:
+        """Goes on in HTTP/2, where this request is the first stream."""
+        self.flush()
+        line = Http2Line(self._connection)
+        if not line.upgrade(exchange, settings):
+            self._refuse(InvalidInput("HTTP2-Settings are broken"), closes=True)
+            return
+        self._exchange = None
+        self._connection.line = line
+        self._ends = False
+        exchange.begin()
+        if rest := self._reader.take_rest():
+            line.receive(rest)
+        line.flush()
+
+    # Answers
+
+    def respond(self, exchange: Exchange, answer: Response) -> None:
+        self._send_head(answer, http1.length_line(answer.status, len(answer.body)))
+        if answer.body and exchange.method != "HEAD":
+            self._out.append(answer.body)
+            self._out_bytes += len(answer.body)
+            if self._out_bytes >= limits.HTTP_WRITE_BUFFER_BYTES:  # before the next one is made
+                self.flush()
+
+    def open_stream(self, exchange: Exchange, answer: StreamedResponse) -> None:
+        if exchange.method == "HEAD":
+            self._send_head(answer, b"")
+        elif self._is_old:
+            self._closes = True
+            self._send_head(answer, b"")
+        else:
+            self._send_head(answer, http1.CHUNKED)
+
+    def send(self, exchange: Exchange, chunk: bytes) -> None:
+        self._out.append(chunk if self._is_old else http1.chunk(chunk))
+        self.flush()
+
+    def end_stream(self, exchange: Exchange) -> None:
+        if not self._is_old:
+            self._out.append(http1.LAST_CHUNK)
+
+    def break_off(self, exchange: Exchange) -> None:
+        self._out.clear()
+        if self._is_old:  # whose bodies end with the connection
+            self._connection.abort()
+        else:
+            self._connection.close()
+
+    def unsent_bytes(self, exchange: Exchange) -> int:
+        return self._connection.unread_bytes if self._connection.is_choked else 0
+
+    def finish(self, exchange: Exchange) -> None:
+        connection = self._connection
+        self._exchange = None
+        connection.since = self._since = monotonic()
+        if connection.is_closing:
+            return
+        self._ends = self._closes or connection.is_draining
+        self._state = State.HEAD if self._reader.is_body_over else State.DISCARD
+        self._discarded_bytes = 0
+        if not self._is_advancing:
+            connection.flush_soon()
+            connection.advance_soon()
+
+    @property
+    def _is_old(self) -> bool:
+        return self._head is not None and self._head.is_old
+
+    def _send_head(self, answer: Answer, framing: bytes) -> None:
+        connection = b""
+        if self._closes or self._connection.is_draining:
+            connection = http1.CLOSE
+        elif self._is_old:
+            connection = http1.KEEP
+        self._out.append(
+            http1.head_bytes(answer.status, answer.content_type, answer.headers, connection + framing, self._is_old)
+        )
+
+    # The end
+
+    def _end(self) -> None:
+        """Closes the connection. A client that may still send sees the answer first: what is closed while something
+        comes in is reset, and the answer lost."""
+        is_silent = self._reader.is_body_over and not self._is_broken
+        if is_silent or not self._connection.end_writing():
+            self._connection.close()
+        else:
+            self._state, self._since = State.LINGER, monotonic()
+            self._hold_reading(False)
+
+    def _has_too_much_ahead(self) -> bool:
+        """Whether the client has sent so much that no more is read before an answer is out."""
+        waits = self._state is State.ANSWER or self._connection.is_choked
+        return waits and self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES
+
+    def _hold_reading(self, holds: bool) -> None:
+        if holds != self._is_paused:
+            self._is_paused = holds
+            self._connection.hold_reading(holds)

@@ -1,0 +1,304 @@
+"""HTTP/2 on a connection: the kernel reads and makes frames, this gives its streams to exchanges.
+
+    request whose body has come       begun at once, all of one read together
+    request whose body is to come     given pieces, then begun, or refused; of a refused body the rest is thrown away
+    more unread than there may be     requests wait to be begun until the client has read
+
+Source: RFC 9113. Everything here runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from functools import lru_cache
+from time import monotonic
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
+from paperwasp.errors import PaperwaspError
+from paperwasp.http import http1
+from paperwasp.http.connection import Connection
+from paperwasp.http.exchange import Exchange
+from paperwasp.http.messages import Response, StreamedResponse
+
+_CONTINUE: Final = http2_header_block(100, [])
+_LATIN: Final = "latin-1"
+
+
+class _Body:
+    """A body that is to come."""
+
+    __slots__ = ("exchange", "left_bytes", "since")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange: Exchange | None = exchange
+        """None: it was refused."""
+        self.left_bytes = limits.HTTP_DISCARDED_BYTES
+        """Of a refused body, how much more is thrown away before the client is told to stop."""
+        self.since = monotonic()
+
+
+class Http2Line:
+    """HTTP/2 on one connection."""
+
+    __slots__ = ("_bodies", "_connection", "_exchanges", "_is_ended", "_is_held", "_kernel", "_refilled", "_waiting")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._kernel = Http2Connection(
+            limits.HTTP_STREAMS,
+            limits.HTTP_HEADERS_BYTES,
+            limits.HTTP_STREAM_WINDOW_BYTES,
+            limits.HTTP_CONNECTION_WINDOW_BYTES,
+        )
+        self._exchanges: dict[int, Exchange] = {}
+        self._bodies: dict[int, _Body] = {}
+        self._waiting: deque[Exchange] = deque()
+        """Requests that are whole, and begun when the client has read more of what it has asked before."""
+        self._refilled = monotonic()
+        self._is_ended = False
+        """Whether the client sends no more, and so gives no window either."""
+        self._is_held = False
+        """Whether answers wait until the client of an upgrade has begun to speak HTTP/2."""
+
+    def upgrade(self, exchange: Exchange, settings: bytes) -> bool:
+        """Goes on for HTTP/1.1, whose request becomes stream 1. Returns False where the settings are broken."""
+        if not self._kernel.upgrade(settings):
+            return False
+        exchange.move(self, 1)
+        self._exchanges[1] = exchange
+        self._connection.write(http1.SWITCHING + self._kernel.take_output())
+        self._is_held = True  # since curl takes no more than 32 KiB together with the end of HTTP/1.1
+        return True
+
+    # From the connection
+
+    def receive(self, data: bytes) -> None:
+        asks = self._is_held = False
+        for event in self._kernel.receive(data):
+            if event[0] == "request":
+                asks = True
+                _, number, method, _, authority, raw_path, query, headers, body, ended = event
+                self._connection.has_asked = True
+                exchange = Exchange(
+                    self._connection.service,
+                    self,
+                    number,
+                    (method, raw_path, query),
+                    ("https" if self._connection.is_tls else "http", authority or headers["host"]),
+                    headers,
+                    self._connection,
+                )
+                self._exchanges[number] = exchange
+                if ended and not body:
+                    self._begin(exchange)
+                else:
+                    self._expect_body(exchange, body, ended)
+            elif event[0] == "data":
+                self._receive_body(event[1], event[2], event[3])
+            elif event[0] == "reset":
+                self._lose(event[1])
+            else:
+                self._lose_all()
+        if asks and self._connection.is_draining:
+            self._kernel.go_away()
+
+    def receive_end(self) -> None:
+        for number in list(self._bodies):
+            self._kernel.reset(number, Http2Error.CANCEL)
+            self._lose(number)
+        self._kernel.go_away()
+        self._is_ended = True
+
+    def advance(self) -> None:
+        for exchange in list(self._exchanges.values()):
+            exchange.go_on()
+        while self._waiting and not self._is_unread():
+            exchange = self._waiting.popleft()
+            if not exchange.is_gone:
+                exchange.begin()
+
+    def flush(self) -> None:
+        kernel, connection = self._kernel, self._connection
+        if self._is_held:
+            return
+        while not connection.is_choked and (data := kernel.take_output()):
+            connection.write(data)
+        for number in kernel.take_drained():
+            if (exchange := self._exchanges.get(number)) is not None:
+                exchange.go_on()
+        if self._waiting and not self._is_unread():
+            connection.advance_soon()
+        if not connection.is_choked and (kernel.is_over or (self._is_ended and kernel.unsent_bytes())):
+            connection.close()
+
+    def drain(self) -> None:
+        """Says that no more requests are taken when those under way are answered, or when more come: some clients
+        (httpcore) give up everything at the first word of the end."""
+        if not self._exchanges:
+            self._kernel.go_away()
+
+    def exchanges(self) -> list[Exchange]:
+        return list(self._exchanges.values())
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._exchanges
+
+    @property
+    def held_back_bytes(self) -> int:
+        return self._kernel.unsent_bytes()
+
+    def is_overdue(self, now: float) -> bool:
+        if now - self._refilled > limits.HTTP_BUDGET_SECONDS:
+            self._refilled = now
+            self._kernel.refill_budgets()
+        for number, body in list(self._bodies.items()):
+            if body.exchange is None:
+                if now - body.since > limits.HTTP_DISCARD_SECONDS:
+                    self._stop_body(number)
+            elif (error := body.exchange.slowness()) is not None:
+                self._refuse(body, error)
+                self._stop_body(number)
+        self._connection.flush()
+        return not self._exchanges and now - self._connection.since > limits.HTTP_IDLE_MS / 1000
+
+    # Requests
+
+    def _begin(self, exchange: Exchange) -> None:
+        """Has a request answered, or wait until the client has read other answers."""
+        if self._waiting or self._is_unread():
+            self._waiting.append(exchange)
+        else:
+            exchange.begin()
+
+    def _is_unread(self) -> bool:
+        return self._connection.is_choked or self._kernel.unsent_bytes() > limits.HTTP_UNSENT_BYTES
+
+    def _expect_body(self, exchange: Exchange, body: bytes, ended: bool) -> None:
+        number, headers = exchange.number, exchange.headers
+        length = headers.get("content-length")
+        error = exchange.expect_body(None if length is None else int(length))
+        if error is None and body:
+            error = exchange.receive(body)
+        if ended:
+            self._begin(exchange) if error is None else exchange.refuse(error)
+            return
+        coming = self._bodies[number] = _Body(exchange)
+        if body:
+            self._kernel.consume(number, len(body))
+        if error is not None:
+            self._refuse(coming, error)
+            if _waits(headers):
+                self._stop_body(number)
+        elif not body and _waits(headers):
+            self._kernel.inform(number, _CONTINUE)
+
+    def _receive_body(self, number: int, piece: bytes, ended: bool) -> None:
+        body = self._bodies.get(number)
+        if body is None:
+            return
+        if piece and not ended:
+            self._kernel.consume(number, len(piece))
+        exchange = body.exchange
+        if exchange is not None:
+            if piece and (error := exchange.receive(piece)) is not None:
+                self._refuse(body, error)
+            elif ended:
+                self._begin(exchange)
+        else:
+            body.left_bytes -= len(piece)
+            if body.left_bytes < 0:
+                self._stop_body(number)
+        if ended:
+            self._bodies.pop(number, None)
+
+    def _refuse(self, body: _Body, error: PaperwaspError) -> None:
+        """Answers a request whose body is not wanted, and is thrown away from now on."""
+        exchange, body.exchange, body.since = body.exchange, None, monotonic()
+        if exchange is not None:
+            exchange.refuse(error)
+
+    def _stop_body(self, number: int) -> None:
+        """Says that no more of a refused body is read."""
+        del self._bodies[number]
+        self._kernel.reset(number, Http2Error.NO_ERROR)
+
+    def _lose(self, number: int) -> None:
+        self._bodies.pop(number, None)
+        exchange = self._exchanges.get(number)
+        if exchange is not None:
+            exchange.lose()
+
+    def _lose_all(self) -> None:
+        self._waiting.clear()
+        for number in list(self._exchanges):
+            self._lose(number)
+
+    # Answers
+
+    def respond(self, exchange: Exchange, answer: Response) -> None:
+        is_head, body = exchange.method == "HEAD", answer.body
+        block = _block(answer.status, answer.content_type, answer.headers)
+        if is_head or not body:
+            block += _length_block(answer.status, len(body))
+        self._kernel.respond(exchange.number, block, b"" if is_head else body, True)
+
+    def open_stream(self, exchange: Exchange, answer: StreamedResponse) -> None:
+        block = _block(answer.status, answer.content_type, answer.headers)
+        self._kernel.respond(exchange.number, block, b"", exchange.method == "HEAD")
+
+    def send(self, exchange: Exchange, chunk: bytes) -> None:
+        self._kernel.send_data(exchange.number, chunk, False)
+        self.flush()
+
+    def end_stream(self, exchange: Exchange) -> None:
+        self._kernel.send_data(exchange.number, b"", True)
+
+    def break_off(self, exchange: Exchange) -> None:
+        self._kernel.reset(exchange.number, Http2Error.INTERNAL_ERROR)
+        self._connection.flush_soon()
+
+    def unsent_bytes(self, exchange: Exchange) -> int:
+        unsent_bytes = self._kernel.unsent_bytes(exchange.number)
+        return unsent_bytes or (self._connection.unread_bytes if self._connection.is_choked else 0)
+
+    def finish(self, exchange: Exchange) -> None:
+        self._exchanges.pop(exchange.number, None)
+        if self._connection.is_draining and not self._exchanges:
+            self._kernel.go_away()
+        self._connection.since = monotonic()
+        self._connection.flush_soon()
+
+
+def _waits(headers: Mapping[str, str]) -> bool:
+    """Whether the client waits to be asked for the body."""
+    return headers.get("expect", "").lower() == "100-continue"
+
+
+def _block(status: int, content_type: str, fields: Mapping[str, str]) -> bytes:
+    """The header fields of an answer. Errors: ValueError where one may not be sent."""
+    block = _start(status, content_type) + _date_block(http1.date_value())
+    if fields:
+        extra = [(name.lower().encode(_LATIN), value.encode(_LATIN)) for name, value in fields.items()]
+        block += http2_header_block(0, extra)
+    return block
+
+
+@lru_cache(maxsize=256)
+def _start(status: int, content_type: str) -> bytes:
+    fields = [(b"content-type", content_type.encode(_LATIN)), (b"server", b"paperwasp")]
+    return http2_header_block(status, fields)
+
+
+@lru_cache(maxsize=1)
+def _date_block(date: bytes) -> bytes:
+    return http2_header_block(0, [(b"date", date)])
+
+
+def _length_block(status: int, length_bytes: int) -> bytes:
+    if status in http1.BODILESS:
+        return b""
+    return http2_header_block(0, [(b"content-length", b"%d" % length_bytes)])
