@@ -13,6 +13,7 @@ from bench import (
     documents,
     feed,
     filters,
+    front,
     hostile,
     http_load,
     http_query,
@@ -34,6 +35,7 @@ BENCHMARKS = (
     "feed",
     "update",
     "documents",
+    "front",
     "http_query",
     "http_load",
     "beside_feed",
@@ -80,6 +82,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         documents.run_update(report, documents.Options(**count))
     elif name == "documents":
         documents.run_read(report, documents.Options(**count))
+    elif name == "front":
+        front.run(report, front.Options())
     elif name == "http_query":
         http_query.run(report, http_query.Options(**count))
     elif name == "http_load":
