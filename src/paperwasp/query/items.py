@@ -10,7 +10,8 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Annotations:
     """Documents with the term, and documents: what significance is computed from instead of this node's own."""
     profile: str = ""
     """The linguistics profile in place of that of the field."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the annotations that differ from their defaults, by name."""
+        values = ((each.name, getattr(self, each.name)) for each in fields(Annotations))
+        return {name: value for name, value in values if value != getattr(DEFAULT_ANNOTATIONS, name)}
 
 
 DEFAULT_ANNOTATIONS = Annotations()

@@ -21,7 +21,7 @@ from paperwasp.search.paging import ranked_behind
 from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
 from paperwasp.search.pruning import pruned_hits
 from paperwasp.search.ranked import NO_LIDS, NO_SCORES, NOT_DEGRADED, TIMEOUT, Matches, RankedHits, Scores, finite
-from paperwasp.search.rescaling import Moving
+from paperwasp.search.rescaling import Rescaling
 from paperwasp.search.scoring import scores_in_time, scores_of
 
 
@@ -54,11 +54,11 @@ def pruned(bound: BoundQuery, kept: int) -> RankedHits | None:
 
 
 def exhaustive(
-    bound: BoundQuery, matches: Matches, kept: int, moving: Moving | None = None, without: Lids = NO_LIDS
+    bound: BoundQuery, matches: Matches, kept: int, rescaling: Rescaling | None = None, without: Lids = NO_LIDS
 ) -> RankedHits:
     """Return the best `kept` of all matches, which are all scored.
 
-    With `moving`, those of the page, by the relevances that it makes of scores. `without`: ascending lids of hits
+    With `rescaling`, those of the page, by the relevances that it makes of scores. `without`: ascending lids of hits
     that the page has otherwise. What the first phase drops is not a hit, and not counted.
     """
     lids = matches.lids(bound.space.limit) if kept > 0 else NO_LIDS
@@ -68,15 +68,15 @@ def exhaustive(
     passed: list[Lids] = []
     for places in blocks_of(len(lids), len(bound.setting.terms.operators)):
         block = lids[places]
-        floor = float(best_scores[-1]) if moving is None and len(best_scores) == kept else -np.inf
+        floor = float(best_scores[-1]) if rescaling is None and len(best_scores) == kept else -np.inf
         found = _scored_in_time(bound, block, scored == 0, floor)
         scored += len(found)
         highest = max(highest, _highest(found))
         near, scores = _above_drop_limit(bound, block[: len(found)], found)
         dropped += len(found) - len(near)
         passed.append(near)
-        if moving is not None:
-            scores = moving(scores)
+        if rescaling is not None:
+            scores = rescaling(scores)
             on_page = _on_page(bound, near, scores, without)
             near, scores = near[on_page], scores[on_page]
         best_lids, best_scores = best_with(best_lids, best_scores, near, scores, kept)

@@ -24,7 +24,7 @@ from paperwasp.search.match import match
 from paperwasp.search.order import RELEVANCE, ScoresOf, first_hits
 from paperwasp.search.paging import ranked_behind, sorted_behind
 from paperwasp.search.ranked import Matches, RankedHits, Scores
-from paperwasp.search.rescaling import NOT_MOVED, Moving
+from paperwasp.search.rescaling import NOT_RESCALED, Rescaling
 from paperwasp.search.second_phase import rerank, reranked_count
 
 _SHALLOW_HITS: Final = 1000
@@ -54,22 +54,24 @@ def _moved(bound: BoundQuery, wanted: int) -> RankedHits:
     if ranked is None:
         matches = match(bound)
         if profile.second_phase is None:
-            return exhaustive(bound, matches, wanted, NOT_MOVED)
+            return exhaustive(bound, matches, wanted, NOT_RESCALED)
         ranked = exhaustive(bound, matches, known)
-    reranked, moving = rerank(bound, ranked)
+    reranked, rescaling = rerank(bound, ranked)
     # What is not known is below the last hit that is: what is above that one has its place.
-    least = float(moving(ranked.first_phase[-1:])[0]) if len(ranked.lids) == known else -np.inf
+    least = float(rescaling(ranked.first_phase[-1:])[0]) if len(ranked.lids) == known else -np.inf
     page = _behind_page(bound, reranked)
     is_whole = len(ranked.lids) < known or "timeout" in reranked.degraded
     if is_whole or np.count_nonzero(page.scores > least) >= wanted:
         return page.of(slice(wanted))
-    return _with_others(bound, page, ranked, moving, wanted)
+    return _with_others(bound, page, ranked, rescaling, wanted)
 
 
-def _with_others(bound: BoundQuery, page: RankedHits, known: RankedHits, moving: Moving, wanted: int) -> RankedHits:
+def _with_others(
+    bound: BoundQuery, page: RankedHits, known: RankedHits, rescaling: Rescaling, wanted: int
+) -> RankedHits:
     """The page, where it needs hits that are not among the best by the first phase: all are scored for it."""
     again = known.lids[: reranked_count(bound.profile)]
-    others = exhaustive(bound, match(bound), wanted, moving, np.sort(again))
+    others = exhaustive(bound, match(bound), wanted, rescaling, np.sort(again))
     own = page.of(np.isin(page.lids, again))
     lids = np.concatenate([own.lids, others.lids])
     scores = np.concatenate([own.scores, others.scores])

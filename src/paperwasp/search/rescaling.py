@@ -1,5 +1,5 @@
-"""What becomes of the hits that the second phase does not rank: their scores are scaled and moved below those that it
-does, so that one order holds for all.
+"""Scores of the hits that a later phase does not rank: they are scaled and moved below those that it does, so that one
+order holds for all. The second phase and the global phase do so alike.
 
 Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 """
@@ -15,8 +15,8 @@ Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
-    """How the first phase's scores of those hits become their relevances. Never falls where the score rises."""
+class Rescaling:
+    """How scores of the phase before become relevances. Never falls where the score rises."""
 
     scale: float = 1.0
     shift: float = 0.0
@@ -24,7 +24,7 @@ class Moving:
     """No relevance is above it."""
 
     @classmethod
-    def below(cls, first: Scores, second: Scores) -> Moving:
+    def below(cls, first: Scores, second: Scores) -> Rescaling:
         """Below hits that had the scores `first` and now have `second`: into the range of these, if that has fallen."""
         first, second = first[np.isfinite(first)], second[np.isfinite(second)]
         if len(first) == 0 or len(second) == 0:
@@ -41,4 +41,4 @@ class Moving:
         return np.where(np.isneginf(scores), scores, moved)
 
 
-NOT_MOVED = Moving()
+NOT_RESCALED = Rescaling()

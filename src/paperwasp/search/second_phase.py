@@ -18,27 +18,27 @@ from paperwasp.search.bound import BoundQuery
 from paperwasp.search.mutations import ON_SECOND_PHASE
 from paperwasp.search.profiling import EXPRESSION, SECOND_PHASE
 from paperwasp.search.ranked import NO_SCORES, TIMEOUT, RankedHits, Scores, finite
-from paperwasp.search.rescaling import NOT_MOVED, Moving
+from paperwasp.search.rescaling import NOT_RESCALED, Rescaling
 from paperwasp.search.scoring import scores_of
 
 
-def rerank(bound: BoundQuery, ranked: RankedHits) -> tuple[RankedHits, Moving]:
+def rerank(bound: BoundQuery, ranked: RankedHits) -> tuple[RankedHits, Rescaling]:
     """Rank the best `rerank_count` again, or those that diversity leaves, and say how the others' scores are moved.
 
     Without a second phase, or time for it, the hits stay as the first phase ranked them.
     """
     program = bound.profile.second_phase
     if program is None:
-        return ranked, NOT_MOVED
+        return ranked, NOT_RESCALED
     try:
         if not bound.is_over():
             return _reranked(bound, ranked, program)
     except OutOfTime:
         pass
-    return replace(ranked, degraded=ranked.degraded | TIMEOUT), NOT_MOVED
+    return replace(ranked, degraded=ranked.degraded | TIMEOUT), NOT_RESCALED
 
 
-def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[RankedHits, Moving]:
+def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[RankedHits, Rescaling]:
     profile, observer = bound.profile, bound.observer
     ranked, count = _diverse(bound, ranked)
     order = np.argsort(ranked.lids[:count])
@@ -50,11 +50,11 @@ def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[
     with observer.task(SECOND_PHASE, EXPRESSION, count):
         scores = _scores(bound, block, program)
     bound.plan.cost.reranked(count, time.thread_time_ns() - begun_ns)
-    moving = Moving.below(first, scores)
+    rescaling = Rescaling.below(first, scores)
     if bound.diversifier is not None and count > 0:
-        moving = replace(moving, most=float(scores.min()))
+        rescaling = replace(rescaling, most=float(scores.min()))
     all_lids = np.concatenate([lids, ranked.lids[count:]])
-    all_scores = np.concatenate([scores, moving(ranked.first_phase[count:])])
+    all_scores = np.concatenate([scores, rescaling(ranked.first_phase[count:])])
     all_first = np.concatenate([first, ranked.first_phase[count:]])
     best = np.lexsort((all_lids, -all_scores))
     if (limit := profile.second_phase_rank_score_drop_limit) is not None:
@@ -65,7 +65,7 @@ def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[
     hits = replace(
         ranked, lids=all_lids[best], scores=all_scores[best], first_phase=all_first[best], first_phase_end=end
     )
-    return hits, moving
+    return hits, rescaling
 
 
 def _scores(bound: BoundQuery, block: Block, program: Program) -> Scores:

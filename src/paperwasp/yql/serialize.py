@@ -6,7 +6,6 @@ Vespa: the text follows https://docs.vespa.ai/en/reference/querying/yql.html
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any, Final
 
 import orjson
@@ -84,11 +83,7 @@ def _annotate(text: str, annotations: Annotations, extra: Mapping[str, Any] | No
 
 
 def _annotations_of(annotations: Annotations) -> dict[str, Any]:
-    given = {}
-    for field in fields(Annotations):
-        value = getattr(annotations, field.name)
-        if value != getattr(DEFAULT_ANNOTATIONS, field.name):
-            given[_NAMES.get(field.name, field.name)] = value
+    given = {_NAMES.get(name, name): value for name, value in annotations.given().items()}
     if "connectivity" in given:
         given["connectivity"] = dict(zip(("id", "weight"), given["connectivity"], strict=True))
     if "documentFrequency" in given:

@@ -8,15 +8,13 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#userquery
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery, LanguageError
 from paperwasp.query.items import (
-    DEFAULT_ANNOTATIONS,
-    Annotations,
     Item,
     NearItem,
     NotItem,
@@ -155,7 +153,7 @@ def _parse(item: UserTextItem, user: UserText) -> Item | None:
     if parsed is None:
         raise LanguageError(f"Parsing '{text}' only resulted in NullItem.", item.position)
     parsed = _with_settings(parsed, item)
-    return marked(parsed, {name: value for name, value in _set_annotations(item).items() if name in _ON_PARSED_TEXT})
+    return marked(parsed, {name: value for name, value in item.annotations.given().items() if name in _ON_PARSED_TEXT})
 
 
 def _one_word(text: str, item: UserTextItem) -> Item | None:
@@ -188,12 +186,3 @@ def _with_settings(parsed: Item, item: UserTextItem) -> Item:
     if isinstance(parsed, NearItem) and item.distance is not None:
         return replace(parsed, distance=item.distance)
     return parsed
-
-
-def _set_annotations(item: UserTextItem) -> dict[str, object]:
-    annotations = item.annotations
-    return {
-        name.name: getattr(annotations, name.name)
-        for name in fields(Annotations)
-        if getattr(annotations, name.name) != getattr(DEFAULT_ANNOTATIONS, name.name)
-    }

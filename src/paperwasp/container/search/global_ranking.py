@@ -8,10 +8,9 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html#using-a-global-phase
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.container.search.global_explaining import with_global_phase
@@ -20,6 +19,7 @@ from paperwasp.container.search.sorting import RELEVANCE
 from paperwasp.errors import IllegalQuery
 from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.search.query import Hit, SortKey
+from paperwasp.search.rescaling import Rescaling
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class GlobalRanking:
         scores = np.where(np.isnan(scores), -np.inf, scores)
         before = np.array([hit.relevance for hit in chosen])
         rest = hits[len(chosen) :]
-        moved = _rescale(before, scores, np.array([hit.relevance for hit in rest]))
+        rescaling = replace(Rescaling.below(before, scores), most=np.inf)  # hits below are not above those before
+        moved = rescaling(np.array([hit.relevance for hit in rest]))
         pairs = zip((*chosen, *rest), (*scores.tolist(), *moved.tolist()), strict=True)
         found = [hit._replace(relevance=relevance) for hit, relevance in pairs]
         if any(hit.explanation for hit in found):
@@ -61,19 +62,6 @@ class GlobalRanking:
         if self.rank_score_drop_limit is not None:
             found = [hit for hit in found if hit.relevance > self.rank_score_drop_limit]
         return sorted(found, key=lambda hit: -hit.relevance)
-
-
-_Scores = NDArray[np.float64]
-
-
-def _rescale(before: _Scores, after: _Scores, rest: _Scores) -> _Scores:
-    """Relevances of the hits that are not ranked again: in the range of those that are, where these have fallen."""
-    before, after = before[np.isfinite(before)], after[np.isfinite(after)]
-    if not len(before) or not len(after) or before.min() <= after.min():
-        return rest
-    low, least = float(before.min()), float(after.min())
-    scale = max(float(after.max()) - least, 1.0) / max(float(before.max()) - low, 1.0)
-    return rest * scale + (least - low * scale)
 
 
 def check_order(order_by: Sequence[SortKey]) -> None:
