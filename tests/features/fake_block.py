@@ -12,7 +12,7 @@ from paperwasp.attribute import ColumnView
 from paperwasp.document.types import ArrayType, DataType, DocumentType
 from paperwasp.features import compile_profile, evaluate_all
 from paperwasp.features.block import Block
-from paperwasp.features.query_terms import QueryTerms, RankTerm
+from paperwasp.features.query_terms import RankTerm
 from paperwasp.features.setting import QuerySetting
 from paperwasp.index import IndexSnapshot
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator
@@ -178,9 +178,8 @@ def fake_block(
     for words, term in terms:
         matches = [FakeMatch(documents, field, words.split()) for field in term.fields]
         operators.append(TermOperator(space, matches, DEFAULT_ANNOTATIONS))
-    found = QueryTerms(cast(Operator, None), tuple(operators))
-    found.__dict__["rank_terms"] = tuple(term for _, term in terms)
-    setting = QuerySetting(space, found, inputs or {}, properties or {}, now_seconds)
+    setting = QuerySetting(space, cast(Operator, None), tuple(operators), inputs or {}, properties or {}, now_seconds)
+    setting.__dict__["rank_terms"] = tuple(term for _, term in terms)
     scores = {phase: np.array(values, np.float64) for phase, values in (relevance or {}).items()}
     return Block(setting, np.arange(1, count + 1, dtype=np.uint32), scores)
 

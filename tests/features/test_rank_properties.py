@@ -134,8 +134,8 @@ def test_all_that_is_read_of_a_query_is_in_the_table(tmp_path: Path, monkeypatch
 
 
 def setting_of(recorder: Recorder, *given: Any, **named: Any) -> QuerySetting:
-    space, terms, inputs, _, now = given
-    return QuerySetting(space, terms, inputs, recorder, now, **named)
+    space, operator, terms, inputs, _, now = given
+    return QuerySetting(space, operator, terms, inputs, recorder, now, **named)
 
 
 @pytest.mark.parametrize(("name", "parameter"), rows_of(NAMED).items())

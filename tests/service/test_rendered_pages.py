@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 import pytest
 
 from paperwasp.search import search as search_module
-from paperwasp.search.page import RenderedHits, rendered_hits
+from paperwasp.search.page import Page, rendered_hits
+from paperwasp.search.query import Hit
 from tests import web
 from tests.content.row_checks import check_rows, fill_rows
 from tests.service.in_process import Deployed, deployed_service
@@ -58,10 +59,10 @@ def cases(script: Path) -> Iterator[list[str]]:
 def test_the_golden_queries_have_the_same_answers(service: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     rendered = 0
 
-    def count(*given: Any) -> RenderedHits | None:
+    def count(*given: Any) -> tuple[Page, list[Hit]] | None:
         nonlocal rendered
         found = rendered_hits(*given)
-        rendered += 0 if found is None else len(found.page) - found.page.count(None)
+        rendered += 0 if found is None else len(found[0]) - found[0].count(None)
         return found
 
     for script in sorted(SCRIPTS.glob("*.txt")):

@@ -71,7 +71,7 @@ class Block:
 
     @property
     def terms(self) -> Sequence[RankTerm]:
-        return self.setting.terms.rank_terms
+        return self.setting.rank_terms
 
     @property
     def labels(self) -> Labels:
@@ -106,7 +106,7 @@ class Block:
 
     def matches(self, term: int, field: str) -> Iterator[FieldMatch]:
         """What term number `term` matches in `field`."""
-        return (match for match in self.setting.terms.operators[term].matches if match.field == field)
+        return (match for match in self.setting.terms[term].matches if match.field == field)
 
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
         """Where term number `term` matched in `field`, index or attribute."""

@@ -85,7 +85,7 @@ def idf_of(given: tuple[int, int] | None, significance: float | None, counted: t
 def term_idf(term: RankTerm, number: int, block: Block) -> float:
     """The idf of a term of the query."""
     significance = term.significance if term.explicit_significance else None
-    return idf_of(term.document_frequency, significance, block.setting.terms.operators[number].document_frequency)
+    return idf_of(term.document_frequency, significance, block.setting.terms[number].document_frequency)
 
 
 def _terms(block: Block, field: str, label: str | None) -> Iterator[tuple[int, RankTerm]]:
@@ -130,7 +130,7 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
 def _average_length(block: Block, field: str, parameters: Bm25Parameters) -> float:
     if parameters.average_field_length is not None:
         return parameters.average_field_length
-    return block.setting.field_statistics(field).average_length or 1.0
+    return block.setting.average_lengths(field)[0] or 1.0
 
 
 def _degraded(field: str, parameters: Bm25Parameters) -> Scores:

@@ -24,7 +24,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
 
     def compute(block: Block) -> TensorBatch:
         found = {
-            str(number): float((term.document_frequency or block.setting.terms.operators[number].document_frequency)[0])
+            str(number): float((term.document_frequency or block.setting.terms[number].document_frequency)[0])
             for number, term in terms_of(block, arguments[0])
         }
         labels = block.labels.numbers(found).reshape(-1, 1)

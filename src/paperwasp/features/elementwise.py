@@ -63,7 +63,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorCom
     def compute(block: Block) -> TensorBatch:
         average = parameters.average_field_length
         if average is None:
-            average = block.setting.field_statistics(field).average_element_length or 1.0
+            average = block.setting.average_lengths(field)[1] or 1.0
         keys, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
         for number, term in terms_of(block, field):
             found, occurrences, lengths = _by_element(element_places(block, number, field))

@@ -32,6 +32,6 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 @register("averageFieldLength", "index")
 def bind_average(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     def compute(block: Block) -> Floats:
-        return one(block.setting.field_statistics(arguments[0]).average_length)
+        return one(block.setting.average_lengths(arguments[0])[0])
 
     return compute

@@ -40,7 +40,7 @@ def word_lists(block: Block, field: str) -> WordLists | None:
     """What terms match in the indexed `field`; None where one matches in another way than by standing somewhere, or in
     several ways."""
     words = {}
-    for number, term in enumerate(block.setting.terms.operators):
+    for number, term in enumerate(block.setting.terms):
         matches = [match for match in term.matches if match.field == field]
         if len(matches) > 1 or not all(match.only_filters or match.is_positional for match in matches):
             return None

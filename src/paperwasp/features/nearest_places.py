@@ -17,6 +17,7 @@ from paperwasp.attribute.areas import MILLIONTHS, great_circle_km
 from paperwasp.attribute.elements import positions_in
 from paperwasp.features.block import Block
 from paperwasp.features.family import Floats
+from paperwasp.features.query_terms import leaves_of
 from paperwasp.operators.geo import PositionMatch
 
 NO_LATITUDE: Final = 90.0
@@ -43,7 +44,7 @@ def places_of_query(block: Block, field: str) -> Sequence[tuple[int, int]]:
 
     Where it searches none there, those of all that it searches.
     """
-    matches = (match for term in block.setting.terms.leaves() for match in term.matches)
+    matches = (match for term in leaves_of(block.setting.operator) for match in term.matches)
     located = [match for match in matches if isinstance(match, PositionMatch) and match.area.has_center]
     return [match.area.center for match in located if match.field == field] or [match.area.center for match in located]
 

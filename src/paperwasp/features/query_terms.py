@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from paperwasp.operators.base import Operator, TermOperator
@@ -37,26 +36,9 @@ class RankTerm:
     document_frequency: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class QueryTerms:
-    """The terms of one query in one document type, in the order of the query."""
-
-    root: Operator
-    operators: tuple[TermOperator, ...]
-
-    @classmethod
-    def of(cls, operator: Operator) -> QueryTerms:
-        return cls(operator, tuple(operator.terms()))
-
-    @cached_property
-    def rank_terms(self) -> tuple[RankTerm, ...]:
-        """As ranking sees them."""
-        before = (None, *self.operators)
-        return tuple(_rank_term(term, previous) for term, previous in zip(self.operators, before, strict=False))
-
-    def leaves(self) -> Iterator[TermOperator]:
-        """All terms of the query, also those that are not ranked by."""
-        return _leaves(self.root)
+def rank_terms_of(terms: Sequence[TermOperator]) -> tuple[RankTerm, ...]:
+    """The terms of a query as ranking sees them, in the order of the query."""
+    return tuple(_rank_term(term, previous) for term, previous in zip(terms, (None, *terms), strict=False))
 
 
 def _rank_term(term: TermOperator, previous: TermOperator | None) -> RankTerm:
@@ -74,11 +56,12 @@ def _rank_term(term: TermOperator, previous: TermOperator | None) -> RankTerm:
     )
 
 
-def _leaves(operator: Operator) -> Iterator[TermOperator]:
+def leaves_of(operator: Operator) -> Iterator[TermOperator]:
+    """All terms of a query, also those that are not ranked by."""
     if isinstance(operator, TermOperator):
         yield operator
     for child in operator.children_of():
-        yield from _leaves(child)
+        yield from leaves_of(child)
 
 
 def _significance(term: TermOperator) -> float:

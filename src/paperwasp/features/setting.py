@@ -1,4 +1,4 @@
-"""What rank features know of a query as a whole: its values, the statistics of fields, and where columns are."""
+"""What rank features know of a query as a whole: its values, the lengths of fields, and where columns are."""
 
 from __future__ import annotations
 
@@ -15,27 +15,18 @@ from paperwasp.attribute.cells import CodeTable
 from paperwasp.attribute.tensor import unset_tensors
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import InvalidQuery
-from paperwasp.features.query_terms import QueryTerms
-from paperwasp.operators.base import SearchSpace
+from paperwasp.features.query_terms import RankTerm, rank_terms_of
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.ranking.text_hash import text_bits
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor, empty_tensor
 
-STREAMED_LENGTH: Final = 100.0
-"""The average length of a field in streaming search, which counts none."""
+STREAMED_LENGTHS: Final = (100.0, 100.0)
+"""The average lengths of a field and of its elements in streaming search, which counts none."""
 
 Worked = TypeVar("Worked")
-
-
-@dataclass(frozen=True, slots=True)
-class FieldStatistics:
-    """Over all live documents: how many have the field, and the mean lengths of it and of its elements in tokens."""
-
-    documents: int
-    average_length: float
-    average_element_length: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +34,10 @@ class QuerySetting:
     """What is the same for all hits of a query in one document type."""
 
     space: SearchSpace
-    terms: QueryTerms
+    operator: Operator
+    """What executes the query's tree."""
+    terms: tuple[TermOperator, ...]
+    """Those of its terms that are ranked by, in the order of the query."""
     inputs: Mapping[str, float]
     """query(name) → value, defaults of the profile applied. A text is its hash."""
     properties: Mapping[str, str]
@@ -57,11 +51,15 @@ class QuerySetting:
     """query(name) → tensor, defaults of the profile applied."""
     features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """Rank feature → one number, which the query says that it is."""
-    _statistics: dict[str, FieldStatistics] = field(default_factory=dict)
     _tables: dict[object, CodeTable] = field(default_factory=dict)
     _inputs: dict[str, TensorBatch] = field(default_factory=dict)
     _unfilled: dict[str, ColumnView] = field(default_factory=dict)
     _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    @cached_property
+    def rank_terms(self) -> tuple[RankTerm, ...]:
+        """The terms as ranking sees them."""
+        return rank_terms_of(self.terms)
 
     def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
         """Return what `work` returned for the first feature that needed it: the same for all blocks of the query."""
@@ -95,18 +93,19 @@ class QuerySetting:
             self._inputs[name] = TensorBatch.single(given, self.labels)
         return self._inputs[name]
 
-    def field_statistics(self, name: str) -> FieldStatistics:
-        """The statistics of a field, looked up once.
+    def average_lengths(self, name: str) -> tuple[float, float]:
+        """The mean lengths, in tokens, of a field and of its elements, over all live documents that have the field.
 
-        Streaming search collects none: Vespa assumes a length of 100 there (streamingvisitors' queryenvironment.h).
+        Streaming search counts none: Vespa assumes a length of 100 there (streamingvisitors' queryenvironment.h).
         """
-        if self.space.streamed:
-            return FieldStatistics(self.space.documents, STREAMED_LENGTH, STREAMED_LENGTH)
-        if name not in self._statistics:
-            space = self.space
-            averages = space.index.live_lengths(self.number_of(name), space.accept, space.dead)
-            self._statistics[name] = FieldStatistics(space.documents, *averages)
-        return self._statistics[name]
+        space = self.space
+        if space.streamed:
+            return STREAMED_LENGTHS
+        found = space.average_lengths.get(name)
+        if found is None:
+            found = space.index.live_lengths(self.number_of(name), space.accept, space.dead)
+            space.average_lengths[name] = found
+        return found
 
     def number_of(self, name: str) -> int:
         """The index's number of a field. Raises InvalidQuery if its text is not indexed."""

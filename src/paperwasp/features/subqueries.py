@@ -18,7 +18,7 @@ _LOW_BITS = np.uint64(0xFFFFFFFF)
 def subqueries(block: Block, field: str) -> NDArray[np.uint64]:
     """The subqueries of predicate() that match in `field`: a bit for each."""
     found = np.zeros(len(block.lids), np.uint64)
-    for term in block.setting.terms.operators:
+    for term in block.setting.terms:
         for match in term.matches:
             if isinstance(match, PredicateMatch) and match.field == field:
                 found |= match.subqueries(block.lids)

@@ -73,6 +73,8 @@ class SearchSpace:
     """Operators of words that queries of the same view have planned before; None: none are kept."""
     weak_and_skips: bool = True
     """Whether a weakAnd leaves out what cannot be among its best."""
+    average_lengths: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By field: the mean lengths of it and of its elements, as far as a query of the same view needed them."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)

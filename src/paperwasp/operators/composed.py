@@ -166,7 +166,7 @@ class SequenceMatch(FoundMatch):
 
 def unwrapped(match: FieldMatch) -> FieldMatch:
     """Return the match inside a `WithoutPositions`, whose postings it has; any other match as it is."""
-    return match.match if isinstance(match, WithoutPositions) else match
+    return match.match if type(match) is WithoutPositions else match  # quicker than asking an abstract class
 
 
 class WithoutPositions(FieldMatch):

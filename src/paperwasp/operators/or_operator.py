@@ -33,8 +33,13 @@ class OrOperator(Operator):
         return self.children
 
     def terms(self) -> Iterator[TermOperator]:
+        found: list[TermOperator] = []
         for child in self.children:
-            yield from terms_where_matched(child, self.space)
+            if type(child) is not TermOperator:
+                found += terms_where_matched(child, self.space)
+            elif child.annotations.ranked:
+                found.append(child)
+        return iter(found)
 
 
 @planner(OrItem)

@@ -10,7 +10,6 @@ import numpy as np
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
-from paperwasp.features.query_terms import QueryTerms
 from paperwasp.features.setting import QuerySetting
 from paperwasp.operators import Operator, SearchSpace, plan
 from paperwasp.operators.base import KnownWords, no_clock
@@ -52,13 +51,10 @@ def bind(
     plan_ = served.rank_plan(view.schemas[name], query.rank.profile)
     observer = observer_of(trace, query.observe.profiling, () if streamed else plan_.declared.mutations)
     profile = observer.profile(plan_.profile_for(query.rank.override, streamed=streamed))
-    skips = _needs_ranking(query, profile)
+    skips = not query.order.keys or _needs_ranking(query, profile)
     space = _space(_known_words(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
-    if not streamed:
-        clock.begin_matching()
     try:
-        operator = plan(query.match.tree, space)
-        setting = _setting(operator, profile, query, space)
+        setting = _setting(plan(query.match.tree, space), profile, query, space)
         declared, match = plan_.declared, query.match
         diversity = match.match_phase.diversity
         levels: tuple[Level, ...] = ()
@@ -66,8 +62,6 @@ def bind(
             levels = levels_of(query.order.keys, space, match.language, partial(sort_feature, setting, profile))
         return BoundQuery(
             query,
-            space,
-            operator,
             plan_,
             profile,
             setting,
@@ -78,18 +72,16 @@ def bind(
             clock.is_over,
         )
     except OutOfTime:
-        nothing = FalseOperator(space)
-        setting = _setting(nothing, profile, query, space)
-        return BoundQuery(query, space, nothing, plan_, profile, setting, is_late=True)
+        setting = _setting(FalseOperator(space), profile, query, space)
+        return BoundQuery(query, plan_, profile, setting, is_late=True)
 
 
 def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
-    """Whether documents are scored to find the hits. Vespa: matcher.cpp (`willNeedRanking`).
+    """Whether documents are scored to find the hits of a query that sorts. Vespa: matcher.cpp (`willNeedRanking`).
 
     Where they are not, a weakAnd leaves nothing out, since nothing that it finds makes others harder to find.
     """
-    sorts = [key.field for key in query.order.keys]
-    return not sorts or RELEVANCE in sorts or profile.rank_score_drop_limit is not None
+    return RELEVANCE in (key.field for key in query.order.keys) or profile.rank_score_drop_limit is not None
 
 
 def space_of(view: View, name: str) -> SearchSpace:
@@ -119,7 +111,7 @@ def _space(
         rank.inputs,
         clock.now_seconds if rank.now_seconds is None else rank.now_seconds,
         match.language,
-        element_gaps(plan_.element_gaps, rank.properties),
+        element_gaps(plan_.element_gaps, rank.properties) if rank.properties else plan_.element_gaps,
         plan_.streamed_tuning if streamed else tuning(plan_.declared, plan_.tuning, rank.properties),
         streamed,
         no_clock if streamed else clock.check,
@@ -128,6 +120,7 @@ def _space(
         shared.own_lids,
         known_words,
         weak_and_skips,
+        shared.average_lengths,
     )
 
 
@@ -172,13 +165,16 @@ def indexed_types(view: View, query: Query) -> list[str]:
 
 def _setting(operator: Operator, profile: CompiledProfile, query: Query, space: SearchSpace) -> QuerySetting:
     rank, labels = query.rank, Labels(profile.labels)
-    terms, properties = QueryTerms.of(operator), rank.properties
+    terms, properties = tuple(operator.terms()), rank.properties
     if not (rank.inputs or properties or rank.features):
         inputs, tensors = profile.inputs, profile.tensor_inputs
-        return QuerySetting(space, terms, inputs, profile.properties, space.now_seconds, labels=labels, tensors=tensors)
+        return QuerySetting(
+            space, operator, terms, inputs, profile.properties, space.now_seconds, labels=labels, tensors=tensors
+        )
     numbers, texts, given = _sorted_inputs(rank.inputs)
     return QuerySetting(
         space,
+        operator,
         terms,
         {**profile.inputs, **inputs_by_property(properties), **numbers},
         {**profile.properties, **properties},

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paperwasp.features.setting import QuerySetting
-from paperwasp.operators import Operator, SearchSpace
 from paperwasp.ranking import CompiledProfile
 from paperwasp.search.diversity import Diversifier
 from paperwasp.search.match_phase import Limiter
@@ -26,9 +25,6 @@ class BoundQuery:
     """A query over the documents of one type in one view."""
 
     query: Query
-    space: SearchSpace
-    operator: Operator
-    """What executes the query's tree."""
     plan: RankPlan
     profile: CompiledProfile
     """That of the plan with what the query says instead, as the observer has it run."""

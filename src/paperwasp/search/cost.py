@@ -71,7 +71,7 @@ def is_plain(tree: Item, types_count: int) -> bool:
 def estimate_ns(bound: BoundQuery, hits: int) -> float:
     """Return about how long a query takes for one document type, rather too long than too short."""
     space, cost, profile = bound.setting.space, bound.plan.cost, bound.profile
-    matching_ns, matches = _matching(bound.setting.terms.root, space.limit)
+    matching_ns, matches = _matching(bound.setting.operator, space.limit)
     ranking_ns = 0.0 if bound.is_pruned else matches * cost.first_ns
     if profile.second_phase is not None:
         ranking_ns += min(matches, profile.rerank_count) * cost.second_ns
@@ -84,6 +84,11 @@ def _matching(operator: Operator, limit: int) -> tuple[float, int]:
     kind = type(operator)
     if kind is TermOperator:
         for match in operator.matches:  # type: ignore[attr-defined]
+            if type(match) is IndexMatch:
+                count = match.frequency()
+                took_ns += count * POSTING_NS
+                matches += count
+                continue
             one_ns, count = _match(match, limit)
             took_ns += one_ns
             matches += count
@@ -105,9 +110,6 @@ def _matching(operator: Operator, limit: int) -> tuple[float, int]:
 
 
 def _match(match: FieldMatch, limit: int) -> tuple[float, int]:
-    if type(match) is IndexMatch:
-        frequency = match.frequency()
-        return frequency * POSTING_NS, frequency
     if type(match) is PhraseMatch:
         (frequency,) = match.document_frequencies()
         return frequency * POSITION_NS, frequency

@@ -62,7 +62,7 @@ class _Explaining:
         self._ranked = ranked
         self._order = np.argsort(ranked.lids[numbers])
         self._places = np.asarray(numbers)[self._order]
-        self._words = _words_of(query.match.tree, len(ranked.bound.setting.terms.operators))
+        self._words = _words_of(query.match.tree, len(ranked.bound.setting.terms))
 
     def all(self) -> list[HitExplanation]:
         """In the order of the numbers; worked in that of lids, as blocks are."""

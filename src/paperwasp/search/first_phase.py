@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core.clock import OutOfTime
-from paperwasp.features.block import Block, FirstPhase
+from paperwasp.features.block import Block
 from paperwasp.operators.field_match import Lids
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.blocks import blocks_of
@@ -31,7 +31,7 @@ def pruned(bound: BoundQuery, kept: int) -> RankedHits | None:
     if bound.limiter is not None or bound.setting.features or observer.wants(ON_MATCH, ON_FIRST_PHASE):
         return None
     with observer.task(FIRST_PHASE, "top_k"):
-        found = pruned_hits(bound.operator, bound.profile, bound.setting, kept)
+        found = pruned_hits(bound.setting.operator, bound.profile, bound.setting, kept)
     if found is None:
         return None
     lids, scores = found.lids, found.scores
@@ -61,12 +61,12 @@ def exhaustive(
     With `rescaling`, those of the page, by the relevances that it makes of scores. `without`: ascending lids of hits
     that the page has otherwise. What the first phase drops is not a hit, and not counted.
     """
-    lids = matches.lids(bound.space.limit) if kept > 0 else NO_LIDS
+    lids = matches.lids(bound.setting.space.limit) if kept > 0 else NO_LIDS
     best_lids, best_scores = NO_LIDS, NO_SCORES
     scored = dropped = 0
     highest = -np.inf
     passed: list[Lids] = []
-    for places in blocks_of(len(lids), len(bound.setting.terms.operators)):
+    for places in blocks_of(len(lids), len(bound.setting.terms)):
         block = lids[places]
         floor = float(best_scores[-1]) if rescaling is None and len(best_scores) == kept else -np.inf
         found = _scored_in_time(bound, block, scored == 0, floor)
@@ -116,7 +116,7 @@ def _hits(
         scores,
         scored if matches is None else matches.coverage * scored,
         degraded if scored == 1 else degraded | TIMEOUT,
-        FirstPhase(highest, NO_LIDS),
+        highest,
     )
 
 

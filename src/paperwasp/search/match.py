@@ -14,8 +14,8 @@ _MATCH_PHASE: Final = frozenset({"match-phase"})
 
 def match(bound: BoundQuery) -> Matches:
     """Return all documents that match; with a match-phase, those of them that it leaves. Raises OutOfTime."""
-    space, observer = bound.space, bound.observer
-    bitmap = bound.operator.bitmap() & space.accept
+    space, observer = bound.setting.space, bound.observer
+    bitmap = bound.setting.operator.bitmap() & space.accept
     limited = None if bound.limiter is None else bound.limiter.limited(bitmap)
     left = bitmap if limited is None else limited.matches
     count = _core.bitmap_count(left, space.accept)

@@ -61,7 +61,7 @@ class ElementsOfHits:
     def matched(self, field: str, lid: int) -> list[int]:
         """The numbers of a field's elements that the query matched in one of the hits, rising."""
         if field not in self._found:
-            operator = self._ranked.bound.setting.terms.root
+            operator = self._ranked.bound.setting.operator
             self._found[field] = matched_elements(operator, field, np.fromiter(self._places, np.uint32))
         offsets, numbers = self._found[field]
         place = self._places[lid]

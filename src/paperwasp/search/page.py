@@ -30,6 +30,8 @@ from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForm, SummaryForms
 
 _NO_GIDS: Final = np.zeros(0, np.uint8)
+Page = tuple[bytes | None, ...]
+"""The JSON of each hit; None for one that is written in the general way."""
 
 
 class PageStep(NamedTuple):
@@ -82,18 +84,11 @@ def _bits(flags: Sequence[bool]) -> int:
     return sum(1 << place for place, flag in enumerate(flags) if flag)
 
 
-class RenderedHits(NamedTuple):
-    """The hits of one document type, in their order."""
-
-    page: tuple[bytes | None, ...]
-    """The JSON of each hit; None for one that is in `rest`."""
-    rest: list[Hit]
-
-
 def rendered_hits(
     view: View, query: Query, ranked: RankedHits, window: slice, steps: PageSteps, forms: SummaryForms
-) -> RenderedHits | None:
-    """The hits of `ranked` in a window, rendered; None where the query is not of the class that can be."""
+) -> tuple[Page, list[Hit]] | None:
+    """The hits of `ranked` in a window, rendered, and those that cannot be; None where the query is not of the class
+    that can be."""
     is_asked = query.show.source and query.order.after is None
     if not (is_asked and view.rows.limit) or ranked.bound.observer.wants(ON_SUMMARY):
         return None
@@ -111,7 +106,7 @@ def rendered_hits(
         step.form,
     )
     left = [number for number, hit in enumerate(hits, window.start) if hit is None]
-    return RenderedHits(tuple(hits), hits_of(view, query, ranked, left, repeat(None), forms) if left else [])
+    return tuple(hits), hits_of(view, query, ranked, left, repeat(None), forms) if left else []
 
 
 def _has_features(query: Query, ranked: RankedHits, step: PageStep) -> bool:
@@ -119,6 +114,6 @@ def _has_features(query: Query, ranked: RankedHits, step: PageStep) -> bool:
     return bool(
         profile.match_features
         or (profile.summary_features and not step.omits_features)
-        or (profile.rank_features and query.show.list_features)
+        or (query.show.list_features and profile.rank_features)
         or (profile.global_phase is not None and query.rank.global_hits)
     )

@@ -152,7 +152,12 @@ def _words_of(operator: AndOperator, fields: Mapping[str, float]) -> list[TermOp
 
 
 def _is_runnable(term: TermOperator, fields: Mapping[str, float]) -> bool:
-    return all(isinstance(unwrapped(match), IndexMatch | FoundMatch) for match in term.matches if match.field in fields)
+    for match in term.matches:
+        if match.field in fields:
+            inner = unwrapped(match)
+            if type(inner) is not IndexMatch and not isinstance(inner, IndexMatch | FoundMatch):
+                return False
+    return True
 
 
 def _is_one_word(term: TermOperator, fields: Mapping[str, float]) -> bool:
@@ -178,6 +183,9 @@ class _Terms:
         """Whether the kernel counts what matches: all that a term matches is among the terms."""
 
     def add(self, match: FieldMatch, weight: float, k1: float, b: float, average_length: float) -> None:
+        if type(match) is IndexMatch:
+            self.terms.append((match.number, match.term, weight, k1, b, average_length))
+            return
         inner = unwrapped(match)
         if match.only_filters:
             self.only_filter = True
@@ -195,14 +203,11 @@ class _Terms:
 
     def add_without_weight(self, matches: Sequence[FieldMatch]) -> None:
         """Matches in fields that do not count for the score, to have their documents counted."""
-        if all(isinstance(unwrapped(match), IndexMatch) for match in matches):
-            self.terms += [
-                (match.number, match.term, 0.0, 0.0, 0.0, 1.0)
-                for each in matches
-                if isinstance(match := unwrapped(each), IndexMatch)
-            ]
-        else:
+        words = [inner for match in matches if isinstance(inner := unwrapped(match), IndexMatch)]
+        if len(words) < len(matches):
             self.are_counted = False
+        else:
+            self.terms += [(word.number, word.term, 0.0, 0.0, 0.0, 1.0) for word in words]
 
 
 def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySetting, wanted: int) -> PrunedHits | None:
@@ -271,12 +276,15 @@ def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:
 
 def _terms_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, weights: Mapping[str, float]) -> _Terms:
     found = _Terms()
-    idfs = [_idf(term) for term in shape.terms]
+    idfs = []
+    for term in shape.terms:
+        notes = term.annotations
+        idfs.append(idf_of(notes.document_frequency, notes.significance, term.document_frequency))
     for name, weight in weights.items():
         if weight == 0:
             continue
         field = profile.bm25_fields[name]
-        average_length = field.average_length or setting.field_statistics(name).average_length or 1.0
+        average_length = field.average_length or setting.average_lengths(name)[0] or 1.0
         for term, idf in zip(shape.terms, idfs, strict=True):
             for match in term.matches:
                 if match.field == name:
@@ -289,8 +297,3 @@ def _terms_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
             [match for term in shape.terms for match in term.matches if not weights.get(match.field)]
         )
     return found
-
-
-def _idf(term: TermOperator) -> float:
-    notes = term.annotations
-    return idf_of(notes.document_frequency, notes.significance, term.document_frequency)

@@ -77,8 +77,14 @@ def _with_others(
     scores = np.concatenate([own.scores, others.scores])
     first = np.concatenate([own.first_phase, first_phase_scores(bound, others.lids)])
     best = np.lexsort((lids, -scores))[:wanted]
-    end = page.first_phase_end
-    return replace(others, lids=lids[best], scores=scores[best], first_phase=first[best], first_phase_end=end)
+    return replace(
+        others,
+        lids=lids[best],
+        scores=scores[best],
+        first_phase=first[best],
+        highest=page.highest,
+        reranked=page.reranked,
+    )
 
 
 def _above_second_limit(bound: BoundQuery, wanted: int) -> RankedHits:
@@ -113,14 +119,14 @@ def _sorted_with_scores(bound: BoundQuery, matches: Matches, wanted: int) -> Ran
     ranked, _ = rerank(bound, exhaustive(bound, matches, matches.count))
     ascending = np.argsort(ranked.lids)
     known, scores = ranked.lids[ascending], ranked.scores[ascending]
-    bitmap = bitmap_of(known, bound.space.limit)
+    bitmap = bitmap_of(known, bound.setting.space.limit)
     lids = _first(bound, bitmap, wanted, lambda lids: scores[np.searchsorted(known, lids)])
     return ranked.of(ascending[np.searchsorted(known, lids)])
 
 
 def _first(bound: BoundQuery, matches: Bitmap, wanted: int, scores_of: ScoresOf) -> Lids:
     """The first of the matches that the page is about."""
-    levels, limit, after = bound.levels, bound.space.limit, bound.query.order.after
+    levels, limit, after = bound.levels, bound.setting.space.limit, bound.query.order.after
     if after is not None:
         lids = _core.bitmap_lids(matches, limit)
         matches = bitmap_of(lids[sorted_behind(levels, lids, scores_of, limit, after)], limit)

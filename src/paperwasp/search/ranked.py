@@ -51,8 +51,17 @@ class RankedHits:
     """The share of the documents that was searched."""
     degraded: frozenset[str] = NOT_DEGRADED
     """Why not all: "timeout", "match-phase"."""
-    first_phase_end: FirstPhase | None = None
-    """None: the hits were not ranked."""
+    highest: float | None = None
+    """The highest score of the first phase; None: the hits were not ranked."""
+    reranked: Lids | None = None
+    """Those that the second phase ranked, best first by the first; None: it ranked none."""
+
+    @property
+    def first_phase_end(self) -> FirstPhase | None:
+        """What is known when the first phase is over; None: the hits were not ranked."""
+        if self.highest is None:
+            return None
+        return FirstPhase(self.highest, NO_LIDS if self.reranked is None else self.reranked)
 
     def of(self, places: slice | NDArray[Any]) -> RankedHits:
         """The hits at these places."""

@@ -26,7 +26,7 @@ from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, is_plain
 from paperwasp.search.fill import SortKeys, hits_of
 from paperwasp.search.order import Level
-from paperwasp.search.page import RenderedHits, rendered_hits
+from paperwasp.search.page import Page, rendered_hits
 from paperwasp.search.paging import streamed_lid, within_batch
 from paperwasp.search.query import Hit, Query, SearchResponse
 from paperwasp.search.query_clock import QueryClock
@@ -81,36 +81,29 @@ class BoundSearch:
             return False
         order = self._query.order
         hits = order.offset + order.hits
-        return sum(estimate_ns(bound, hits) for bound in self._indexed) <= limits.INLINE_QUERY_NS
+        left_ns = float(limits.INLINE_QUERY_NS)
+        for bound in self._indexed:
+            left_ns -= estimate_ns(bound, hits)
+        return left_ns >= 0
 
     def answer(self) -> SearchResponse:
         """Return the hits. Errors: Timeout."""
-        query, view, trace = self._query, self._view, self._trace
+        query, trace = self._query, self._trace
         try:
             with self._clock:
-                found = [self._among_indexed()]
-                found += [self._among_streamed(name) for name in self._streamed]
+                whole = self._among_indexed()
+                if self._streamed:
+                    whole = _joined([whole, *map(self._among_streamed, self._streamed)], query)
         except OutOfTime:
             raise Timeout("the time was over before the hits were written") from None
-        whole = found[0] if len(found) == 1 else _joined(found, query)
         if "timeout" in whole.degraded and not query.deadline.is_soft:
             raise Timeout("the time was over before all documents were searched, and there is no soft timeout")
-        if trace is not None:
-            trace.event("Complete query execution: hits are written")
-        return SearchResponse(
-            whole.total_count,
-            whole.documents,
-            tuple(whole.hits),
-            whole.coverage,
-            None if trace is None else trace.finished(),
-            whole.degraded,
-            view.stamp,
-            whole.summary_ns,
-            page=whole.page,
-            mutations=whole.mutations,
-        )
+        if trace is None:
+            return whole
+        trace.event("Complete query execution: hits are written")
+        return replace(whole, trace=trace.finished())
 
-    def _among_indexed(self) -> _Found:
+    def _among_indexed(self) -> SearchResponse:
         """The hits among documents that are indexed. Where there are streamed ones too, those before the offset are
         written as well, to be merged with others."""
         order, clock = self._query.order, self._clock
@@ -130,26 +123,38 @@ class BoundSearch:
                 bound.observer.step("hits", _GENERAL if page is None else _rendered_by(page))
         if len(ranked) == 1:
             one, documents = ranked[0], self._indexed[0].setting.space.documents
-            coverage = one.coverage if documents else 1.0
-            return _Found(hits, one.total_count, documents, coverage, one.degraded, took_ns, self._mutations(one), page)
-        documents = sum(bound.space.documents for bound in self._indexed)
-        covered = sum(kind.coverage * bound.space.documents for kind, bound in zip(ranked, self._indexed, strict=True))
-        return _Found(
-            hits,
+            return SearchResponse(
+                one.total_count,
+                documents,
+                tuple(hits),
+                one.coverage if documents else 1.0,
+                None,
+                one.degraded,
+                self._view.stamp,
+                took_ns,
+                page,
+                self._mutations(one),
+            )
+        counts = [bound.setting.space.documents for bound in self._indexed]
+        documents = sum(counts)
+        covered = sum(kind.coverage * count for kind, count in zip(ranked, counts, strict=True))
+        return SearchResponse(
             sum(kind.total_count for kind in ranked),
             documents,
+            tuple(hits),
             covered / documents if documents else 1.0,
-            frozenset[str]().union(*(kind.degraded for kind in ranked)),
-            took_ns,
-            tuple(chain.from_iterable(map(self._mutations, ranked))),
+            degraded=frozenset[str]().union(*(kind.degraded for kind in ranked)),
+            stamp=self._view.stamp,
+            summary_ns=took_ns,
+            mutations=tuple(chain.from_iterable(map(self._mutations, ranked))),
         )
 
     def _mutations(self, ranked: RankedHits) -> tuple[Mutate, ...]:
         """What the rank profile changes in the documents that reached its phases."""
         bound = ranked.bound
-        return bound.observer.mutations(bound.space.schema.document.name, self._view.gids)
+        return bound.observer.mutations(bound.setting.space.schema.document.name, self._view.gids)
 
-    def _rendered(self, ranked: Sequence[RankedHits], window: slice) -> RenderedHits | None:
+    def _rendered(self, ranked: Sequence[RankedHits], window: slice) -> tuple[Page, list[Hit]] | None:
         """The hits of the page where they can be rendered from rows: those of one type, which nothing is merged
         with."""
         if self._streamed or len(ranked) != 1:
@@ -174,7 +179,7 @@ class BoundSearch:
             written.append(iter(hits_of(view, query, hits, [place.number for place in own], keys, forms)))
         return [next(written[place.kind]) for place in places]
 
-    def _among_streamed(self, name: str) -> _Found:
+    def _among_streamed(self, name: str) -> SearchResponse:
         """The hits among the documents of a type with mode streaming: the best of each batch, merged with those
         before."""
         query, clock, served = self._query, self._clock, self._served
@@ -205,26 +210,23 @@ class BoundSearch:
         if progress < 1:
             degraded |= {"timeout"}
         seen = round(documents / progress) if progress > 0 else documents
-        return _Found(hits, total_count, seen, progress, degraded, summary_ns)
+        return SearchResponse(total_count, seen, tuple(hits), progress, degraded=degraded, summary_ns=summary_ns)
 
     def _ranked(self, bound: BoundQuery, wanted: int) -> RankedHits:
         """The best documents of one type; none where there was no time for any."""
-        if not bound.space.streamed:
-            self._clock.begin_matching()
         try:
             if not bound.is_late:
                 return _ranked_in_time(bound, wanted)
         except OutOfTime:
             pass
-        self._clock.begin_writing()
         return RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES, coverage=0.0, degraded=TIMEOUT)
 
 
 def _ranked_in_time(bound: BoundQuery, wanted: int) -> RankedHits:
     """Raises OutOfTime where there was no time for any hit."""
-    bound.observer.begin(bound.operator, bound.space, bound.profile.name)
+    bound.observer.begin(bound.setting.operator, bound.setting.space, bound.profile.name)
     ranked = rank(bound, wanted)
-    bound.observer.end(bound.operator, bound.space)
+    bound.observer.end(bound.setting.operator, bound.setting.space)
     return ranked
 
 
@@ -233,35 +235,20 @@ def _rendered_by(page: Sequence[bytes | None]) -> str:
     return f"kernel page, {left} of {len(page)} {_GENERAL}" if left else "kernel page"
 
 
-class _Found(NamedTuple):
-    """What one way of searching has found: hits in their order, from the offset on, or from the first on where they
-    are merged with others."""
-
-    hits: list[Hit]
-    total_count: int
-    documents: int
-    coverage: float
-    degraded: frozenset[str]
-    summary_ns: int
-    """What writing the hits took."""
-    mutations: tuple[Mutate, ...] = ()
-    page: tuple[bytes | None, ...] | None = None
-    """The JSON of each hit, None for those that are in `hits`; None: all are in `hits`."""
-
-
-def _joined(found: Sequence[_Found], query: Query) -> _Found:
+def _joined(found: Sequence[SearchResponse], query: Query) -> SearchResponse:
     """What was found in several ways as one."""
     hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(query))
     documents = sum(part.documents for part in found)
     covered = sum(part.documents * part.coverage for part in found)
-    return _Found(
-        hits[query.order.offset : query.order.offset + query.order.hits],
+    return SearchResponse(
         sum(part.total_count for part in found),
         documents,
+        tuple(hits[query.order.offset : query.order.offset + query.order.hits]),
         covered / documents if documents else min(part.coverage for part in found),
-        frozenset[str]().union(*(part.degraded for part in found)),
-        sum(part.summary_ns for part in found),
-        found[0].mutations,
+        degraded=frozenset[str]().union(*(part.degraded for part in found)),
+        stamp=found[0].stamp,
+        summary_ns=sum(part.summary_ns for part in found),
+        mutations=found[0].mutations,
     )
 
 

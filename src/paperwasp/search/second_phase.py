@@ -43,8 +43,8 @@ def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[
     ranked, count = _diverse(bound, ranked)
     order = np.argsort(ranked.lids[:count])
     lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
-    highest = -np.inf if ranked.first_phase_end is None else ranked.first_phase_end.highest
-    end = FirstPhase(highest, ranked.lids[:count])
+    reranked = ranked.lids[:count]
+    end = FirstPhase(-np.inf if ranked.highest is None else ranked.highest, reranked)
     block = Block(bound.setting, lids, _known_first(first), profile.phases, end)
     begun_ns = time.thread_time_ns()
     with observer.task(SECOND_PHASE, EXPRESSION, count):
@@ -63,7 +63,12 @@ def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[
     observer.tag("second_phase", reranked=count)
     observer.reach(ON_SECOND_PHASE, [lids])
     hits = replace(
-        ranked, lids=all_lids[best], scores=all_scores[best], first_phase=all_first[best], first_phase_end=end
+        ranked,
+        lids=all_lids[best],
+        scores=all_scores[best],
+        first_phase=all_first[best],
+        highest=end.highest,
+        reranked=reranked,
     )
     return hits, rescaling
 
@@ -71,7 +76,7 @@ def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[
 def _scores(bound: BoundQuery, block: Block, program: Program) -> Scores:
     """The scores of all hits. Raises OutOfTime where the time is over between two blocks of them."""
     found: list[Scores] = []
-    for places in blocks_of(block.hits, len(block.setting.terms.operators)):
+    for places in blocks_of(block.hits, len(block.setting.terms)):
         if found and bound.is_over():
             raise OutOfTime
         found.append(scores_of(block.part(places), program))
