@@ -111,6 +111,12 @@ PACKAGES: dict[str, bytes] = {
     "title-matched": package(music=schema(title=EXACT)).to_zip(),
     "allowed": package(music=schema(title=EXACT), overrides=OVERRIDES).to_zip(),
     "two-clusters": package(services=TWO_CLUSTERS, book="schema book { document book {} }").to_zip(),
+    "attributes": package(
+        music=schema(
+            "field who type predicate { indexing: attribute\n index { arity: 2 } }",
+            title="field title type string { indexing: attribute }",
+        )
+    ).to_zip(),
     "two-containers": package(services=SERVICES.replace("<content", FEED_CONTAINER + "<content")).to_zip(),
     "noted": package(services=SERVICES.replace("<nodes>", "<nodes count='2'>")).to_zip(),
     "garbage": b"PK\x03\x04 this is no zip archive",

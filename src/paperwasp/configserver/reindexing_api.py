@@ -16,6 +16,7 @@ from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Target
 from paperwasp.configserver.reindexing_control import ReindexingChange, ReindexingControl
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.worker import Workers
+from paperwasp.document.types import PREDICATE
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
@@ -84,8 +85,6 @@ class ReindexingApi:
 def _targets(model: ApplicationModel, parameters: Mapping[str, str]) -> list[Target]:
     """The types that `clusterId`, `documentType` (lists with commas) and `indexedOnly` leave. Errors: InvalidInput."""
     clusters, types = _names(parameters, "clusterId"), _names(parameters, "documentType")
-    if types and not clusters:
-        raise InvalidInput("'clusterId' must be given where 'documentType' is")
     by_id = {cluster.id: cluster for cluster in model.content_clusters}
     indexed_only = flag(parameters, "indexedOnly")
     found: list[Target] = []
@@ -104,7 +103,13 @@ def _targets(model: ApplicationModel, parameters: Mapping[str, str]) -> list[Tar
 
 
 def _is_indexed(cluster: ContentCluster, document_type: str) -> bool:
-    return any(declared.type == document_type and declared.mode == "index" for declared in cluster.declared.documents)
+    """Whether the type is of mode `index` and has a field with an index.
+
+    Vespa: documentTypesWithIndex of VespaModel.java
+    """
+    has_mode = any(each.type == document_type and each.mode == "index" for each in cluster.declared.documents)
+    fields = cluster.schemas[document_type].fields.values()
+    return has_mode and any(field.index is not None and field.type != PREDICATE for field in fields)
 
 
 def _names(parameters: Mapping[str, str], name: str) -> list[str]:
