@@ -184,10 +184,11 @@ def test_requests_that_come_together_have_their_answers_in_one_write(monkeypatch
 
     async def test(server: HttpServer) -> None:
         reader, writer = await connect(server)
-        writer.write(get("/") * 50)
-        for _ in range(50):
+        turn = limits.HTTP_TURN_REQUESTS
+        writer.write(get("/") * (2 * turn + 1))
+        for _ in range(2 * turn + 1):
             await whole_answer(reader)
-        assert written == [50]
+        assert written == [turn, turn, 1]
         writer.close()
 
     serve_for(test, echo, LIMIT_BYTES)
@@ -217,6 +218,29 @@ def test_a_handler_may_use_time_outs_before_its_first_wait() -> None:
         writer.close()
 
     serve_for(test, slow, LIMIT_BYTES)
+
+
+def test_who_sends_much_ahead_does_not_keep_others_waiting() -> None:
+    """Of two clients that send at once, neither has all its answers before the other has its first."""
+    seen: list[str] = []
+
+    async def note(request: Request) -> Answer:
+        seen.append(request.raw_path)
+        return await echo(request)
+
+    async def test(server: HttpServer) -> None:
+        lines = [await connect(server) for _ in range(2)]
+        await until(lambda: len(connections_of(server)) == 2 and not port_of(server)._opening)
+        count = 10 * limits.HTTP_TURN_REQUESTS
+        for number, (_, writer) in enumerate(lines):
+            writer.write(get(f"/{number}") * count)
+        for reader, writer in lines:
+            for _ in range(count):
+                await whole_answer(reader)
+            writer.close()
+        assert max(seen.index("/0"), seen.index("/1")) <= 2 * limits.HTTP_TURN_REQUESTS
+
+    serve_for(test, note, LIMIT_BYTES)
 
 
 # Clients that go

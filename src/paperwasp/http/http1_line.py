@@ -59,6 +59,7 @@ class Http1Line:
         "_out",
         "_out_bytes",
         "_reader",
+        "_rests",
         "_since",
         "_state",
     )
@@ -84,6 +85,8 @@ class Http1Line:
         self._is_broken = False
         """Whether what the client has sent last is no request."""
         self._is_paused = False
+        self._rests = False
+        """Whether other connections have their turn before its next request."""
         self._since = 0.0
         """When the state DISCARD or LINGER began."""
         self._discarded_bytes = 0
@@ -93,7 +96,10 @@ class Http1Line:
     def receive(self, data: bytes) -> None:
         if self._state is not State.LINGER:
             self._reader.feed(data)
-            self.advance()
+            if self._rests:
+                self._hold_reading(self._has_too_much_ahead())
+            else:
+                self.advance()
 
     def receive_end(self) -> None:
         self._is_ended = True
@@ -109,13 +115,18 @@ class Http1Line:
         if self._is_advancing:
             return
         self._is_advancing = True
+        self._rests = False
+        left = limits.HTTP_TURN_REQUESTS
         try:
-            while self._step():
-                pass
+            while not self._rests and self._step():
+                left -= self._state is State.HEAD
+                self._rests = left == 0
         except PaperwaspError as error:
             self._answer_broken(error)
         finally:
             self._is_advancing = False
+        if self._rests:
+            self._connection.advance_soon()
         if self._is_paused or self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES:
             self._hold_reading(self._has_too_much_ahead())
 
@@ -351,7 +362,7 @@ class Http1Line:
 
     def _has_too_much_ahead(self) -> bool:
         """Whether the client has sent so much that no more is read before an answer is out."""
-        waits = self._state is State.ANSWER or self._connection.is_choked
+        waits = self._state is State.ANSWER or self._rests or self._connection.is_choked
         return waits and self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES
 
     def _hold_reading(self, holds: bool) -> None:
