@@ -33,6 +33,8 @@ HTTP_RECEIVE_BYTES: Final = 64 * 1024
 """Read from a connection at a time; and when a client has sent so much ahead of an answer, no more is read from it."""
 HTTP_TURN_REQUESTS: Final = 32
 """Requests sent ahead over HTTP/1.1 that are answered before other connections have their turn."""
+HTTP_TURN_CHUNKS: Final = 256
+"""Chunks of a body that are read before other connections have their turn."""
 HTTP_HEADERS_BYTES: Final = 64 * 1024
 """Of the head of a request."""
 HTTP_HEADER_FIELDS: Final = 100

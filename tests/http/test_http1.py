@@ -55,7 +55,8 @@ def read(pieces: list[bytes]) -> Reading:
 def _go_on(reader: Reader, found: list[Found]) -> None:
     while True:
         if found and not found[-1].is_whole:
-            found[-1].body += reader.read_body()
+            while piece := reader.read_body():
+                found[-1].body += piece
             found[-1].is_whole = reader.is_body_over
             if not found[-1].is_whole:
                 return
@@ -219,6 +220,14 @@ def test_broken_chunks_are_refused(sent: bytes) -> None:
     for reading in (whole, byte_by_byte):
         assert isinstance(reading.error, BrokenRequest)
         assert "its chunks are broken" in str(reading.error)
+
+
+def test_many_small_chunks_are_read_in_turns() -> None:
+    reader, turn = Reader(), limits.HTTP_TURN_CHUNKS
+    reader.feed(CHUNKED + chunk(b"ab") * (2 * turn + 1) + b"0\r\n\r\n")
+    assert reader.read_head() is not None
+    assert [len(reader.read_body()) for _ in range(3)] == [2 * turn, 2 * turn, 2]
+    assert reader.is_body_over
 
 
 def test_heads_have_bounds() -> None:

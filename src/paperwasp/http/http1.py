@@ -167,7 +167,7 @@ class Reader:
         return self._body is None
 
     def read_body(self) -> bytes:
-        """What has come of the body since the last time. Errors: BrokenRequest."""
+        """What has come of the body since the last time; of many small chunks only some. Errors: BrokenRequest."""
         body = self._body
         if body is None:
             return b""
@@ -208,9 +208,9 @@ class _Chunked:
         self._trailer_bytes = 0
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
-        """The same as `_Counted.read`. Errors: BrokenRequest."""
+        """The same as `_Counted.read`, of so many chunks at a time. Errors: BrokenRequest."""
         pieces: list[bytes] = []
-        while not self.is_over:
+        while not self.is_over and len(pieces) < limits.HTTP_TURN_CHUNKS:
             end = self._step(data, at, pieces)
             if end == at:
                 break

@@ -120,7 +120,7 @@ class Http1Line:
         try:
             while not self._rests and self._step():
                 left -= self._state is State.HEAD
-                self._rests = left == 0
+                self._rests = self._rests or left == 0
         except PaperwaspError as error:
             self._answer_broken(error)
         finally:
@@ -238,19 +238,22 @@ class Http1Line:
             self._state = State.ANSWER
             exchange.begin()
         else:
+            self._rests = bool(piece) and reader.waiting_bytes > 0
             return False
         return True
 
     def _discard(self) -> bool:
         """Throws away what has come of a refused body."""
         try:
-            self._discarded_bytes += len(self._reader.read_body())
+            piece = self._reader.read_body()
         except BrokenRequest:
             self._ends = True
             return False
+        self._discarded_bytes += len(piece)
         if self._reader.is_body_over:
             self._state = State.HEAD
             return True
+        self._rests = bool(piece) and self._reader.waiting_bytes > 0
         self._ends = self._discarded_bytes > limits.HTTP_DISCARDED_BYTES
         return False
 

@@ -1,0 +1,218 @@
+"""Any bytes, in any pieces, with pauses and ends anywhere: a connection answers or closes, and leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from paperwasp import limits
+from paperwasp.http.bodies import BodyBudget
+from paperwasp.http.connection import PREFACE, Connection
+from paperwasp.http.exchange import Service
+from paperwasp.http.http1 import chunk
+from paperwasp.http.http1_line import Http1Line
+from paperwasp.http.http2_line import Http2Line
+from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
+from paperwasp.http.server import default_error_response
+from tests import chance
+
+LIMIT_BYTES = 300
+HEADS = (
+    b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"GET /wait HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    b"POST /wait HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
+    b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 400\r\n\r\n" + bytes(400),
+    b"POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+    b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"a") * 600 + b"0\r\nT: x\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"abc") + b"0\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    b"HTTP2-Settings: AAMAAABk\r\n\r\n",
+)
+# By the static table of HPACK: the method, the scheme http, the path /, and the authority h.
+GET_BLOCK, POST_BLOCK = b"\x82\x84\x86\x41\x01h", b"\x83\x84\x86\x41\x01h"
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+
+
+class Transport:
+    """A transport that keeps what is written, and holds it back when it is told to."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.written = bytearray()
+        self.is_closed = False
+        self._is_held = False
+
+    def hold(self, holds: bool) -> None:
+        if holds != self._is_held and not self.is_closed:
+            self._is_held = holds
+            (self._connection.pause_writing if holds else self._connection.resume_writing)()
+
+    def write(self, data: bytes) -> None:
+        assert not self.is_closed
+        assert data
+        self.written += data
+
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            asyncio.get_running_loop().call_soon(self._connection.connection_lost, None)
+
+    abort = close
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def get_write_buffer_size(self) -> int:
+        return 100_000 if self._is_held else 0
+
+    def get_extra_info(self, name: str) -> Any:
+        return None
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def write_eof(self) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Watcher:
+    """Keeps one connection."""
+
+    def __init__(self) -> None:
+        self.is_gone = False
+
+    def make_line(self, connection: Connection, is_http2: bool) -> Http1Line | Http2Line:
+        return Http2Line(connection) if is_http2 else Http1Line(connection)
+
+    def note_unread(self, connection: Connection) -> None: ...
+
+    def remove(self, connection: Connection) -> None:
+        self.is_gone = True
+
+
+async def answer(request: Request) -> Answer:
+    if request.raw_path == "/stream":
+        return StreamedResponse(200, _chunks())
+    if request.raw_path == "/wait":
+        await _pause()
+    return json_response(200, {"size": len(request.body)}) if request.body else Response(200, bytes(2000), "text/plain")
+
+
+async def _chunks() -> Any:
+    for _ in range(3):
+        yield b"chunk"
+        await _pause()
+
+
+async def _pause() -> None:
+    waiter = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(waiter.set_result, None)
+    await waiter
+
+
+def http1(choices: random.Random) -> bytes:
+    data = bytearray(b"".join(choices.choices(HEADS, k=choices.randint(1, 5))))
+    for _ in range(choices.choice((0, 0, 1, 3))):
+        at = choices.randrange(len(data))
+        data[at : at + choices.choice((0, 1, 2))] = choices.choice((b"\r", b"\n", b"\0", b"5", b":", b"\r\n", b" "))
+    return bytes(data)
+
+
+def http2(choices: random.Random) -> bytes:
+    pieces, stream = [PREFACE, frame(4, 0, 0, b"")], 1
+    for _ in range(choices.randint(1, 12)):
+        kind = choices.randrange(7)
+        old = choices.randrange(1, stream + 2)
+        pieces.append(
+            (
+                frame(1, 5, stream, GET_BLOCK),
+                frame(1, 4, stream, POST_BLOCK),
+                frame(0, choices.randrange(2), old, bytes(choices.choice((0, 10, 400)))),
+                frame(3, 0, old, bytes(4)),
+                frame(6, 0, 0, bytes(8)),
+                frame(8, 0, choices.choice((0, old)), choices.choice((b"\0\0\0\1", b"\x7f\xff\xff\xff"))),
+                frame(4, 0, 0, b"\0\4" + choices.choice((b"\0\0\0\0", b"\0\1\0\0"))),
+            )[kind]
+        )
+        stream += 2 * (kind < 2)
+    data = bytearray(b"".join(pieces))
+    if choices.random() < 0.3:
+        data[choices.randrange(len(data))] = choices.randrange(256)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("make", [http1, http2])
+def test_nothing_is_left_of_any_connection(make: Callable[[random.Random], bytes]) -> None:
+    choices = random.Random(chance.SEED)
+
+    async def run() -> int:
+        return sum([await _one(choices, make(choices)) for _ in range(300)])
+
+    assert asyncio.run(run()) > 300 * 100
+
+
+async def _one(choices: random.Random, data: bytes) -> int:
+    """How much is answered."""
+    loop, budget, watcher = asyncio.get_running_loop(), BodyBudget(), Watcher()
+    failures: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+    service = Service(answer, default_error_response, lambda _: LIMIT_BYTES, None, budget, lambda: None, loop)
+    buffer = memoryview(bytearray(limits.HTTP_RECEIVE_BYTES))
+    connection = Connection(service, watcher, buffer, "a")
+    transport = Transport(connection)
+    connection.connection_made(cast(asyncio.Transport, transport))
+
+    def act(at: int, end: int) -> None:
+        if transport.is_closed:
+            return
+        if at == end:
+            transport.hold(choices.random() < 0.5)
+        else:
+            buffer[: end - at] = data[at:end]
+            connection.buffer_updated(end - at)
+
+    at = 0
+    while at < len(data):
+        size = choices.choice((0, 1, 7, 60, 1000))
+        loop.call_soon(act, at, at := min(at + size, len(data)))
+        if choices.random() < 0.3:
+            await _pause()
+    loop.call_soon(transport.hold, False)
+    await _settle(lambda: not service.running or transport.is_closed)
+    loop.call_soon(_finish, connection, transport)
+    await _settle(lambda: watcher.is_gone and not service.running)
+    assert failures == [], data
+    assert (budget.held_bytes, service.streams, connection.line) == (0, set(), None)
+    return len(transport.written)
+
+
+def _finish(connection: Connection, transport: Transport) -> None:
+    """The client sends no more; who does not close then is closed."""
+    if not transport.is_closed:
+        connection.eof_received()
+    transport.close()
+
+
+async def _settle(condition: Callable[[], bool]) -> None:
+    """Returns when the condition has held for a while."""
+    held = 0
+    for _ in range(10_000):
+        held = held + 1 if condition() else 0
+        if held == 20:
+            return
+        await _pause()
+    raise AssertionError("it does not come to rest")
