@@ -1,5 +1,7 @@
 """Whether memory is flat: mixed feed, updates, removes, queries, visits and deployments on a bounded set of keys.
 
+Hostile clients are connected to the same port all the while. At the end every key has what was written last.
+
 It runs only when it is named, since it takes as long as `--minutes` says, an hour by default. The memory
 that counts is that of no file (`RssAnon`), sampled every second; each minute has the median of its samples. The soak
 ends well if the last twelfth of the time has the memory that the second sixth began with, within 5 percent.
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.deploy import config_port, deploy_zip, zip_of
+from bench.hostile_clients import HostileClients
 from bench.report import Report, Row
 from bench.service import Running, data_directory, paperwasp
 
@@ -63,9 +66,13 @@ def run(report: Report, options: Options, show: Callable[[str], None] = print) -
         client = _Client(server, options)
         client.deploy(0)
         curve, counts = _Curve(), Counter[str]()
-        for minute in range(1, round(options.minutes) + 1):
-            counts += _work(client, server, curve, minute * 60.0)
-            show(f"minute {minute}: {curve.median_mb(60 * (minute - 1), 60 * minute):.1f} MB {dict(client.failed)}")
+        with HostileClients(server.port, options.seed) as hostile:
+            for minute in range(1, round(options.minutes) + 1):
+                counts += _work(client, server, curve, minute * 60.0)
+                show(f"minute {minute}: {curve.median_mb(60 * (minute - 1), 60 * minute):.1f} MB {dict(client.failed)}")
+        report.remark(f"soak: {hostile.connected:,} hostile connections beside it")
+        if lost := client.lost():
+            report.fail(f"soak: {len(lost)} documents are not as they were written, such as {lost[0]}")
     report.add(Row("work of the soak", ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))))
     if client.failed:
         report.fail(f"soak: requests failed: {dict(client.failed)}")
@@ -111,6 +118,8 @@ class _Client:
         self._deployed = 0
         self.failed: Counter[str] = Counter()
         """By status and kind, of what should not have failed."""
+        self._years: dict[str, int | None] = {}
+        """By key, what `year` is by now; None: the document is removed. Every put and update changes it."""
 
     def due(self, now: float) -> Iterator[str]:
         """Does what the rate says is due by now, and a deployment every minute."""
@@ -135,6 +144,16 @@ class _Client:
         """As frequent as 1/n, about."""
         return " ".join(f"w{int(VOCABULARY ** self._chance.random())}" for _ in range(count))
 
+    def lost(self) -> list[str]:
+        """The keys whose documents are not as they were written last."""
+        return [key for key, year in self._years.items() if self._read_year(key) != year]
+
+    def _read_year(self, key: str) -> int | None:
+        self._connection.request("GET", key)
+        answer = self._connection.getresponse()
+        fields = json.loads(answer.read()).get("fields")
+        return None if fields is None else int(fields.get("year", 0))
+
     def _put(self) -> None:
         chance = self._chance
         fields: dict[str, Any] = {
@@ -144,17 +163,24 @@ class _Client:
             "tags": [f"tag {chance.randrange(10**6)}" for _ in range(int(chance.expovariate(0.2)))],
             "vector": {"values": [round(chance.random(), 4) for _ in range(16)]},
         }
-        self._ask("POST", self._key(), {"fields": fields})
+        key = self._key()
+        self._ask("POST", key, {"fields": fields})
+        self._years[key] = fields["year"]
 
     def _update(self) -> None:
-        self._ask("PUT", self._key(), {"fields": {"year": {"increment": 1}}})
+        key = self._key()
+        self._ask("PUT", key, {"fields": {"year": {"increment": 1}}})
+        if (year := self._years.get(key)) is not None:
+            self._years[key] = year + 1
 
     def _grow(self) -> None:
         tag = f"tag {self._chance.randrange(10**6)}"
         self._ask("PUT", self._key(), {"fields": {"tags": {"add": [tag]}, "title": {"assign": self._words(5)}}})
 
     def _remove(self) -> None:
-        self._ask("DELETE", self._key())
+        key = self._key()
+        self._ask("DELETE", key)
+        self._years[key] = None
 
     def _get(self) -> None:
         self._ask("GET", self._key(), expected=(200, 404))
