@@ -20,7 +20,7 @@ from bench.feed import ceiling, feed, feed_file
 from bench.report import Report, Row, Times
 from bench.service import Running, data_directory, paperwasp
 
-LEAST_UPDATE_RATIO = 0.6
+LEAST_UPDATE_RATIO = 0.8
 MOST_GROWTH_BYTES = 1_000_000
 """What logs of the store itself may take."""
 MOST_GET_P50_US = 600

@@ -28,7 +28,7 @@ from bench.report import Report, Row
 from bench.service import Running, data_directory, paperwasp, process
 
 DOCUMENT_BYTES = 1024
-LEAST_RATIO = 0.4
+LEAST_RATIO = 0.7
 
 
 @dataclass(frozen=True)

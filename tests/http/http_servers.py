@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable
 
 from paperwasp.http.connection import Connection
-from paperwasp.http.exchange import Handler, Service
+from paperwasp.http.exchange import Handler, PortContext
 from paperwasp.http.messages import Answer, Request, json_response
 from paperwasp.http.server import HttpServer, _OpenPort
 
@@ -35,8 +35,8 @@ def port_of(server: HttpServer) -> _OpenPort:
     return server._port
 
 
-def service_of(server: HttpServer) -> Service:
-    return port_of(server)._service
+def context_of(server: HttpServer) -> PortContext:
+    return port_of(server)._context
 
 
 def connections_of(server: HttpServer) -> list[Connection]:
@@ -55,7 +55,7 @@ def look_at(server: HttpServer) -> None:
         port_of(server)._look()
         done.set()
 
-    service_of(server).loop.call_soon_threadsafe(look)
+    context_of(server).loop.call_soon_threadsafe(look)
     assert done.wait(10)
 
 

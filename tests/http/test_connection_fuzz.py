@@ -12,7 +12,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.http.bodies import BodyBudget
 from paperwasp.http.connection import PREFACE, Connection
-from paperwasp.http.exchange import Service
+from paperwasp.http.exchange import PortContext
 from paperwasp.http.http1 import chunk
 from paperwasp.http.http1_line import Http1Line
 from paperwasp.http.http2_line import Http2Line
@@ -170,9 +170,9 @@ async def _one(choices: random.Random, data: bytes) -> int:
     loop, budget, watcher = asyncio.get_running_loop(), BodyBudget(), Watcher()
     failures: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: failures.append(context))
-    service = Service(answer, default_error_response, lambda _: LIMIT_BYTES, None, budget, lambda: None, loop)
+    context = PortContext(answer, default_error_response, lambda _: LIMIT_BYTES, None, budget, lambda: None, loop)
     buffer = memoryview(bytearray(limits.HTTP_RECEIVE_BYTES))
-    connection = Connection(service, watcher, buffer, "a")
+    connection = Connection(context, watcher, buffer, "a")
     transport = Transport(connection)
     connection.connection_made(cast(asyncio.Transport, transport))
 
@@ -192,11 +192,11 @@ async def _one(choices: random.Random, data: bytes) -> int:
         if choices.random() < 0.3:
             await _pause()
     loop.call_soon(transport.hold, False)
-    await _settle(lambda: not service.running or transport.is_closed)
+    await _settle(lambda: not context.running or transport.is_closed)
     loop.call_soon(_finish, connection, transport)
-    await _settle(lambda: watcher.is_gone and not service.running)
+    await _settle(lambda: watcher.is_gone and not context.running)
     assert failures == [], data
-    assert (budget.held_bytes, service.streams, connection.line) == (0, set(), None)
+    assert (budget.held_bytes, context.streams, connection.line) == (0, set(), None)
     return len(transport.written)
 
 

@@ -22,12 +22,12 @@ from tests.http.http_servers import (
     Held,
     connect,
     connections_of,
+    context_of,
     echo,
     get,
     port_of,
     serve_for,
     serve_held,
-    service_of,
     until,
     whole_answer,
 )
@@ -274,8 +274,8 @@ def test_a_client_that_resets_its_connection_leaves_nothing(sent: bytes) -> None
         writer.transport.abort()
         await until(lambda: not connections_of(server))
         held.may_end.set()
-        await until(lambda: not service_of(server).running)
-        assert service_of(server).budget.held_bytes == 0
+        await until(lambda: not context_of(server).running)
+        assert context_of(server).budget.held_bytes == 0
         reader, writer = await connect(server)
         writer.write(get("/a"))
         assert (await whole_answer(reader))[0] == b"HTTP/1.1 200 OK"

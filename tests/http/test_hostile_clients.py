@@ -16,7 +16,7 @@ from paperwasp.http.bodies import BodyBudget
 from paperwasp.http.connections import choose_leaving, choose_unread
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 from paperwasp.http.server import HttpServer
-from tests.http.http_servers import HOST, connections_of, look_at, serve_for, service_of, unread_of
+from tests.http.http_servers import HOST, connections_of, context_of, look_at, serve_for, unread_of
 
 LIMIT_BYTES = 100_000
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -98,7 +98,7 @@ def test_a_body_that_has_come_may_wait_to_be_inflated() -> None:
     head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
 
     async def test(server: HttpServer) -> None:
-        service = service_of(server)
+        service = context_of(server)
         async with service.inflating:
             found = asyncio.create_task(all_of(server, head + body))
             while not service.running:
@@ -115,7 +115,7 @@ def test_a_streamed_answer_that_nobody_reads_is_given_up() -> None:
     async def test(server: HttpServer) -> None:
         reader, writer = await asyncio.open_connection(HOST, server.port, limit=1)
         writer.write(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
-        streams = service_of(server).streams
+        streams = context_of(server).streams
         for is_sent in (True, False):  # nothing tells of the end
             while bool(streams) != is_sent:
                 await asyncio.to_thread(lambda: None)

@@ -25,7 +25,7 @@ from time import monotonic
 from typing import Any, Final, Protocol, cast
 
 from paperwasp import limits
-from paperwasp.http.exchange import Exchange, Service
+from paperwasp.http.exchange import Exchange, PortContext
 from paperwasp.http.messages import ClientCertificate
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -91,6 +91,7 @@ class Connection(asyncio.BufferedProtocol):
         "_watcher",
         "address",
         "certificate",
+        "context",
         "has_asked",
         "is_choked",
         "is_closing",
@@ -98,16 +99,15 @@ class Connection(asyncio.BufferedProtocol):
         "is_tls",
         "line",
         "loop",
-        "service",
         "since",
         "transport",
         "unread_since",
     )
 
-    def __init__(self, service: Service, watcher: Watcher, buffer: memoryview, address: str) -> None:
+    def __init__(self, context: PortContext, watcher: Watcher, buffer: memoryview, address: str) -> None:
         """`buffer`: into which all connections read."""
-        self.service = service
-        self.loop = service.loop
+        self.context = context
+        self.loop = context.loop
         self.address = address
         self._watcher = watcher
         self._buffer = buffer

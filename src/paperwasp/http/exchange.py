@@ -48,7 +48,7 @@ _GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
 
 
 @dataclass(slots=True, eq=False)
-class Service:
+class PortContext:
     """What the connections of one port have in common."""
 
     handler: Handler
@@ -76,7 +76,7 @@ class Peer(Protocol):
     certificate: ClientCertificate | None
 
 
-class Line(Protocol):
+class ResponseLine(Protocol):
     """The connection of an exchange, in its protocol. All of it does nothing where the client is gone."""
 
     def respond(self, exchange: Exchange, answer: Response) -> None:
@@ -106,11 +106,11 @@ class Exchange:
 
     __slots__ = (
         "_body",
+        "_context",
         "_has_begun",
         "_held_bytes",
         "_limit_bytes",
         "_line",
-        "_service",
         "_size_bytes",
         "_task",
         "_waiter",
@@ -129,8 +129,8 @@ class Exchange:
 
     def __init__(
         self,
-        service: Service,
-        line: Line,
+        context: PortContext,
+        line: ResponseLine,
         number: int,
         target: tuple[str, str, str],
         origin: tuple[str, str],
@@ -138,7 +138,7 @@ class Exchange:
         peer: Peer,
     ) -> None:
         """`number`: its stream; `target`: method, raw path and query; `origin`: scheme and host."""
-        self._service = service
+        self._context = context
         self._line = line
         self.number = number
         self.method, self.raw_path, self.query = target
@@ -161,13 +161,13 @@ class Exchange:
     @property
     def has_handler(self) -> bool:
         """Whether a handler waits for something, to answer it."""
-        return self in self._service.running and self not in self._service.streams
+        return self in self._context.running and self not in self._context.streams
 
     # The request
 
     def expect_body(self, length_bytes: int | None) -> PaperwaspError | None:
         """A body is to come, of that length if it was announced. Returns the reason to refuse it, if there is one."""
-        self._limit_bytes = self._service.body_limit_bytes(self.raw_path)
+        self._limit_bytes = self._context.body_limit_bytes(self.raw_path)
         if length_bytes is not None and length_bytes > self._limit_bytes:
             return too_large(length_bytes, self._limit_bytes)
         return None
@@ -200,19 +200,19 @@ class Exchange:
 
     def _run(self, failure: PaperwaspError | None) -> None:
         self._has_begun = True
-        self._task = run_eagerly(self._service.loop, self._serve(failure))
+        self._task = run_eagerly(self._context.loop, self._serve(failure))
         if self._task is not None:
-            self._service.running.add(self)
+            self._context.running.add(self)
 
     def _hold(self, size_bytes: int) -> None:
         """Errors: Overload."""
-        budget = self._service.budget
+        budget = self._context.budget
         budget.check(size_bytes, self._held_bytes)
         budget.held_bytes += size_bytes
         self._held_bytes += size_bytes
 
     async def _serve(self, failure: PaperwaspError | None) -> None:
-        service, body, status = self._service, b"", 0
+        context, body, status = self._context, b"", 0
         try:
             if failure is None and self._body:
                 body, failure = await self._read_body()
@@ -228,18 +228,18 @@ class Exchange:
             )
             if failure is None:
                 try:
-                    answer = await service.handler(request)
+                    answer = await context.handler(request)
                 except Exception as error:
                     answer = self._failure(request, error)
             else:
-                answer = service.error_response(request, failure)
+                answer = context.error_response(request, failure)
             status = await self._send(request, answer)
         finally:
             self._end()
         if len(body) >= limits.LARGE_REQUEST_BYTES:
-            service.return_memory()
-        if service.observe is not None:
-            service.observe(request, status, time.monotonic_ns() - self.since_ns)
+            context.return_memory()
+        if context.observe is not None:
+            context.observe(request, status, time.monotonic_ns() - self.since_ns)
 
     async def _read_body(self) -> tuple[bytes, PaperwaspError | None]:
         """The whole body, inflated, or what is wrong with it."""
@@ -249,7 +249,7 @@ class Exchange:
         if encoding is None:
             return body, None
         try:
-            body = await inflated(body, encoding, self._limit_bytes, self._service.inflating)
+            body = await inflated(body, encoding, self._limit_bytes, self._context.inflating)
             self._hold(len(body))
         except PaperwaspError as error:
             return b"", error
@@ -258,16 +258,16 @@ class Exchange:
         return body, None
 
     def _end(self) -> None:
-        service = self._service
-        service.budget.held_bytes -= self._held_bytes
+        context = self._context
+        context.budget.held_bytes -= self._held_bytes
         self._held_bytes = 0
         if self._task is not None:
-            service.running.discard(self)
-            if not service.running:
-                service.became_idle.set()
+            context.running.discard(self)
+            if not context.running:
+                context.became_idle.set()
         self._line.finish(self)
 
-    def move(self, line: Line, number: int) -> None:
+    def move(self, line: ResponseLine, number: int) -> None:
         """Goes on as a stream of an upgraded connection."""
         self._line, self.number = line, number
 
@@ -287,7 +287,7 @@ class Exchange:
 
     async def _stream(self, request: Request, answer: StreamedResponse) -> int:
         """The status that was sent. What fails before the first chunk still has an answer; later it cuts the answer."""
-        streams = self._service.streams
+        streams = self._context.streams
         async with closed_after(answer.chunks) as chunks:
             if len(streams) >= limits.HTTP_STREAMED_ANSWERS:
                 return self._respond_failure(request, too_many_streams())
@@ -330,7 +330,7 @@ class Exchange:
         if chunk:
             self._line.send(self, chunk)
         while unsent_bytes := self._line.unsent_bytes(self):
-            waiter = self._waiter = self._service.loop.create_future()
+            waiter = self._waiter = self._context.loop.create_future()
             try:
                 async with asyncio.timeout(limits.HTTP_UNREAD_SECONDS):
                     await waiter
@@ -356,7 +356,7 @@ class Exchange:
     def lose(self) -> None:
         """The client is gone. A handler goes on, since what it does may be half done; a streamed answer ends."""
         self.is_gone = True
-        if self in self._service.streams:
+        if self in self._context.streams:
             if self._waiter is not None:
                 self.go_on()
             elif self._task is not None:
@@ -377,9 +377,9 @@ class Exchange:
 
     def _failure(self, request: Request, error: Exception) -> Response:
         if isinstance(error, PaperwaspError):
-            return self._service.error_response(request, error)
+            return self._context.error_response(request, error)
         _LOG.error("%s %s failed", request.method, request.raw_path, exc_info=error)
-        return self._service.error_response(request, InternalError("Internal server error"))
+        return self._context.error_response(request, InternalError("Internal server error"))
 
 
 def _takes_gzip(request: Request, answer: Answer) -> bool:

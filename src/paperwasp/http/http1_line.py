@@ -193,7 +193,7 @@ class Http1Line:
         self._head, self._closes = head, head.closes
         scheme = "https" if connection.is_tls else "http"
         exchange = self._exchange = Exchange(
-            connection.service, self, _ONLY_NUMBER, head[:3], (scheme, head.host), fields.headers, connection
+            connection.context, self, _ONLY_NUMBER, head[:3], (scheme, head.host), fields.headers, connection
         )
         self._state = State.ANSWER
         if fields.host_problem is not None and not head.is_old:
@@ -268,7 +268,7 @@ class Http1Line:
         connection = self._connection
         connection.has_asked = True
         self._head, self._closes, self._ends, self._is_broken = None, True, True, True
-        answer = connection.service.error_response(Request("GET", "/"), error)
+        answer = connection.context.error_response(Request("GET", "/"), error)
         self._send_head(answer, http1.length_line(answer.status, len(answer.body)))
         self._out.append(answer.body)
 

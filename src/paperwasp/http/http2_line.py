@@ -83,7 +83,7 @@ class Http2Line:
                 _, number, method, _, authority, raw_path, query, headers, body, ended = event
                 self._connection.has_asked = True
                 exchange = Exchange(
-                    self._connection.service,
+                    self._connection.context,
                     self,
                     number,
                     (method, raw_path, query),

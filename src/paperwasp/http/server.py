@@ -24,7 +24,7 @@ from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.connection import Connection, Line
 from paperwasp.http.connections import choose_leaving, choose_unread
 from paperwasp.http.eager import run_eagerly
-from paperwasp.http.exchange import BodyLimit, ErrorResponse, Handler, Observer, Service
+from paperwasp.http.exchange import BodyLimit, ErrorResponse, Handler, Observer, PortContext
 from paperwasp.http.http1_line import Http1Line
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.listening import Acceptor, bind
@@ -69,7 +69,7 @@ class HttpServer:
 
     def start(self) -> None:
         """Accepts connections from now on. Call it in the event loop. Errors: PortTaken."""
-        service = Service(
+        context = PortContext(
             self._handler,
             self._error_response,
             self._body_limit_bytes,
@@ -78,7 +78,7 @@ class HttpServer:
             _MemoryReturn(asyncio.get_running_loop()).return_soon,
             asyncio.get_running_loop(),
         )
-        port = _OpenPort(service, self._listener, self._tls)
+        port = _OpenPort(context, self._listener, self._tls)
         port.open()
         self._port = port
 
@@ -120,9 +120,9 @@ class _MemoryReturn:
 class _OpenPort:
     """A port between its start and its stop, or restart."""
 
-    def __init__(self, service: Service, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
-        self._service = service
-        self._loop = service.loop
+    def __init__(self, context: PortContext, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
+        self._context = context
+        self._loop = context.loop
         self._tls = tls
         self._acceptor = Acceptor(listener, self._take)
         self._buffer = memoryview(bytearray(limits.HTTP_RECEIVE_BYTES))
@@ -158,8 +158,8 @@ class _OpenPort:
             connection.drain()
         cutting = self._loop.call_later(limits.HTTP_STREAM_STOP_SECONDS, self._cut)
         try:
-            while self._connections or self._service.running:
-                waited = self._left if self._connections else self._service.became_idle
+            while self._connections or self._context.running:
+                waited = self._left if self._connections else self._context.became_idle
                 waited.clear()
                 await waited.wait()
         finally:
@@ -170,7 +170,7 @@ class _OpenPort:
     def _cut(self) -> None:
         """Ends what is not a handler."""
         self._is_cutting = True
-        for exchange in list(self._service.streams):
+        for exchange in list(self._context.streams):
             _LOG.warning("The answer to %s is cut: the server stops", exchange.peer.address)
             exchange.cut()
         self._look()
@@ -181,7 +181,7 @@ class _OpenPort:
         if self._is_draining or self._counts[address] >= limits.HTTP_ADDRESS_CONNECTIONS_MOST:
             accepted.close()
             return
-        connection = Connection(self._service, self, self._buffer, address)
+        connection = Connection(self._context, self, self._buffer, address)
         self._connections.add(connection)
         self._counts[address] += 1
         if self._counts[address] > limits.HTTP_ADDRESS_CONNECTIONS:

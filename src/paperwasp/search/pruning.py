@@ -47,7 +47,7 @@ ONE_OCCURRENCE: Final = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class KernelQuery:
     """A query as the kernel can run it: documents with any, or all, of some terms."""
 
     terms: tuple[TermOperator, ...]
@@ -56,7 +56,7 @@ class Shape:
     excluded: tuple[Operator, ...] = ()
     rest: tuple[Operator, ...] = ()
     """Of an or: what the kernel does not run. Documents that these match are scored in full."""
-    are_accepted: bool = False
+    filters_are_matches: bool = False
     """Whether what the filters leave are the matches already."""
     weak_and: WeakAndOperator | None = None
     """What finds the hits. The best of them are looked for among all documents that some part matches, since those that
@@ -77,16 +77,16 @@ class PrunedHits:
     searched: float = 1.0
     """The share of the documents that was searched in time."""
     rest: Bitmap | None = None
-    """Documents that may be among the best as well: those of `Shape.rest`."""
+    """Documents that may be among the best as well: those of `KernelQuery.rest`."""
     rest_count: int = 0
 
 
-def shape_of(operator: Operator, fields: Mapping[str, float]) -> Shape | None:
+def kernel_query_of(operator: Operator, fields: Mapping[str, float]) -> KernelQuery | None:
     """How to run a query whose score is a sum of bm25 over `fields`; None: only in full."""
-    return _listed_shape(operator, fields) or _accepted_shape(operator, fields)
+    return _listed_query(operator, fields) or _accepted_query(operator, fields)
 
 
-def _listed_shape(operator: Operator, fields: Mapping[str, float]) -> Shape | None:
+def _listed_query(operator: Operator, fields: Mapping[str, float]) -> KernelQuery | None:
     """Where the posting lists themselves say what matches."""
     if isinstance(operator, TermOperator):
         return _any_of((operator,), fields)
@@ -96,14 +96,14 @@ def _listed_shape(operator: Operator, fields: Mapping[str, float]) -> Shape | No
     if isinstance(operator, OrOperator):
         return _any_of(operator.children, fields)
     if isinstance(operator, NotOperator):
-        inner = _listed_shape(operator.positive, fields)
+        inner = _listed_query(operator.positive, fields)
         return inner and replace(inner, excluded=(*inner.excluded, *operator.negatives))
     if isinstance(operator, AndOperator):
-        return _and_shape(operator, fields)
+        return _and_query(operator, fields)
     return None
 
 
-def _and_shape(operator: AndOperator, fields: Mapping[str, float]) -> Shape | None:
+def _and_query(operator: AndOperator, fields: Mapping[str, float]) -> KernelQuery | None:
     scoring = [child for child in operator.children if _scores(child, fields)]
     filters = tuple(child for child in operator.children if not _scores(child, fields))
     weak_ands = all(isinstance(child, WeakAndOperator) for child in scoring)
@@ -111,24 +111,24 @@ def _and_shape(operator: AndOperator, fields: Mapping[str, float]) -> Shape | No
     if operator.targets_hits and (not weak_ands or any(child.targets_hits for child in filters)):
         return None
     if len(scoring) == 1:
-        inner = _listed_shape(scoring[0], fields)
+        inner = _listed_query(scoring[0], fields)
         return inner and replace(inner, filters=(*inner.filters, *filters))
     words = tuple(child for child in scoring if isinstance(child, TermOperator) and _is_one_word(child, fields))
-    return Shape(words, True, filters) if words and len(words) == len(scoring) else None
+    return KernelQuery(words, True, filters) if words and len(words) == len(scoring) else None
 
 
-def _accepted_shape(operator: Operator, fields: Mapping[str, float]) -> Shape | None:
+def _accepted_query(operator: Operator, fields: Mapping[str, float]) -> KernelQuery | None:
     terms = tuple(operator.terms())
     if not _scores(operator, fields) or not all(_is_runnable(term, fields) for term in terms):
         return None
-    return Shape(terms, filters=(operator,), are_accepted=True)
+    return KernelQuery(terms, filters=(operator,), filters_are_matches=True)
 
 
 def _scores(operator: Operator, fields: Mapping[str, float]) -> bool:
     return any(match.field in fields for term in operator.terms() for match in term.matches)
 
 
-def _any_of(children: Sequence[Operator], fields: Mapping[str, float]) -> Shape | None:
+def _any_of(children: Sequence[Operator], fields: Mapping[str, float]) -> KernelQuery | None:
     terms: list[TermOperator] = []
     rest = []
     for child in children:
@@ -138,7 +138,7 @@ def _any_of(children: Sequence[Operator], fields: Mapping[str, float]) -> Shape 
             terms += words
         else:
             rest.append(child)
-    return Shape(tuple(terms), rest=tuple(rest)) if terms else None
+    return KernelQuery(tuple(terms), rest=tuple(rest)) if terms else None
 
 
 def _words_of(operator: AndOperator, fields: Mapping[str, float]) -> list[TermOperator]:
@@ -217,16 +217,16 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         return None
     if not all(weight == 0 or LEAST_WEIGHT < weight < 1 / LEAST_WEIGHT for weight in weights.values()):
         return None
-    shape = shape_of(operator, weights)
-    if shape is None:
+    query = kernel_query_of(operator, weights)
+    if query is None:
         return None
     space = setting.space
-    accept = _accepted(shape, space)
+    accept = _accepted(query, space)
     allowed = accept
-    rest = _rest(shape, space, accept)
+    rest = _rest(query, space, accept)
     if rest is not None:
         accept = accept & ~rest
-    terms = _terms_of(shape, profile, setting, weights)
+    terms = _terms_of(query, profile, setting, weights)
     # Two summands give the same sum in any order; more might not.
     exact = len(weights) <= 2 and set(weights.values()) == {1.0} and not terms.only_filter
     lids, scores, found, searched = _core.best(
@@ -234,50 +234,52 @@ def pruned_hits(operator: Operator, profile: CompiledProfile, setting: QuerySett
         terms.terms,
         terms.found,
         wanted if exact else wanted + SPARE_HITS,
-        shape.all_terms,
-        terms.are_counted and shape.weak_and is None,
+        query.all_terms,
+        terms.are_counted and query.weak_and is None,
         None if accept is space.accept and not space.dead else accept,
     )
     limit = space.index.reader.limit
     rest_count = 0 if rest is None else _core.bitmap_count(rest, space.accept)
     if searched < limit:  # out of time
         found = max(found, len(lids)) + rest_count
-    elif shape.weak_and is not None:
-        found = shape.weak_and.count(allowed)
-    elif shape.are_accepted:
+    elif query.weak_and is not None:
+        found = query.weak_and.count(allowed)
+    elif query.filters_are_matches:
         found = _core.bitmap_count(accept, space.accept)
     elif terms.are_counted:
         found += rest_count
     else:
-        found = _core.bitmap_count(OrOperator(space, shape.terms).bitmap(), accept) + rest_count
+        found = _core.bitmap_count(OrOperator(space, query.terms).bitmap(), accept) + rest_count
     if len(lids) < min(wanted, found - rest_count):  # documents that match but score nothing are hits too
         return None
     done = searched / limit if limit else 1.0
     return PrunedHits(lids, scores, terms.scoring, exact, found, done, rest, rest_count)
 
 
-def _rest(shape: Shape, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
-    if not shape.rest:
+def _rest(query: KernelQuery, space: SearchSpace, accept: Bitmap) -> Bitmap | None:
+    if not query.rest:
         return None
-    found = OrOperator(space, shape.rest).bitmap(accept)
+    found = OrOperator(space, query.rest).bitmap(accept)
     found &= accept
     return found
 
 
-def _accepted(shape: Shape, space: SearchSpace) -> Bitmap:
+def _accepted(query: KernelQuery, space: SearchSpace) -> Bitmap:
     """The documents that the filters leave: the space's own bitmap where there are none."""
     accept = space.accept
-    for operator in sorted(shape.filters, key=lambda operator: operator.estimate()):
+    for operator in sorted(query.filters, key=lambda operator: operator.estimate()):
         accept = accept & operator.bitmap(accept)
-    for operator in shape.excluded:
+    for operator in query.excluded:
         accept = accept & ~operator.bitmap(accept)
-    return accept if shape.weak_and is None else shape.weak_and.reaching_least(accept)
+    return accept if query.weak_and is None else query.weak_and.reaching_least(accept)
 
 
-def _terms_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, weights: Mapping[str, float]) -> _Terms:
+def _terms_of(
+    query: KernelQuery, profile: CompiledProfile, setting: QuerySetting, weights: Mapping[str, float]
+) -> _Terms:
     found = _Terms()
     idfs = []
-    for term in shape.terms:
+    for term in query.terms:
         notes = term.annotations
         idfs.append(idf_of(notes.document_frequency, notes.significance, term.document_frequency))
     for name, weight in weights.items():
@@ -285,15 +287,15 @@ def _terms_of(shape: Shape, profile: CompiledProfile, setting: QuerySetting, wei
             continue
         field = profile.bm25_fields[name]
         average_length = field.average_length or setting.average_lengths(name)[0] or 1.0
-        for term, idf in zip(shape.terms, idfs, strict=True):
+        for term, idf in zip(query.terms, idfs, strict=True):
             for match in term.matches:
                 if match.field == name:
                     found.add(match, idf * weight, field.k1, field.b, average_length)
     found.scoring = len(found.terms)
-    if shape.are_accepted:
+    if query.filters_are_matches:
         found.are_counted = False
-    elif not shape.all_terms:
+    elif not query.all_terms:
         found.add_without_weight(
-            [match for term in shape.terms for match in term.matches if not weights.get(match.field)]
+            [match for term in query.terms for match in term.matches if not weights.get(match.field)]
         )
     return found

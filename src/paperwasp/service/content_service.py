@@ -53,7 +53,7 @@ class ContentService:
         self._pool = pool
         self._visits = PoolShare(pool, limits.VISITS_AT_ONCE, limits.VISITS_WAITING)
         self._served = served
-        self._inline = Lock()
+        self._inline_lock = Lock()
         self._gate = gate or FeedGate("content")
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
@@ -98,19 +98,19 @@ class ContentService:
 
     def close(self) -> None:
         """Return when no query is being answered on a calling thread, and none will be any more."""
-        self._inline.acquire()
+        self._inline_lock.acquire()
 
     def _search(self, query: Query, reply: Reply) -> None:
         """Answer a short query here, since a hand-off takes longer than it does, and others on the pool."""
         work: Callable[[Query], SearchResponse] = self._answer_query
-        if self._inline.acquire(blocking=False):
+        if self._inline_lock.acquire(blocking=False):
             try:
                 bound = BoundSearch.if_short(self._node.reader.view(), query, self._served)
                 if bound is not None and bound.is_short:
                     self._reply(bound.answer(), reply)
                     return
             finally:
-                self._inline.release()
+                self._inline_lock.release()
             if bound is not None:
                 work = partial(_answer_bound, bound)
         self._pool.submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)

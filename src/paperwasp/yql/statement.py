@@ -73,7 +73,7 @@ class YqlQuery:
     """One statement. `hits` and `offset` are set together, or neither is."""
 
     tree: Item
-    """With items of `paperwasp.yql.user_text` where text of the user belongs."""
+    """With items of `paperwasp.yql.user_items` where text of the user belongs."""
     fields: tuple[str, ...]
     """Summary fields; empty: all."""
     sources: tuple[str, ...]

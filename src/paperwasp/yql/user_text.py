@@ -70,7 +70,7 @@ def complete(tree: Item, user: UserText) -> Item:
 
 
 def completed(tree: Item, user: UserText) -> Item | None:
-    """As `complete`; None where nothing is left."""
+    """The same as `complete`; None where nothing is left."""
     whole = _complete(tree, user)
     if whole is None:
         return None

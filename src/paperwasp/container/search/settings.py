@@ -1,5 +1,5 @@
-"""The parameters of a search request, in groups. Filled by `search_parameters.read_parameters`; after that only
-semantic rules may change it (`search_rules`).
+"""The parameters of a search request, in groups. Filled by `parameters.read_parameters`; after that only
+semantic rules may change it (`rules`).
 
 Vespa: https://docs.vespa.ai/en/reference/api/query.html
 """
