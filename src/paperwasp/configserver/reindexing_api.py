@@ -16,12 +16,13 @@ from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Target
 from paperwasp.configserver.reindexing_control import ReindexingChange, ReindexingControl
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.worker import Workers
-from paperwasp.document.types import PREDICATE
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
 
 _FASTEST: Final = 100.0
+_PREDICATE: Final = "predicate"
+"""The name of the type whose fields have an index of their own kind, which is an attribute."""
 
 
 class ReindexingApi:
@@ -109,7 +110,7 @@ def _is_indexed(cluster: ContentCluster, document_type: str) -> bool:
     """
     has_mode = any(each.type == document_type and each.mode == "index" for each in cluster.declared.documents)
     fields = cluster.schemas[document_type].fields.values()
-    return has_mode and any(field.index is not None and field.type != PREDICATE for field in fields)
+    return has_mode and any(field.index is not None and field.type.name != _PREDICATE for field in fields)
 
 
 def _names(parameters: Mapping[str, str], name: str) -> list[str]:
