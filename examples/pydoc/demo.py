@@ -25,14 +25,14 @@ from rich.text import Text
 from index_pydoc import documents, installation_roots
 from paperwasp.client.deploy import deploy_package
 from paperwasp.client.feed import FeedOperation, FeedResult, feed, progress_bar, read_operation
-from paperwasp.client.query import excerpt, highlighted, search
+from paperwasp.client.query import excerpt, highlight, search
 from paperwasp.errors import PaperwaspError
 
 HERE = Path(__file__).parent
 READY = re.compile(r"Ready in .* on (http://\S+), deployments on (http://\S+), data in .*")
 HITS_SHOWN = 4
 CONNECTIONS = 16
-QUERIES = (
+QUERIES: tuple[tuple[str, dict[str, str]], ...] = (
     ("parse json into python objects", {}),
     ("start a subprocess and read its output", {}),
     ("least recently used cache", {"filter": "kind contains 'function' or kind contains 'class'"}),
@@ -152,13 +152,13 @@ def table(hits: list[dict[str, Any]]) -> Table:
 def described(fields: dict[str, Any]) -> Group:
     """Where it is, how it is called, and the part of its documentation that matched."""
     path = fields["qualified_name"].rpartition(".")
-    name = Text(path[0] + path[1]) + highlighted(fields["name"])
+    name = Text(path[0] + path[1]) + highlight(fields["name"])
     name.stylize("bold")
     lines = [name]
     if fields.get("signature"):
         lines.append(Text(excerpt(fields["signature"], 110), "dim"))
     if fields.get("documentation"):
-        lines.append(highlighted(excerpt(" ".join(fields["documentation"].split()), 240)))
+        lines.append(highlight(excerpt(" ".join(fields["documentation"].split()), 240)))
     return Group(*lines)
 
 
