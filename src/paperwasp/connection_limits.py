@@ -12,7 +12,7 @@ HTTP_CONNECTIONS_CALM: Final = 3072
 HTTP_ADDRESS_CONNECTIONS: Final = 2048
 """Connections of one address to one port. Idle ones beyond are closed."""
 HTTP_ADDRESS_CONNECTIONS_MOST: Final = 2304
-"""Where none of them is idle: an address that has so many gets no more."""
+"""Connections of one address to one port where none of them is idle; further ones are refused."""
 HTTP_BACKLOG: Final = 1024
 HTTP_ACCEPTED: Final = 64
 """Connections that are accepted in one wake-up of the event loop."""

@@ -38,7 +38,7 @@ from paperwasp.document.types import BOOL, NumericType
 
 _SAMPLE_ROWS: Final = 1024
 _FEW_ELEMENTS: Final = 16
-"""Where fewer than one in so many elements are needed, these are copied instead of looking through all."""
+"""Where fewer than 1 in _FEW_ELEMENTS elements are needed, these are copied, and the others are not read."""
 
 
 class ArrayView(ColumnView):

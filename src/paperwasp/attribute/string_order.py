@@ -23,8 +23,8 @@ Keys = list[tuple[bytes, int]]
 KEPT_ORDERS: Final = 4
 """The orders that a dictionary keeps: queries choose the collations, and each order takes 8 bytes a string."""
 FEW: Final = 16
-"""Strings are put into a kept order where it has so many times as many; else all are ordered again. And where a query
-looks at so many times fewer strings than are to be ordered, they alone are."""
+"""New strings are inserted into a kept order that has at least FEW times as many; otherwise all are sorted again. And
+where a query needs fewer than 1 in FEW of the strings to be sorted, only these are sorted."""
 BETWEEN_CLOCKS: Final = 4096
 """Keys that are made between two looks at the clock."""
 

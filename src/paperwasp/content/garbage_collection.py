@@ -36,7 +36,7 @@ _QUEUE_SHARE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A garbage collection: it removes documents of these types that match the selection, every so many seconds."""
+    """A garbage collection: it removes documents of these types that match the selection, at an interval in seconds."""
 
     document_types: tuple[str, ...]
     selection: str

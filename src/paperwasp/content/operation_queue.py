@@ -89,7 +89,7 @@ class OperationQueue:
         return batch, control
 
     def note_answered(self, size_bytes: int) -> None:
-        """Operations of so many bytes wait no more. The writer's thread."""
+        """Subtract `size_bytes` from the bytes of the operations that wait. The writer's thread."""
         self._answered_bytes += size_bytes
 
     def close(self) -> None:

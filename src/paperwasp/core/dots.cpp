@@ -2,8 +2,8 @@
 // dots.py.
 //
 // a: (n, size), b: (m, size), out: (n, m), all float or all double. A sum is added up in lanes and then lane by lane, in an order that
-// hangs on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product. dots_at:
-// vector (size), rows (n, size), at (m) the number of a row, or below 0: then out (m) keeps what it has.
+// depends on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product.
+// dots_at: vector (size), rows (n, size), at (m) the number of a row, or below 0: then out (m) keeps what it has.
 #include <algorithm>
 #include <cstring>
 

@@ -9,7 +9,7 @@ namespace paperwasp {
 namespace {
 
 constexpr uint32_t MOST_STREAMS = 1 << 20;
-constexpr uint32_t SETTINGS_OF_A_CONTROL = 16;  // so many settings in one frame count as a frame
+constexpr uint32_t SETTINGS_OF_A_CONTROL = 16;  // each further 16 settings of a frame cost as much as a frame
 
 std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
