@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from paperwasp.http.tls import ServerContext
+
 
 @dataclass(frozen=True)
 class Owner:
@@ -51,9 +53,9 @@ class Authority:
         path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + secret)
         return Owner(certificate, key, path)
 
-    def server_context(self, verify: ssl.VerifyMode = ssl.CERT_NONE) -> ssl.SSLContext:
+    def server_context(self, verify: ssl.VerifyMode = ssl.CERT_NONE) -> ServerContext:
         """Of a server at 127.0.0.1; `verify`: whether clients may, or must, show a certificate of this authority."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.sign("server", x509.IPAddress(IPv4Address("127.0.0.1"))).path)
         context.load_verify_locations(self.path)
         context.verify_mode = verify

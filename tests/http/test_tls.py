@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -14,6 +16,7 @@ from cryptography import x509
 from paperwasp import limits
 from paperwasp.http.messages import Answer, Request, StreamedResponse, json_response
 from paperwasp.http.server import HttpServer
+from paperwasp.http.tls import ServerContext
 from tests.http.certificates import Authority, Owner
 
 HOST = "127.0.0.1"
@@ -39,7 +42,7 @@ async def _chunks() -> AsyncIterator[bytes]:
         yield CHUNK
 
 
-def serve(context: ssl.SSLContext, test: Callable[[HttpServer], Awaitable[None]]) -> None:
+def serve(context: ServerContext, test: Callable[[HttpServer], Awaitable[None]]) -> None:
     async def run() -> None:
         server = HttpServer(answer, HOST, 0, tls=context)
         server.start()
@@ -93,13 +96,110 @@ def test_who_must_show_a_certificate_and_does_not_gets_no_answer(authority: Auth
 
     async def test(server: HttpServer) -> None:
         for owner in (None, stranger):
-            with pytest.raises(httpx.TransportError):
+            with pytest.raises((httpx.TransportError, ssl.SSLError)):
                 async with client(server, authority, False, owner) as http:
                     await http.get("/")
         async with client(server, authority, False, authority.sign("known")) as http:
             assert (await http.get("/")).json()["client"][0] == "known"
 
     serve(authority.server_context(ssl.CERT_REQUIRED), test)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A client that is refused in the handshake, and how OpenSSL names the alert that it gets."""
+
+    name: str
+    alert: str
+    verify: ssl.VerifyMode = ssl.CERT_REQUIRED
+    is_stranger: bool = False
+    """It shows a certificate of another authority; else none."""
+    most: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+    least_of_server: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    ciphers_of_server: str | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+TLS12 = ssl.TLSVersion.TLSv1_2
+REFUSALS = (
+    Refusal("no certificate", "TLSV13_ALERT_CERTIFICATE_REQUIRED"),
+    Refusal("no certificate, TLS 1.2", "SSLV3_ALERT_HANDSHAKE_FAILURE", most=TLS12),
+    Refusal("another authority", "TLSV1_ALERT_UNKNOWN_CA", is_stranger=True),
+    Refusal("another authority, TLS 1.2", "TLSV1_ALERT_UNKNOWN_CA", is_stranger=True, most=TLS12),
+    Refusal(
+        "no common version", "TLSV1_ALERT_PROTOCOL_VERSION", ssl.CERT_NONE, most=TLS12,
+        least_of_server=ssl.TLSVersion.TLSv1_3,
+    ),
+    Refusal(
+        "no common cipher", "SSLV3_ALERT_HANDSHAKE_FAILURE", ssl.CERT_NONE, most=TLS12,
+        ciphers_of_server="ECDHE-RSA-AES256-GCM-SHA384",  # the server's key is of an elliptic curve
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1_000_000])
+@pytest.mark.parametrize("refusal", REFUSALS, ids=str)
+def test_who_is_refused_in_the_handshake_gets_the_alert(
+    refusal: Refusal, size_bytes: int, authority: Authority, tmp_path: Path
+) -> None:
+    """Also where it goes on sending: in TLS 1.3 its handshake ends before the server has seen the certificate."""
+    (tmp_path / "other").mkdir()
+    stranger = Authority(tmp_path / "other", "stranger").sign("somebody") if refusal.is_stranger else None
+    theirs = authority.client_context(stranger)
+    theirs.maximum_version = refusal.most
+    ours = authority.server_context(refusal.verify)
+    ours.minimum_version = refusal.least_of_server
+    if refusal.ciphers_of_server is not None:
+        ours.set_ciphers(refusal.ciphers_of_server)
+
+    def ask(port: int) -> None:
+        with (
+            socket.create_connection((HOST, port), 10) as plain,
+            theirs.wrap_socket(plain, server_hostname=HOST) as tls,
+        ):
+            tls.sendall(bytes(size_bytes))
+            tls.recv(1)
+
+    async def test(server: HttpServer) -> None:
+        with pytest.raises(ssl.SSLError) as refused:
+            await asyncio.to_thread(ask, server.port)
+        assert refused.value.reason == refusal.alert
+
+    serve(ours, test)
+
+
+def test_what_a_refused_client_sends_on_is_dropped_up_to_a_limit(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "HTTP_DISCARDED_BYTES", 1000)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    connection = authority.server_context().wrap_bio(incoming, outgoing, server_side=True)
+    incoming.write(b"\x16\x03\x01\0\5\1\0\0\1\0")  # a ClientHello of one byte
+    with pytest.raises(ssl.SSLWantReadError):
+        connection.do_handshake()
+    assert outgoing.read() == b"\x15\x03\x03\0\2\2\x32"  # fatal: decode_error (RFC 8446, B.2)
+    for _ in range(2):
+        incoming.write(bytes(500))
+        with pytest.raises(ssl.SSLWantReadError):
+            connection.do_handshake()
+        assert not incoming.pending
+    incoming.write(b"!")
+    with pytest.raises(ssl.SSLError) as failure:
+        connection.do_handshake()
+    assert not isinstance(failure.value, ssl.SSLWantReadError)
+    assert not outgoing.pending
+
+
+def test_what_is_not_tls_is_closed_at_once(authority: Authority) -> None:
+    async def test(server: HttpServer) -> None:
+        reader, writer = await asyncio.open_connection(HOST, server.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert await asyncio.wait_for(reader.read(), limits.HTTP_TLS_HANDSHAKE_SECONDS / 2) == b""
+        writer.close()
+
+    serve(authority.server_context(), test)
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"], ids=repr)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import ssl
 from collections import Counter
 from time import monotonic
 from typing import Final
@@ -29,6 +28,7 @@ from paperwasp.http.http1_line import Http1Line
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.listening import Acceptor, bind
 from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.tls import ServerContext
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 
@@ -51,9 +51,9 @@ class HttpServer:
         error_response: ErrorResponse = default_error_response,
         body_limit_bytes: BodyLimit = lambda _: limits.HTTP_PACKAGE_BODY_BYTES,
         observe: Observer | None = None,
-        tls: ssl.SSLContext | None = None,
+        tls: ServerContext | None = None,
     ) -> None:
-        """`tls`: a server's context; `alpn_protocols` are set here. Errors: Conflict (PortTaken) where the port cannot
+        """`tls`: its `alpn_protocols` are set here. Errors: Conflict (PortTaken) where the port cannot
         be had."""
         self._handler = handler
         self._error_response = error_response
@@ -120,7 +120,7 @@ class _MemoryReturn:
 class _OpenPort:
     """A port between its start and its stop, or restart."""
 
-    def __init__(self, context: PortContext, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, context: PortContext, listener: socket.socket, tls: ServerContext | None) -> None:
         self._context = context
         self._loop = context.loop
         self._tls = tls
