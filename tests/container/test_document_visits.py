@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -88,13 +88,22 @@ def test_copies_are_exact(tmp_path: Path) -> None:
 
 
 class FakeCluster:
-    """A messenger whose content cluster answers as it is told, request by request."""
+    """A messenger whose content cluster answers as it is told, request by request, and has room for so many operations
+    at once."""
 
-    def __init__(self, *answers: object, apply: Callable[[ApplyRequest], object] = lambda _: Outcome(True)) -> None:
+    def __init__(
+        self,
+        *answers: object,
+        apply: Callable[[ApplyRequest], object] = lambda _: Outcome(True),
+        room: int = limits.BULK_OPERATIONS,
+    ) -> None:
         self.answers = list(answers)
         self.apply = apply
+        self.room = room
         self.asked: list[VisitRequest] = []
         self.applied: list[ApplyRequest] = []
+        self.sent: list[int] = []
+        """How many operations were sent, call by call."""
         self.in_flight = 0
         self.most_in_flight = 0
         self.pending: list[asyncio.Future[Any]] = []
@@ -104,21 +113,23 @@ class FakeCluster:
 
     withdraw = notify = replace = call = serve
 
-    def send_all(self, *_: object) -> int:
-        raise NotImplementedError
+    def send_all(self, address: str, messages: Sequence[ApplyRequest], answers: Sequence[asyncio.Future[Any]]) -> int:
+        assert address == "content/records"
+        self.sent.append(len(messages))
+        taken = messages[: self.room - self.in_flight]
+        self.applied += taken
+        self.in_flight += len(taken)
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        for message, future in zip(taken, answers, strict=False):
+            asyncio.get_running_loop().call_soon(self._apply, future, message)
+        return len(taken)
 
     def request(self, address: str, message: object) -> asyncio.Future[Any]:
         assert address == "content/records"
+        assert isinstance(message, VisitRequest)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if isinstance(message, VisitRequest):
-            self.asked.append(message)
-            self._answer(future, self.answers.pop(0) if self.answers else None)
-        else:
-            assert isinstance(message, ApplyRequest)
-            self.applied.append(message)
-            self.in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self.in_flight)
-            asyncio.get_running_loop().call_soon(self._apply, future, message)
+        self.asked.append(message)
+        self._answer(future, self.answers.pop(0) if self.answers else None)
         return future
 
     ask = request
@@ -315,6 +326,16 @@ def test_operations_in_flight_are_bounded() -> None:
     assert members(answer(fake, "DELETE", SELECTED))["documentCount"] == 1000
     assert len(fake.applied) == 1000
     assert fake.most_in_flight == limits.BULK_OPERATIONS
+    assert sum(fake.sent) == 1000
+    assert set(fake.sent[:-1]) == {limits.BULK_OPERATIONS}
+
+
+def test_what_there_is_no_room_for_is_sent_again_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "VISIT_RETRY_SECONDS", 0)
+    fake = FakeCluster(chunk(*range(10)), room=4)
+    assert members(answer(fake, "DELETE", SELECTED))["documentCount"] == 10
+    assert fake.sent == [10, 6, 2]
+    assert [message.operation.id.text for message in fake.applied] == [f"id:ns:music::{name}" for name in range(10)]
 
 
 def test_full_queues_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,16 +105,22 @@ async def _change_all(documents: Sequence[VisitedDocument], bulk: Bulk, visitor:
 
 
 async def _apply(messages: Sequence[ApplyRequest], address: str, messenger: Messenger) -> None:
-    """Asks again what finds the queue full. A document that is gone, or not as selected any more, is no error."""
+    """Sends them together, and again what there was no room for. A document that is gone, or not as selected any more,
+    is no error."""
+    loop = asyncio.get_running_loop()
     while messages:
-        asked = [messenger.request(address, message) for message in messages]
-        answers = await asyncio.gather(*asked, return_exceptions=True)
-        for message, answer in zip(messages, answers, strict=True):
-            if isinstance(answer, BaseException) and not isinstance(answer, Overload):
+        replies: list[asyncio.Future[object]] = [loop.create_future() for _ in messages]
+        sent_count = messenger.send_all(address, messages, replies)
+        answers = await asyncio.gather(*replies[:sent_count], return_exceptions=True)
+        refused: list[ApplyRequest] = []
+        for message, answer in zip(messages[:sent_count], answers, strict=True):
+            if isinstance(answer, Overload):
+                refused.append(message)
+            elif isinstance(answer, BaseException):
                 raise answer
-            if isinstance(answer, Outcome) and answer.refusal is Refusal.TOO_LARGE:
+            elif isinstance(answer, Outcome) and answer.refusal is Refusal.TOO_LARGE:
                 raise InvalidInput(f"{message.operation.id}: {answer.refusal.value}")
-        messages = [message for message, answer in zip(messages, answers, strict=True) if isinstance(answer, Overload)]
+        messages = [*refused, *messages[sent_count:]]
         if messages:
             await asyncio.sleep(limits.VISIT_RETRY_SECONDS)
 
