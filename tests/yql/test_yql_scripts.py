@@ -81,7 +81,8 @@ def completed(text: str) -> str:
     condition, _, query = text.rpartition("\n")
     try:
         tree = parse_yql(SELECT + condition, PARAMETERS).tree
-        return dump(complete(tree, UserText(query.removeprefix("query="), "all", "title", INDEXES, PARAMETERS)))
+        whole = complete(tree, UserText(query.removeprefix("query="), "all", "title", INDEXES, PARAMETERS))
+        return "No query" if whole is None else dump(whole)
     except PaperwaspError as error:
         return str(error)
 

@@ -33,7 +33,7 @@ from paperwasp.yql.simple_terms import too_many_items
 from paperwasp.yql.statement import parse_yql
 from paperwasp.yql.user_items import Grammar, NonEmptyItem, UserQueryItem, UserTextItem
 
-__all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete", "completed"]
+__all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete"]
 
 _ON_PARSED_TEXT: Final = frozenset(
     {"ranked", "filter", "stem", "normalize_case", "accent_drop", "use_position_data", "label", "language"}
@@ -57,20 +57,12 @@ class UserText(NamedTuple):
     """Whether `type` holds for `userInput` too, where that says nothing: `model.type.isYqlDefault`."""
 
 
-def complete(tree: Item, user: UserText) -> Item:
-    """The canonical tree with all user text parsed and in its place.
+def complete(tree: Item, user: UserText) -> Item | None:
+    """The canonical tree with all user text parsed and in its place; None where nothing is left.
 
-    Errors: IllegalQuery "No query" when nothing is left, or more than `limits.QUERY_ITEMS` items are;
-    LanguageError for a text that may not be empty and is.
+    Errors: IllegalQuery when more than `limits.QUERY_ITEMS` items are left; LanguageError for a text that may not be
+    empty and is.
     """
-    whole = completed(tree, user)
-    if whole is None:
-        raise IllegalQuery("No query")
-    return whole
-
-
-def completed(tree: Item, user: UserText) -> Item | None:
-    """The same as `complete`; None where nothing is left."""
     whole = _complete(tree, user)
     if whole is None:
         return None

@@ -122,7 +122,7 @@ def _apply_rules(
 def _whole_tree(parameters: SearchParameters, statement: StatementTemplate | None, indexes: Indexes) -> Item:
     """The tree of one request with the user's text in it."""
     template, values = tree_template(parameters, statement, indexes), parameters.values
-    return choose_terms(parameters, indexes)(template.completed(template.filled(values), values), values)
+    return choose_terms(parameters, indexes)(template.complete(template.filled(values), values), values)
 
 
 def _answering(

@@ -143,7 +143,7 @@ class PreparedQuery:
             before = None if self.statement is None else self.statement.statement.tree
             return self.answering.rules.tree, Context(values, language_of(self.said_language, values, before))
         filled = self.tree.filled(values)
-        tree = self.add_terms(self.tree.completed(filled, values), values)
+        tree = self.add_terms(self.tree.complete(filled, values), values)
         spoken = filled if self.tree.says_language else None
         return tree, Context(values, language_of(self.said_language, values, spoken))
 

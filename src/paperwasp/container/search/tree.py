@@ -20,7 +20,7 @@ from paperwasp.yql.query_type import type_of
 from paperwasp.yql.select_json import parse_select
 from paperwasp.yql.statement import StatementTemplate, parse_template, slot_values
 from paperwasp.yql.user_items import NonEmptyItem
-from paperwasp.yql.user_text import UserQueryItem, UserTextItem, completed
+from paperwasp.yql.user_text import UserQueryItem, UserTextItem, complete
 
 _LANGUAGES: Final = {
     "big5": "zh-hant", "euc-tw": "zh-hant", "gb2312": "zh-hans", "gbk": "zh-hans", "gb18030": "zh-hans",
@@ -114,7 +114,7 @@ class TreeTemplate:
         """The tree of the statement with the literals of a request."""
         return self.statement if self.fill is None else self.fill(values.slots)
 
-    def completed(self, statement: Item, values: RequestValues) -> Item | None:
+    def complete(self, statement: Item, values: RequestValues) -> Item | None:
         """The canonical tree of a filled statement and the user's text; None: there is nothing in it.
 
         Errors: IllegalQuery, InvalidQuery.
@@ -122,7 +122,7 @@ class TreeTemplate:
         if self.text is None:
             return statement
         try:
-            return completed(statement, self.text._replace(query=values.query or None, parameters=values.given))
+            return complete(statement, self.text._replace(query=values.query or None, parameters=values.given))
         except LanguageError as error:
             raise _not_created(error.message, self.source) from None
 
@@ -143,7 +143,7 @@ def tree_template(parameters: SearchParameters, statement: StatementTemplate | N
     )
     says = says_language(tree)
     if not says and not any(isinstance(item, _OF_USER) for item in tree.walk()):
-        whole = completed(tree, user_text)
+        whole = complete(tree, user_text)
         assert whole is not None
         return TreeTemplate(whole, template_of(whole).fill, None, source, says)
     return TreeTemplate(tree, template_of(tree).fill, user_text, source, says)
