@@ -7,8 +7,9 @@ packed bits too. Afterwards both bitmaps are compared.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from bench.report import Report, Row
 from paperwasp.attribute.bounds import Bounds
 from paperwasp.attribute.wanted import InRange, Wanted, wanted_codes, wanted_numbers
 
+Filters = Sequence[tuple[NDArray[Any], Wanted]]
+"""A column each, and which of its values are wanted."""
 IN_VALUES = 10_000
 DISTINCT = 1_000_000
 STRINGS = 1000
@@ -48,7 +51,7 @@ def run(report: Report, options: Options) -> None:
     table = np.zeros(STRINGS, np.bool_)
     table[some] = True
     far_values = (values.astype(np.int64) * 7_919) << 16
-    works: list[tuple[str, list[tuple[NDArray[Any], Wanted]], Callable[[], NDArray[np.bool_]], float | None]] = [
+    works: list[tuple[str, Filters, Callable[[], NDArray[np.bool_]], float | None]] = [
         ("a range of an int", ranges[:1], lambda: plain_range(numbers[0]), 3.0),
         ("three ranges", ranges, lambda: np.logical_and.reduce([plain_range(each) for each in numbers]), 9.0),
         ("in, 10,000 ints", [(numbers[0], wanted_numbers(values))], lambda: np.isin(numbers[0], values), 5.0),
@@ -56,11 +59,10 @@ def run(report: Report, options: Options) -> None:
         ("a set of strings", [(codes, wanted_codes(some))], lambda: table[codes], 3.0),
     ]  # fmt: skip
     for name, filters, plain, target in works:
-        ours = least_ms(lambda filters=filters: _both(filters, options.rows), options.passes)
-        peer = least_ms(lambda plain=plain: np.packbits(plain(), bitorder="little"), 2)
-        same = np.array_equal(_both(filters, options.rows).view(np.uint8)[: (options.rows + 7) // 8],
-                              np.packbits(plain(), bitorder="little"))  # fmt: skip
-        if not same:
+        ours = least_ms(partial(_both, filters, options.rows), options.passes)
+        peer = least_ms(partial(_packed, plain), 2)
+        found = _both(filters, options.rows).view(np.uint8)[: (options.rows + 7) // 8]
+        if not np.array_equal(found, _packed(plain)):
             report.fail(f"filters: {name}: NumPy finds other rows")
         report.add(_row(f"{name}, {options.rows // 1_000_000}M rows", ours, peer, target))
 
@@ -74,7 +76,7 @@ def _row(work: str, ours_ms: float, numpy_ms: float, most_ms: float | None) -> R
     return Row(work, f"{ours_ms:.1f} ms", peer, ratio, f"≤ {most_ms:g} ms", ours_ms <= most_ms)
 
 
-def _both(filters: list[tuple[NDArray[Any], Wanted]], rows: int) -> NDArray[np.uint64]:
+def _both(filters: Filters, rows: int) -> NDArray[np.uint64]:
     """The rows that all of some filters leave."""
     result = np.empty((rows + 63) // 64, np.uint64)
     filters[0][1].fill(filters[0][0], result)
@@ -83,6 +85,10 @@ def _both(filters: list[tuple[NDArray[Any], Wanted]], rows: int) -> NDArray[np.u
         wanted.fill(column, bitmap)
         result &= bitmap
     return result
+
+
+def _packed(plain: Callable[[], NDArray[np.bool_]]) -> NDArray[np.uint8]:
+    return np.packbits(plain(), bitorder="little")
 
 
 def least_ms(work: Callable[[], object], passes: int) -> float:

@@ -34,6 +34,7 @@ async def ours() -> None:
 
 
 async def granian() -> None:
+    from granian.constants import HTTPModes
     from granian.server.embed import Server
 
     async def handle(scope: Any, protocol: Any) -> None:
@@ -43,7 +44,7 @@ async def granian() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = Server(handle, "127.0.0.1", port, http="auto", log_enabled=False, websockets=False)
+    server = Server(handle, "127.0.0.1", port, http=HTTPModes.auto, log_enabled=False, websockets=False)
     serving = asyncio.create_task(server.serve())
     while not _listens(port):
         await asyncio.sleep(0.02)
