@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import hpack
 
-from paperwasp.core.http2 import Http2Connection
+from paperwasp.core.http2 import Http2Connection, http2_header_block
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ACK, END_STREAM, END_HEADERS, PADDED, PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
@@ -96,9 +96,14 @@ def window(stream: int, more: int) -> bytes:
 HELLO = PREFACE + settings()
 
 
-def connect(stream_window: int = 65_535, max_header_bytes: int = 65_536, peer: bytes = HELLO) -> Http2Connection:
+OK = http2_header_block(200, [])
+
+
+def connect(
+    stream_window: int = 65_535, max_header_bytes: int = 65_536, peer: bytes = HELLO, **budgets: int
+) -> Http2Connection:
     """A connection that has seen the preface and the settings of the peer, and whose own settings it knows."""
-    server = Http2Connection(10, max_header_bytes, stream_window, 65_535)
+    server = Http2Connection(10, max_header_bytes, stream_window, 65_535, **budgets)
     assert server.receive(peer + frame(FrameType.SETTINGS, ACK)) == []
     server.take_output()
     return server

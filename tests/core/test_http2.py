@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from paperwasp.core import http2
 from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
 from tests.core.http2_frames import GET as FIELDS
-from tests.core.http2_frames import HELLO, FrameType, frames, headers
+from tests.core.http2_frames import HELLO, OK, FrameType, frames, headers
 
 HEADERS = [(":method", "POST"), (":scheme", "http"), (":authority", "a:1"), (":path", "/p?q")]
 GET = [(":method", "GET"), *HEADERS[1:]]
-OK = http2_header_block(200, [])
 LARGE = bytes(range(256)) * 1000
 
 

@@ -11,11 +11,13 @@ from tests.core.http2_frames import (
     END_STREAM,
     GET,
     HELLO,
+    OK,
     POST,
     PREFACE,
     FrameType,
     Setting,
     block,
+    connect,
     data,
     frame,
     frames,
@@ -26,24 +28,19 @@ from tests.core.http2_frames import (
     word,
 )
 
-OK = http2_header_block(200, [])
 RESETS, CONTROLS, CONTINUATIONS, UNREAD_BYTES, HEADER_BYTES = 20, 50, 4, 2000, 4000
 
 
-def connect(peer: bytes = HELLO) -> Http2Connection:
-    server = Http2Connection(
-        max_streams=10,
+def budgeted(peer: bytes = HELLO) -> Http2Connection:
+    server = connect(
         max_header_bytes=HEADER_BYTES,
-        stream_window=65_535,
-        connection_window=65_535,
+        peer=peer,
         max_resets=RESETS,
         max_control_frames=CONTROLS,
         max_continuations=CONTINUATIONS,
         max_unread_bytes=UNREAD_BYTES,
     )
-    server.receive(peer + frame(FrameType.SETTINGS, ACK))
     server.refill_budgets()
-    server.take_output()
     return server
 
 
@@ -62,10 +59,10 @@ def steps_until_calm(server: Http2Connection, *steps: bytes, most: int = 1000, i
 
 def test_rapid_resets() -> None:
     """CVE-2023-44487. Python sees none of them where request and reset come together."""
-    server = connect()
+    server = budgeted()
     streams = range(1, 1001, 2)
     assert steps_until_calm(server, *(headers(stream, GET) + reset(stream) for stream in streams)) == RESETS
-    server = connect()
+    server = budgeted()
     assert (
         steps_until_calm(server, *(part for stream in streams for part in (headers(stream, GET), reset(stream)))) // 2
         == RESETS
@@ -74,7 +71,7 @@ def test_rapid_resets() -> None:
 
 def test_resets_among_answers_are_those_of_a_client_that_lost_patience() -> None:
     """Each answer that is sent gives one back."""
-    server = connect()
+    server = budgeted()
     for stream in range(1, 1001, 4):
         server.receive(headers(stream, GET) + headers(stream + 2, GET))
         server.respond(stream, OK, b"x", True)
@@ -84,7 +81,7 @@ def test_resets_among_answers_are_those_of_a_client_that_lost_patience() -> None
 
 
 def test_budgets_are_for_a_time() -> None:
-    server = connect()
+    server = budgeted()
     for stream in range(1, 1001, 2):
         server.receive(headers(stream, GET) + reset(stream) + frame(FrameType.PING, ACK, 0, bytes(8)))
         if stream % 20 == 1:
@@ -95,26 +92,26 @@ def test_budgets_are_for_a_time() -> None:
 def test_streams_that_the_server_must_reset() -> None:
     """The peer makes us do the resetting, by errors of streams, or by streams that are too many (MadeYouReset)."""
     streams = range(1, 1001, 2)
-    assert steps_until_calm(connect(), *(headers(stream, [*GET, ("A", "x")]) for stream in streams)) == RESETS
-    assert steps_until_calm(connect(), *(headers(stream, GET) + window(stream, 0) for stream in streams)) == RESETS
-    assert steps_until_calm(connect(), *(headers(stream, GET) + data(stream, b"") for stream in streams)) == RESETS
-    assert steps_until_calm(connect(), *(headers(stream, GET) for stream in streams)) == 10 + RESETS
+    assert steps_until_calm(budgeted(), *(headers(stream, [*GET, ("A", "x")]) for stream in streams)) == RESETS
+    assert steps_until_calm(budgeted(), *(headers(stream, GET) + window(stream, 0) for stream in streams)) == RESETS
+    assert steps_until_calm(budgeted(), *(headers(stream, GET) + data(stream, b"") for stream in streams)) == RESETS
+    assert steps_until_calm(budgeted(), *(headers(stream, GET) for stream in streams)) == 10 + RESETS
 
 
 def test_headers_that_are_always_too_large() -> None:
     large = [*GET, ("a", "x" * HEADER_BYTES)]
-    assert steps_until_calm(connect(), *(headers(stream, large) for stream in range(1, 1001, 2))) == RESETS
+    assert steps_until_calm(budgeted(), *(headers(stream, large) for stream in range(1, 1001, 2))) == RESETS
 
 
 @pytest.mark.parametrize("part", [b"", b"\x00\x01a\x01b"], ids=["empty", "small"])
 def test_headers_without_an_end_in_small_frames(part: bytes) -> None:
-    server = connect()
+    server = budgeted()
     server.receive(frame(FrameType.HEADERS, END_STREAM, 1, block(GET)))
     assert steps_until_calm(server, frame(FrameType.CONTINUATION, 0, 1, part)) == CONTINUATIONS
 
 
 def test_headers_without_an_end_in_large_frames() -> None:
-    server = connect()
+    server = budgeted()
     server.receive(frame(FrameType.HEADERS, END_STREAM, 1, block(GET)))
     assert steps_until_calm(server, frame(FrameType.CONTINUATION, 0, 1, b"\x00\x01a\x50" + b"x" * 0x50 * 16)) == 3
 
@@ -122,7 +119,7 @@ def test_headers_without_an_end_in_large_frames() -> None:
 def test_headers_that_grow_by_decoding() -> None:
     """A field of 3,000 bytes by its number, 4,000 times: 12 MB of headers in a frame. They are read to the end, since
     the table must stay right, and answered by 431."""
-    server = connect()
+    server = budgeted()
     field = b"\x40\x01a\x7f\xb9\x16" + b"x" * 3000
     (event,) = server.receive(frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, block(GET) + field))
     assert event[0] == "request"
@@ -154,13 +151,13 @@ def test_headers_that_grow_by_decoding() -> None:
     ids=["ping", "pong", "settings", "ack", "priority", "goaway", "unknown", "window", "stream", "empty", "padded"],
 )
 def test_frames_that_ask_for_nothing(flood: bytes) -> None:
-    server = connect()
+    server = budgeted()
     server.receive(headers(1, POST, ended=False))
     assert steps_until_calm(server, flood) == CONTROLS
 
 
 def test_frames_for_a_stream_that_is_gone() -> None:
-    server = connect()
+    server = budgeted()
     server.receive(headers(1, POST, ended=False))
     server.reset(1, Http2Error.CANCEL)
     assert steps_until_calm(server, data(1, b"x"), headers(1, GET), window(1, 1), reset(1)) == CONTROLS
@@ -168,11 +165,11 @@ def test_frames_for_a_stream_that_is_gone() -> None:
 
 def test_settings_in_one_frame_count_by_their_number() -> None:
     flood = frame(FrameType.SETTINGS, 0, 0, (b"\x00\x04" + word(5) + b"\x00\x04" + word(6)) * 80)
-    assert steps_until_calm(connect(), flood) == CONTROLS // 10
+    assert steps_until_calm(budgeted(), flood) == CONTROLS // 10
 
 
 def test_windows_that_go_up_as_data_is_read_are_no_abuse() -> None:
-    server = connect()
+    server = budgeted()
     server.receive(headers(1, GET))
     server.respond(1, OK, bytes(4_000_000), True)
     while server.unsent_bytes():
@@ -184,7 +181,7 @@ def test_windows_that_go_up_as_data_is_read_are_no_abuse() -> None:
 
 def test_small_frames_are_no_abuse_where_they_are_ours() -> None:
     """A stream of short lines, each of which the peer acknowledges."""
-    server = connect()
+    server = budgeted()
     server.receive(headers(1, GET))
     server.respond(1, OK, b"", False)
     for _ in range(10 * CONTROLS):
@@ -196,7 +193,7 @@ def test_small_frames_are_no_abuse_where_they_are_ours() -> None:
 
 def test_windows_of_a_byte() -> None:
     """An answer that is fetched byte by byte is a frame each."""
-    server = connect(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 0}))
+    server = budgeted(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 0}))
     server.receive(headers(1, GET))
     server.respond(1, OK, bytes(10_000), True)
     assert steps_until_calm(server, window(1, 1)) == CONTROLS
@@ -205,7 +202,7 @@ def test_windows_of_a_byte() -> None:
 
 def test_answers_for_which_there_is_no_window_are_known() -> None:
     """They are Python's objects: whoever answers must look at how much waits, and for how long."""
-    server = connect(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 0}))
+    server = budgeted(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 0}))
     for stream in range(1, 21, 2):
         server.receive(headers(stream, GET))
         server.respond(stream, OK, bytes(100_000), True)
@@ -229,7 +226,7 @@ def test_who_asks_and_does_not_read(asking: bytes) -> None:
 
 def test_small_answers_that_nobody_reads_stay_in_their_streams() -> None:
     """The windows are as large as can be, and still no more answers wait than there may be streams."""
-    server = connect(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 2**31 - 1}) + window(0, 2**31 - 65_536))
+    server = budgeted(PREFACE + settings({Setting.INITIAL_WINDOW_SIZE: 2**31 - 1}) + window(0, 2**31 - 65_536))
     for stream in range(1, 2001, 2):
         for event in server.receive(headers(stream, GET)):
             if event[0] == "over":
@@ -243,7 +240,7 @@ def test_small_answers_that_nobody_reads_stay_in_their_streams() -> None:
 
 
 def test_heads_of_answers_that_nobody_reads() -> None:
-    server = connect()
+    server = budgeted()
     head = http2_header_block(404, [(b"x", b"a" * 1000)])
     for stream in range(1, 10_001, 2):
         for event in server.receive(headers(stream, GET)):
@@ -257,7 +254,7 @@ def test_heads_of_answers_that_nobody_reads() -> None:
 
 
 def test_who_reads_may_ask() -> None:
-    server = connect()
+    server = budgeted()
     for stream in range(1, 2001, 2):
         server.receive(frame(FrameType.PING, 0, 0, bytes(8)) + frame(FrameType.SETTINGS) + headers(stream, GET))
         server.respond(stream, OK, b"", True)
@@ -267,7 +264,7 @@ def test_who_reads_may_ask() -> None:
 
 def test_bodies_that_nobody_reads_stop_at_the_windows() -> None:
     """A peer that sends on all the same has broken the protocol."""
-    server = connect()
+    server = budgeted()
     held = 0
     for event in server.receive(headers(1, POST, ended=False) + data(1, bytes(16_383)) * 4):
         assert event[0] == "request"

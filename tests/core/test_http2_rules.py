@@ -12,6 +12,7 @@ from tests.core.http2_frames import (
     GET,
     HELLO,
     LARGEST_WINDOW,
+    OK,
     PADDED,
     POST,
     PREFACE,
@@ -32,7 +33,6 @@ from tests.core.http2_frames import (
     word,
 )
 
-OK = http2_header_block(200, [])
 CALM, PROTOCOL, FLOW = Http2Error.ENHANCE_YOUR_CALM, Http2Error.PROTOCOL_ERROR, Http2Error.FLOW_CONTROL_ERROR
 SIZE, CLOSED, COMPRESSION = Http2Error.FRAME_SIZE_ERROR, Http2Error.STREAM_CLOSED, Http2Error.COMPRESSION_ERROR
 

@@ -9,6 +9,7 @@ from tests.core.http2_frames import (
     END_STREAM,
     GET,
     HELLO,
+    OK,
     PADDED,
     POST,
     PREFACE,
@@ -25,7 +26,6 @@ from tests.core.http2_frames import (
     word,
 )
 
-OK = http2_header_block(200, [])
 FLOW = Http2Error.FLOW_CONTROL_ERROR
 
 

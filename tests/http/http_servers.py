@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+
+import httpx
+import pytest
 
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Handler, PortContext
 from paperwasp.http.messages import Answer, Request, json_response
 from paperwasp.http.server import HttpServer, _OpenPort
+from paperwasp.http.tls import ServerContext
 
 HOST = "127.0.0.1"
 LIMIT_BYTES = 100_000
-"""Of bodies, for `serve_held`."""
+"""Of bodies, where a test says nothing else."""
+BOTH = pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2"])
 
 
-def serve_for(test: Callable[[HttpServer], Awaitable[None]], handler: Handler, limit_bytes: int) -> None:
+def serve_for(
+    test: Callable[[HttpServer], Awaitable[None]],
+    handler: Handler,
+    limit_bytes: int = LIMIT_BYTES,
+    tls: ServerContext | None = None,
+) -> None:
     """Runs the test against a server whose bodies have at most `limit_bytes`, and ends the server."""
 
     async def run() -> None:
-        server = HttpServer(handler, HOST, 0, body_limit_bytes=lambda _: limit_bytes)
+        server = HttpServer(handler, HOST, 0, body_limit_bytes=lambda _: limit_bytes, tls=tls)
         server.start()
         try:
             await test(server)
@@ -28,6 +40,17 @@ def serve_for(test: Callable[[HttpServer], Awaitable[None]], handler: Handler, l
             await asyncio.wait_for(server.stop(), 10)
 
     asyncio.run(run())
+
+
+def client_of(
+    server: HttpServer,
+    http2: bool,
+    tls: ssl.SSLContext | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> httpx.AsyncClient:
+    """A client that speaks one protocol only, and sends these headers with every request."""
+    address = f"http{'s' if tls else ''}://{HOST}:{server.port}"
+    return httpx.AsyncClient(base_url=address, verify=tls or True, headers=headers, http1=not http2, http2=http2)
 
 
 def port_of(server: HttpServer) -> _OpenPort:
@@ -99,14 +122,12 @@ class Held:
 
 
 def serve_held(test: Callable[[HttpServer, Held], Awaitable[None]]) -> None:
-    async def run() -> None:
-        held = Held()
-        server = HttpServer(held, HOST, 0, body_limit_bytes=lambda _: LIMIT_BYTES)
-        server.start()
+    held = Held()
+
+    async def run(server: HttpServer) -> None:
         try:
             await test(server, held)
         finally:
             held.may_end.set()
-            await asyncio.wait_for(server.stop(), 10)
 
-    asyncio.run(run())
+    serve_for(run, held)

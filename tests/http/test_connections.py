@@ -62,7 +62,7 @@ def test_what_is_broken_is_told_after_the_answers_before_it() -> None:
         assert await reader.read() == b""
         writer.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_a_flood_of_requests_waits_in_the_system_and_not_here() -> None:
@@ -107,7 +107,7 @@ def test_who_does_not_read_is_answered_no_more() -> None:
         assert begun == count
         writer.close()
 
-    serve_for(test, large, LIMIT_BYTES)
+    serve_for(test, large)
 
 
 # In batches
@@ -169,7 +169,7 @@ def test_what_is_read_together_is_handed_over_together_and_answered_with_one_wri
             assert batches[0] == [f"/{number}" for number in range(len(batches[0]))]
             assert len(batches) < 10
 
-    serve_for(test, gather, LIMIT_BYTES)
+    serve_for(test, gather)
 
 
 def test_requests_that_come_together_have_their_answers_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_requests_that_come_together_have_their_answers_in_one_write(monkeypatch
         assert written == [turn, turn, 1]
         writer.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_a_handler_may_use_time_outs_before_its_first_wait() -> None:
@@ -217,7 +217,7 @@ def test_a_handler_may_use_time_outs_before_its_first_wait() -> None:
         ]
         writer.close()
 
-    serve_for(test, slow, LIMIT_BYTES)
+    serve_for(test, slow)
 
 
 def test_who_sends_much_ahead_does_not_keep_others_waiting() -> None:
@@ -240,7 +240,7 @@ def test_who_sends_much_ahead_does_not_keep_others_waiting() -> None:
             writer.close()
         assert max(seen.index("/0"), seen.index("/1")) <= 2 * limits.HTTP_TURN_REQUESTS
 
-    serve_for(test, note, LIMIT_BYTES)
+    serve_for(test, note)
 
 
 # Clients that go
@@ -296,7 +296,7 @@ def test_a_head_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatc
         assert await asyncio.wait_for(reader.read(), 10) == b""
         writer.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,7 +316,7 @@ def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch
             await asyncio.wait_for(reader.readexactly(size_bytes), 10)
         writer.close()
 
-    serve_for(test, large, LIMIT_BYTES)
+    serve_for(test, large)
 
 
 # Bodies that are refused
@@ -332,7 +332,7 @@ def test_a_connection_goes_on_after_a_refused_body() -> None:
         assert b'"path":"/after"' in (await whole_answer(reader))[1]
         writer.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_a_refused_body_is_read_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +350,7 @@ def test_a_refused_body_is_read_for_a_while_only(monkeypatch: pytest.MonkeyPatch
             await until(lambda: not connections_of(server))
             writer.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 # Bounds of connections

@@ -16,11 +16,10 @@ from paperwasp.http.bodies import BodyBudget
 from paperwasp.http.connections import choose_leaving, choose_unread
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 from paperwasp.http.server import HttpServer
-from tests.http.http_servers import HOST, connections_of, context_of, look_at, serve_for, unread_of
+from tests.core.http2_frames import PREFACE
+from tests.http.http_servers import HOST, LIMIT_BYTES, connections_of, context_of, get, look_at, serve_for, unread_of
 
-LIMIT_BYTES = 100_000
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+GET = get("/")
 
 
 async def answer(request: Request) -> Answer:
@@ -35,7 +34,7 @@ async def _endless() -> AsyncIterator[bytes]:
 
 
 def serve(test: Callable[[HttpServer], Awaitable[None]]) -> None:
-    serve_for(test, answer, LIMIT_BYTES)
+    serve_for(test, answer)
 
 
 @pytest.fixture

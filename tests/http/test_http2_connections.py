@@ -44,7 +44,7 @@ def test_a_request_may_be_upgraded_to_http_2() -> None:
         assert (status, body) == ("200", b'{"path":"/second","size":5,"host":"h"}')
         client.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_the_answer_to_an_upgrade_waits_for_the_client_to_speak_http_2() -> None:
@@ -64,7 +64,7 @@ def test_the_answer_to_an_upgrade_waits_for_the_client_to_speak_http_2() -> None
         assert await client.answer(1) == ("200", bytes(size))
         client.close()
 
-    serve_for(test, large, LIMIT_BYTES)
+    serve_for(test, large)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_other_upgrades_are_not_made(fields: str, status: bytes) -> None:
         assert (b'"size":3' in body) == (status == b"200")
         writer.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_http_2_goes_on_after_a_refused_body() -> None:
@@ -107,7 +107,7 @@ def test_http_2_goes_on_after_a_refused_body() -> None:
         assert status == "200"
         client.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_a_client_of_http_2_may_wait_to_be_asked_for_its_body() -> None:
@@ -125,7 +125,7 @@ def test_a_client_of_http_2_may_wait_to_be_asked_for_its_body() -> None:
         await client.event(number, StreamReset)
         client.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_a_body_of_http_2_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_body_of_http_2_that_does_not_come_is_given_up(monkeypatch: pytest.Mon
         assert (await client.answer(client.ask("GET", "/")))[0] == "200"
         client.close()
 
-    serve_for(test, echo, LIMIT_BYTES)
+    serve_for(test, echo)
 
 
 def test_requests_of_http_2_wait_while_answers_before_them_are_not_read() -> None:
@@ -170,7 +170,7 @@ def test_requests_of_http_2_wait_while_answers_before_them_are_not_read() -> Non
         assert begun == ["/0", "/1", "/2", "/3"]
         client.close()
 
-    serve_for(test, large, LIMIT_BYTES)
+    serve_for(test, large)
 
 
 def test_http_2_lets_requests_under_way_end_at_a_stop() -> None:

@@ -7,7 +7,6 @@ import gzip
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import httpx
 import pytest
 
 from paperwasp.errors import InvalidInput, NotFound, TooLarge
@@ -16,7 +15,7 @@ from paperwasp.http.exchange import Handler
 from paperwasp.http.listening import PortTaken
 from paperwasp.http.messages import Request, Response, json_response, text_response
 from paperwasp.http.server import HttpServer
-from tests.http.http_servers import HOST, serve_for
+from tests.http.http_servers import BOTH, HOST, client_of, serve_for
 
 LIMIT_BYTES = 1000
 
@@ -42,14 +41,10 @@ def serve(test: Callable[[HttpServer], Awaitable[None]], handler: Handler = echo
     serve_for(test, handler, LIMIT_BYTES)
 
 
-def client(server: HttpServer, http2: bool) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", http1=not http2, http2=http2)
-
-
-@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+@BOTH
 def test_a_request_reaches_the_handler_as_it_was_sent(http2: bool) -> None:
     async def test(server: HttpServer) -> None:
-        async with client(server, http2) as http:
+        async with client_of(server, http2) as http:
             answer = await http.post(
                 "/a%20b/c%2Fd?x=%20y", content=b"text", headers={"Content-Type": "text/plain; a=b"}
             )
@@ -83,14 +78,14 @@ def test_bytes_beyond_ascii_in_an_address_are_what_their_escapes_would_be() -> N
     serve(test)
 
 
-@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+@BOTH
 def test_bodies_may_be_compressed_chunked_or_absent(http2: bool) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for part in (b"one ", b"two ", b"three"):
             yield part
 
     async def test(server: HttpServer) -> None:
-        async with client(server, http2) as http:
+        async with client_of(server, http2) as http:
             answer = await http.post("/", content=gzip.compress(b"squeezed"), headers={"Content-Encoding": "gzip"})
             assert answer.json()["body"] == "squeezed"
             assert (await http.put("/", content=chunks())).json()["body"] == "one two three"
@@ -101,14 +96,14 @@ def test_bodies_may_be_compressed_chunked_or_absent(http2: bool) -> None:
     serve(test)
 
 
-@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+@BOTH
 def test_a_body_over_the_limit_is_refused_however_it_comes(http2: bool) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(10):
             yield b"x" * 200
 
     async def test(server: HttpServer) -> None:
-        async with client(server, http2) as http:
+        async with client_of(server, http2) as http:
             assert (await http.post("/", content=b"x" * LIMIT_BYTES)).status_code == 200
             assert (await http.post("/", content=b"x" * (LIMIT_BYTES + 1))).status_code == 413
             assert (await http.post("/", content=chunks())).status_code == 413
@@ -127,7 +122,7 @@ def test_a_gzip_body_within_the_limit_may_not_inflate_beyond_it_when_chunked_eit
             yield data[start : start + 100]
 
     async def test(server: HttpServer) -> None:
-        async with client(server, False) as http:
+        async with client_of(server, False) as http:
             answer = await http.post("/", content=bomb(), headers={"Content-Encoding": "gzip"})
             assert answer.status_code == 413
             assert answer.json()["message"] == (
@@ -191,14 +186,14 @@ def test_a_length_that_is_none_is_refused(head: bytes) -> None:
     serve(test)
 
 
-@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+@BOTH
 def test_answers_are_compressed_for_who_takes_gzip(http2: bool) -> None:
     async def handler(request: Request) -> Response:
         size = int(request.query)
         return text_response(200, "x" * size) if request.raw_path == "/text" else Response(200, bytes(size), "a/b")
 
     async def test(server: HttpServer) -> None:
-        async with client(server, http2) as http:
+        async with client_of(server, http2) as http:
             for path, size, accepted, encoding in (
                 ("/text", 10_000, "zstd,gzip,deflate,br", "gzip"),
                 ("/text", 1_000_000, "gzip", "gzip"),
@@ -218,7 +213,7 @@ def test_answers_are_compressed_for_who_takes_gzip(http2: bool) -> None:
 
 def test_broken_encodings_are_the_clients_fault() -> None:
     async def test(server: HttpServer) -> None:
-        async with client(server, False) as http:
+        async with client_of(server, False) as http:
             for encoding, body in (("gzip", b"not gzip"), ("gzip", gzip.compress(b"cut off")[:-3]), ("br", b"x")):
                 answer = await http.post("/", content=body, headers={"Content-Encoding": encoding})
                 assert answer.status_code == 400, answer.text
@@ -228,7 +223,7 @@ def test_broken_encodings_are_the_clients_fault() -> None:
 
 def test_head_has_the_headers_of_get_and_no_body() -> None:
     async def test(server: HttpServer) -> None:
-        async with client(server, False) as http:
+        async with client_of(server, False) as http:
             answer = await http.head("/x")
             assert (answer.status_code, answer.content) == (200, b"")
             assert int(answer.headers["content-length"]) > 0
@@ -249,7 +244,7 @@ def test_the_status_line_is_what_grep_expects() -> None:
 
 def test_failures_become_answers_without_a_trace() -> None:
     async def test(server: HttpServer) -> None:
-        async with client(server, False) as http:
+        async with client_of(server, False) as http:
             answer = await http.get("/fail")
             assert answer.status_code == 500
             assert answer.json()["message"] == "Internal server error"
@@ -258,14 +253,14 @@ def test_failures_become_answers_without_a_trace() -> None:
     serve(test)
 
 
-@pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
+@BOTH
 @pytest.mark.parametrize("value", ["a\r\nSet-Cookie: b", "a\nb", "\u20ac"], ids=repr)
 def test_a_header_that_may_not_be_sent_is_our_fault(http2: bool, value: str) -> None:
     async def handler(_: Request) -> Response:
         return json_response(200, {}, {"X-Test": value})
 
     async def test(server: HttpServer) -> None:
-        async with client(server, http2) as http:
+        async with client_of(server, http2) as http:
             answer = await http.get("/")
             assert (answer.status_code, answer.json()["message"]) == (500, "Internal server error")
             assert "x-test" not in answer.headers
@@ -284,7 +279,7 @@ def test_stopping_waits_for_requests_in_flight() -> None:
 
         server = HttpServer(slow, HOST, 0)
         server.start()
-        async with client(server, False) as http:
+        async with client_of(server, False) as http:
             request = asyncio.create_task(http.get("/"))
             await arrived.wait()
             stop = asyncio.create_task(server.stop())
@@ -316,7 +311,7 @@ def test_gunzip_reads_members_and_holds_its_limit() -> None:
 
 def test_a_restart_keeps_the_port_and_who_waits_for_it() -> None:
     async def test(server: HttpServer) -> None:
-        async with client(server, http2=False) as before:
+        async with client_of(server, http2=False) as before:
             assert (await before.get("/")).status_code == 200
             restart = asyncio.ensure_future(server.restart())
             with socket.create_connection((HOST, server.port)) as waiting:

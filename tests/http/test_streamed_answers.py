@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,14 +19,12 @@ from paperwasp import limits
 from paperwasp.errors import Overload
 from paperwasp.http.messages import Request, StreamedResponse
 from paperwasp.http.server import HttpServer
+from tests.http.http_servers import BOTH, HOST, client_of, get, serve_for
 
-HOST = "127.0.0.1"
 LINES = "application/jsonl"
 GZIP = {"Accept-Encoding": "gzip"}
 CHUNK = bytes(range(256)) * 256
-BOTH = pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
 H2_GET = [(":method", "GET"), (":path", "/"), (":scheme", "http"), (":authority", "h")]
-GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 class Source:
@@ -50,21 +48,24 @@ class Source:
 
 
 def serve(chunks: Callable[[], AsyncIterator[bytes]], test: Callable[[HttpServer, Source], Awaitable[None]]) -> None:
-    async def run() -> None:
-        source = Source(chunks)
-        server = HttpServer(source, HOST, 0)
-        server.start()
-        try:
-            await test(server, source)
-        finally:
-            await asyncio.wait_for(server.stop(), 10)
-
-    asyncio.run(run())
+    source = Source(chunks)
+    serve_for(lambda server: test(server, source), source)
 
 
 def client(server: HttpServer, http2: bool) -> httpx.AsyncClient:
-    address, plain = f"http://{HOST}:{server.port}", {"Accept-Encoding": "identity"}
-    return httpx.AsyncClient(base_url=address, headers=plain, http1=not http2, http2=http2)
+    return client_of(server, http2, headers={"Accept-Encoding": "identity"})
+
+
+class TwoLines:
+    """Makes a line, and another when it may."""
+
+    def __init__(self) -> None:
+        self.may_go_on = asyncio.Event()
+
+    async def __call__(self) -> AsyncIterator[bytes]:
+        yield b"one\n"
+        await self.may_go_on.wait()
+        yield b"two\n"
 
 
 async def endless() -> AsyncIterator[bytes]:
@@ -99,12 +100,7 @@ def test_all_chunks_arrive(http2: bool) -> None:
 
 @BOTH
 def test_a_stream_is_compressed_as_it_is_made(http2: bool) -> None:
-    may_go_on = asyncio.Event()
-
-    async def in_steps() -> AsyncIterator[bytes]:
-        yield b"one\n"
-        await may_go_on.wait()
-        yield b"two\n"
+    two_lines = TwoLines()
 
     async def test(server: HttpServer, source: Source) -> None:
         async with client(server, http2) as http, http.stream("GET", "/", headers=GZIP) as answer:
@@ -112,11 +108,11 @@ def test_a_stream_is_compressed_as_it_is_made(http2: bool) -> None:
             assert answer.headers["vary"] == "Accept-Encoding"
             lines = answer.aiter_lines()
             assert await anext(lines) == "one"
-            may_go_on.set()
+            two_lines.may_go_on.set()
             assert [line async for line in lines] == ["two"]
         await asyncio.wait_for(source.closed.wait(), 10)
 
-    serve(in_steps, test)
+    serve(two_lines, test)
 
 
 @BOTH
@@ -145,21 +141,16 @@ def test_a_stream_without_chunks_is_an_empty_answer(http2: bool) -> None:
 
 @BOTH
 def test_a_chunk_arrives_before_the_next_one_is_made(http2: bool) -> None:
-    may_go_on = asyncio.Event()
-
-    async def in_steps() -> AsyncIterator[bytes]:
-        yield b"one\n"
-        await may_go_on.wait()
-        yield b"two\n"
+    two_lines = TwoLines()
 
     async def test(server: HttpServer, source: Source) -> None:
         async with client(server, http2) as http, http.stream("GET", "/") as answer:
             lines = answer.aiter_lines()
             assert await anext(lines) == "one"
-            may_go_on.set()
+            two_lines.may_go_on.set()
             assert await anext(lines) == "two"
 
-    serve(in_steps, test)
+    serve(two_lines, test)
 
 
 @BOTH
@@ -204,24 +195,23 @@ def test_a_stream_that_is_reset_leaves_its_connection_to_the_others() -> None:
         connection = H2Connection()
         connection.initiate_connection()
         connection.send_headers(1, H2_GET, end_stream=True)
-        while not any(isinstance(event, DataReceived) for event in await _h2_events(connection, reader, writer)):
-            pass
+        await _h2_data(connection, reader, writer)
         connection.reset_stream(1)
         writer.write(connection.data_to_send())
         await asyncio.wait_for(source.closed.wait(), 10)
         connection.send_headers(3, H2_GET, end_stream=True)
-        while not any(isinstance(event, DataReceived) for event in await _h2_events(connection, reader, writer)):
-            pass
+        await _h2_data(connection, reader, writer)
         writer.close()
 
     serve(endless, test)
 
 
-async def _h2_events(
-    connection: H2Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> Sequence[Event]:
-    writer.write(connection.data_to_send())
-    return connection.receive_data(await asyncio.wait_for(reader.read(65536), 10))
+async def _h2_data(connection: H2Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Sends what there is, and reads until some of an answer has come."""
+    events: list[Event] = []
+    while not any(isinstance(event, DataReceived) for event in events):
+        writer.write(connection.data_to_send())
+        events = connection.receive_data(await asyncio.wait_for(reader.read(65536), 10))
 
 
 @BOTH
@@ -303,7 +293,7 @@ def test_no_descriptor_is_left() -> None:
     async def test(server: HttpServer, source: Source) -> None:
         async def leave() -> None:
             reader, writer = await asyncio.open_connection(HOST, server.port)
-            writer.write(GET)
+            writer.write(get("/"))
             assert await asyncio.wait_for(reader.read(1000), 10)
             writer.close()
 

@@ -18,10 +18,9 @@ from paperwasp.http.messages import Answer, Request, StreamedResponse, json_resp
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls import ServerContext
 from tests.http.certificates import Authority, Owner
+from tests.http.http_servers import BOTH, HOST, client_of, serve_for
 
-HOST = "127.0.0.1"
 CHUNK = bytes(range(256)) * 256
-BOTH = pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2"])
 
 
 @pytest.fixture
@@ -43,27 +42,18 @@ async def _chunks() -> AsyncIterator[bytes]:
 
 
 def serve(context: ServerContext, test: Callable[[HttpServer], Awaitable[None]]) -> None:
-    async def run() -> None:
-        server = HttpServer(answer, HOST, 0, tls=context)
-        server.start()
-        try:
-            await test(server)
-        finally:
-            await asyncio.wait_for(server.stop(), 10)
-
-    asyncio.run(run())
+    serve_for(test, answer, tls=context)
 
 
 def client(server: HttpServer, authority: Authority, http2: bool, owner: Owner | None = None) -> httpx.AsyncClient:
-    context = authority.client_context(owner)
-    return httpx.AsyncClient(base_url=f"https://{HOST}:{server.port}", verify=context, http1=not http2, http2=http2)
+    return client_of(server, http2, authority.client_context(owner))
 
 
 @BOTH
 def test_both_protocols_are_spoken(http2: bool, authority: Authority) -> None:
     async def test(server: HttpServer) -> None:
         async with client(server, authority, http2) as http:
-            for body in (b"", b"small", CHUNK * 20):
+            for body in (b"", b"small", CHUNK):
                 found = await http.post("/a", content=body)
                 assert found.http_version == ("HTTP/2" if http2 else "HTTP/1.1")
                 content = {"url": f"https://{HOST}:{server.port}/a", "client": None, "size": len(body)}
