@@ -30,7 +30,7 @@ from paperwasp.document.types import (
 
 SCALARS: list[DataType] = [BYTE, INT, LONG, FLOAT, DOUBLE, BOOL, STRING]
 TYPES = SCALARS + [array_of(scalar) for scalar in SCALARS]
-Settings = dict[str, bool]
+Settings = dict[str, Any]
 SETTINGS: list[Settings] = [{}, {"fast_search": True}, {"cased": True}]
 TEXTS = st.one_of(st.sampled_from(["a", "A", "b", "Ab", "aB", "\u0130", "ß"]), st.text(max_size=3))
 

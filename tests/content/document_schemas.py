@@ -118,10 +118,12 @@ def parts_of(variant: int) -> frozenset[str]:
 
 
 def variant_schema(variant: int) -> Schema:
-    """The same document type; another part of its fields are attributes, one of them with fast search."""
+    """The same document type; another part of its fields are attributes, some of them with other settings."""
     settings = dict.fromkeys(attributes_of(variant), ATTRIBUTE)
     if variant % 2 == 0 and "count" in settings:
         settings["count"] = AttributeSettings(fast_search=True)
+    if variant % 2 == 1 and "dense" in settings:
+        settings["dense"] = AttributeSettings(paged=True)
     parts = parts_of(variant)
     made = (replace(MADE_SCHEMA.fields[name], attribute=settings.get(name)) for name in MADE)
     fed = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from paperwasp.attribute.array import ArrayColumn
@@ -36,8 +37,11 @@ _TEXTS: Final = (STRING, URI)
 _RowsOf = Callable[..., Column]
 
 
-def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool = False) -> Column:
-    """An empty column. `fast_search` keeps posting lists; `cased` makes strings differ that differ in case alone.
+def create_column(
+    data_type: DataType, *, fast_search: bool = False, cased: bool = False, paged_in: Path | None = None
+) -> Column:
+    """An empty column. `fast_search` keeps posting lists; `cased` makes strings differ that differ in case alone;
+    `paged_in` is the folder where the cells of tensors are in a mapped file.
 
     Errors: InvalidInput for a type that has no columns.
     """
@@ -45,7 +49,7 @@ def create_column(data_type: DataType, *, fast_search: bool = False, cased: bool
         case NumericType():
             return NumericColumn(data_type, fast_search=fast_search)
         case TensorFieldType():
-            return TensorColumn(data_type.tensor)
+            return TensorColumn(data_type.tensor, paged_in)
         case ReferenceType():
             return StringColumn(cased=True, fast_search=fast_search)
         case ArrayType() if data_type.element == POSITION:

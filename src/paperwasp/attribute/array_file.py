@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 from collections.abc import Mapping
@@ -37,10 +38,14 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, read-only. Errors: Corruption with file and offset; FileNotFoundError."""
-    data = memoryview(path.read_bytes())
-    if len(data) < _START.size:
-        raise Corruption(f"{path}: offset 0: cut within its header")
+    """The arrays of a file, read-only: the file is mapped as long as one of them is kept.
+
+    Errors: Corruption with file and offset; FileNotFoundError.
+    """
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < _START.size:
+            raise Corruption(f"{path}: offset 0: cut within its header")
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     magic, version, length, crc = _START.unpack_from(data)
     header = data[_START.size : _START.size + length]
     if (magic, version) != (_MAGIC, _VERSION) or crc != crc32(header):

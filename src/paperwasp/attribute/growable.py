@@ -3,25 +3,45 @@
 A reader takes `array[:length]` and keeps it: growth copies into a new array and leaves the old one as it is. Capacity
 doubles, and what is not yet appended holds `fill`, so that rows can also be added by moving the length alone. Only
 the writer calls these.
+
+Large ones have address space for all that may come (`attribute.reserved`): they stay where they are when they grow.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from paperwasp.attribute.reserved import RESERVED_BYTES, Reserved
+
 _FIRST_CAPACITY = 256
+_RESERVED_FROM_BYTES: Final = 1 << 20
+"""Arrays for large elements are moved to reserved address space when they become larger than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """Says of an array that it has large elements, which are not to be copied when it grows."""
+
+    folder: Path | None = None
+    """Where its file is when it is paged: its pages need not be in memory. None: it is not."""
 
 
 class GrowableArray:
-    """One array with spare room at its end."""
+    """One array with spare room at its end. `large` ones are filled with zeros."""
 
-    __slots__ = ("_fill", "array", "length")
+    __slots__ = ("_fill", "_large", "_reserved", "array", "length")
 
-    def __init__(self, dtype: DTypeLike, fill: Any = 0, row_shape: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, dtype: DTypeLike, fill: Any = 0, row_shape: tuple[int, ...] = (), large: Large | None = None
+    ) -> None:
         self._fill = fill
+        self._large = large
+        self._reserved: Reserved | None = None
         self.array: NDArray[Any] = _make_filled((_FIRST_CAPACITY, *row_shape), fill, dtype)
         self.length = 0
 
@@ -32,12 +52,21 @@ class GrowableArray:
         grown.extend(values)
         return grown
 
+    def empty(self) -> GrowableArray:
+        """One of the same kind without elements."""
+        return GrowableArray(self.array.dtype, self._fill, self.array.shape[1:], self._large)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory it takes, with what is spare."""
+        return self.array.nbytes if self._reserved is None else self.view().nbytes
+
     def view(self) -> NDArray[Any]:
         """The elements appended so far, without a copy."""
         return self.array[: self.length]
 
     def extend(self, values: NDArray[Any]) -> bool:
-        """Appends; True when the array had to move."""
+        """Appends; True when the array had to move. Errors: NoSpace for one that is paged."""
         end = self.length + len(values)
         moved = self._reserve(end)
         self.array[self.length : end] = values
@@ -57,13 +86,33 @@ class GrowableArray:
     def _reserve(self, length: int) -> bool:
         capacity = len(self.array)
         if length <= capacity:
+            if self._reserved is not None:
+                self._reserved.allow(length * self.array[:1].nbytes)
             return False
         while capacity < length:
             capacity *= 2
-        grown = _make_filled((capacity, *self.array.shape[1:]), self._fill, self.array.dtype)
+        grown, self._reserved = self._make((capacity, *self.array.shape[1:]), length)
         grown[: self.length] = self.array[: self.length]
         self.array = grown
         return True
+
+    def _make(self, shape: tuple[int, ...], length: int) -> tuple[NDArray[Any], Reserved | None]:
+        """Makes a larger array, of which the first `length` elements can be written."""
+        dtype = self.array.dtype
+        row_bytes = self.array[:1].nbytes
+        size_bytes = shape[0] * row_bytes
+        if self._large is None or size_bytes < _RESERVED_FROM_BYTES:
+            return _make_filled(shape, self._fill, dtype), None
+        for reserved_bytes in (RESERVED_BYTES, 8 * size_bytes, size_bytes):
+            try:
+                reserved = Reserved(max(reserved_bytes, size_bytes), self._large.folder)
+            except OSError:  # address space, or the length of files, is limited
+                continue
+            reserved.allow(length * row_bytes)
+            rows = len(reserved.memory) // row_bytes
+            array = np.frombuffer(reserved.memory, dtype, rows * row_bytes // dtype.itemsize)
+            return array.reshape(rows, *shape[1:]), reserved
+        return _make_filled(shape, self._fill, dtype), None
 
 
 def _make_filled(shape: tuple[int, ...], fill: Any, dtype: DTypeLike) -> NDArray[Any]:

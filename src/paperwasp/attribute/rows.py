@@ -3,6 +3,8 @@
 `rows[lid]` is `offset << 24 | length`. Elements are only appended: a row that is changed gets new ones at the end and
 its old ones stay for whoever reads them, until most are unused and the store goes on in new arrays. When the elements
 move to larger arrays the rows move too, so that a reader's rows never point beyond the elements that it holds.
+
+An element is known by its number, its place in the arrays, until the store goes on in new ones.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from paperwasp.errors import InvalidInput
 LONGEST_ROW: Final = (1 << ROW_LENGTH_BITS) - 1
 _LEAST_UNUSED: Final = 65_536
 """Unused elements that are never worth removing."""
+_COPIED_ELEMENTS: Final = 16_384
+"""How many elements are copied at once to new arrays."""
 
 Rows = NDArray[np.uint64]
 Elements = tuple[NDArray[Any], ...]
@@ -62,10 +66,28 @@ class RowStore:
     def set(self, lid: int, *elements: NDArray[Any]) -> None:
         """Other elements for one row."""
         self._unused += int(self._rows.array[lid]) & LONGEST_ROW
-        if self._unused > max(_LEAST_UNUSED, self._parts[0].length // 2):
-            self.load(*self.freeze()())
+        if self.is_sparse:
+            self.compact()
         added = self._append(np.array([len(elements[0])], np.uint64), elements)
         self._rows.array[lid] = added[0]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether so many elements are unused that the store is to go on without them."""
+        return self._unused > max(_LEAST_UNUSED, self._parts[0].length // 2)
+
+    def compact(self) -> NDArray[np.int64]:
+        """Goes on in new arrays without unused elements; gives, by new number, the number each element had before.
+        Readers keep the old arrays."""
+        places, lengths = places_of(self._rows.view())
+        parts = tuple(part.empty() for part in self._parts)
+        for start in range(0, len(places), _COPIED_ELEMENTS):
+            for part, before in zip(parts, self._parts, strict=True):
+                part.extend(before.array[places[start : start + _COPIED_ELEMENTS]])
+        self._parts = parts
+        self._rows = GrowableArray.of(rows_of(np.uint64(0), lengths.astype(np.uint64)))
+        self._unused = 0
+        return places
 
     def snapshot(self) -> tuple[Rows, Elements]:
         """The rows and elements that readers keep, without a copy."""
@@ -76,20 +98,34 @@ class RowStore:
         rows, parts = self._rows.view().copy(), tuple(part.array for part in self._parts)
         return lambda: used_elements(rows, *parts)
 
+    def freeze_whole(self) -> tuple[NDArray[Any], ...]:
+        """The rows and the elements as they are now, also those that no row has any more. Elements are not copied."""
+        return self._rows.view().copy(), *(part.view() for part in self._parts)
+
     def load(self, lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
         """Goes on with these rows in new arrays; readers keep the old ones. Errors: ValueError."""
         lengths = lengths.astype(np.uint64)
+        if any(int(lengths.sum()) != len(values) for values in elements):
+            raise ValueError("elements that do not fit the rows")
+        self.load_whole(rows_of(np.uint64(0), lengths), *elements)
+
+    def load_whole(self, rows: NDArray[Any], *elements: NDArray[Any]) -> None:
+        """Goes on with what `freeze_whole` gave, in new arrays; readers keep the old ones. Errors: ValueError."""
         for part, values in zip(self._parts, elements, strict=True):
             if values.dtype != part.array.dtype or values.shape[1:] != part.array.shape[1:]:
                 raise ValueError(f"elements of {values.dtype}{values.shape[1:]}")
-            if int(lengths.sum()) != len(values):
-                raise ValueError("elements that do not fit the rows")
-        self._parts = tuple(GrowableArray.of(values) for values in elements)
-        self._rows = GrowableArray.of(rows_of(np.uint64(0), lengths))
-        self._unused = 0
+        rows = rows.astype(np.uint64)
+        starts, lengths = split(rows)
+        if any(len(values) != len(elements[0]) or np.any(starts + lengths > len(values)) for values in elements):
+            raise ValueError("elements that do not fit the rows")
+        parts = tuple(part.empty() for part in self._parts)
+        for part, values in zip(parts, elements, strict=True):
+            part.extend(values)
+        self._parts, self._rows = parts, GrowableArray.of(rows)
+        self._unused = max(0, len(elements[0]) - int(lengths.sum()))
 
     def size_bytes(self) -> int:
-        return self._rows.array.nbytes + sum(part.array.nbytes for part in self._parts)
+        return self._rows.size_bytes + sum(part.size_bytes for part in self._parts)
 
     def _append(self, lengths: NDArray[Any], elements: Elements) -> Rows:
         """Appends elements; gives the rows that have them."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import Arrays, Frozen, Lids
 from paperwasp.attribute.dictionary import StringDictionary
-from paperwasp.attribute.growable import GrowableArray
+from paperwasp.attribute.growable import GrowableArray, Large
 from paperwasp.attribute.opaque import OpaqueView
 from paperwasp.attribute.row_column import RowColumn
 from paperwasp.attribute.rows import Rows, RowStore, split
@@ -87,27 +88,28 @@ class TensorView(OpaqueView):
 class TensorColumn(RowColumn):
     """The writer's side of tensors of one type."""
 
-    def __init__(self, tensor_type: TensorType) -> None:
+    def __init__(self, tensor_type: TensorType, paged_in: Path | None = None) -> None:
+        """`paged_in`: the folder where the cells are in a mapped file. None: they are in memory."""
         self._type = tensor_type
         self._dictionary = StringDictionary(cased=True)
         dtype = "uint16" if tensor_type.cell_type == _BFLOAT16 else DTYPES[tensor_type.cell_type]
         self._no_cells: NDArray[Any] = np.zeros((1, *tensor_type.shape), dtype)
         self._no_labels = np.full((1, len(tensor_type.mapped)), NO_LABEL, np.uint32)
         labels = GrowableArray(np.uint32, row_shape=(len(tensor_type.mapped),))
-        super().__init__(RowStore(labels, GrowableArray(dtype, row_shape=tensor_type.shape)))
+        cells = GrowableArray(dtype, row_shape=tensor_type.shape, large=Large(paged_in))
+        super().__init__(RowStore(labels, cells))
 
     def snapshot(self) -> TensorView:
         rows, (labels, cells) = self._store.snapshot()
         return TensorView(self._type, rows, labels, cells, self._dictionary)
 
     def freeze(self) -> Frozen:
-        rows, strings = self._store.freeze(), self._dictionary.strings()
+        (rows, labels, cells), strings = self._store.freeze_whole(), self._dictionary.strings()
 
         def arrays() -> Arrays:
-            lengths, labels, cells = rows()
-            is_label = labels != NO_LABEL
-            labels[is_label], frozen = used_codes(labels[is_label], strings)
-            return {"lengths": lengths, "labels": labels, "cells": cells, **frozen}
+            codes, is_label = labels.copy(), labels != NO_LABEL
+            codes[is_label], frozen = used_codes(labels[is_label], strings)
+            return {"rows": rows, "labels": codes, "cells": cells, **frozen}
 
         return arrays
 
@@ -115,7 +117,10 @@ class TensorColumn(RowColumn):
         labels = arrays["labels"]
         self._dictionary.load(arrays)
         checked_codes(labels[labels != NO_LABEL], self._dictionary)
-        self._store.load(arrays["lengths"], labels, arrays["cells"])
+        if "rows" in arrays:
+            self._store.load_whole(arrays["rows"], labels, arrays["cells"])
+        else:  # from before elements that no row has were kept
+            self._store.load(arrays["lengths"], labels, arrays["cells"])
 
     def size_bytes(self) -> int:
         return self._store.size_bytes() + self._dictionary.size_bytes

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import count
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -54,6 +55,8 @@ class ColumnSettings:
 
     fast_search: bool = False
     cased: bool = False
+    paged: bool = False
+    """Whether the cells of its tensors need not be in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,11 @@ class FieldLayout:
         for part in uri.PARTS:
             yield IndexedField(document_type, f"{self.name}.{part}", profile, part)
 
-    def create_column(self) -> Column:
+    def create_column(self, folder: Path | None = None) -> Column:
+        """An empty column. `folder`: where the file of a paged one is; None: it is in memory."""
         settings = self.column or ColumnSettings()
-        return create_column(self.type, fast_search=settings.fast_search, cased=settings.cased)
+        paged_in = folder if settings.paged else None
+        return create_column(self.type, fast_search=settings.fast_search, cased=settings.cased, paged_in=paged_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +266,8 @@ def _field_layout(field: Field) -> FieldLayout:
     if field.index is not None and is_indexed_now(field):
         text = text_profile(field)
     if field.attribute is not None and is_attribute_now(field):
-        column = ColumnSettings(field.attribute.fast_search, field.attribute.cased or field.cased)
+        paged = field.attribute.paged and isinstance(field.type, TensorFieldType)
+        column = ColumnSettings(field.attribute.fast_search, field.attribute.cased or field.cased, paged)
     return FieldLayout(field.name, field.type, text, column)
 
 
@@ -278,7 +284,7 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
     if field.text is not None:
         described["text"] = asdict(field.text)
     if field.column is not None:
-        described["column"] = asdict(field.column)
+        described["column"] = _describe_column(field.column)
     if field.parts:
         described["parts"] = [_describe(part) for part in field.parts]
     if field.is_derived:
@@ -286,6 +292,11 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
     if field.languages_before:
         described["languages_before"] = field.languages_before
     return described
+
+
+def _describe_column(column: ColumnSettings) -> dict[str, Any]:
+    described: dict[str, Any] = {"fast_search": column.fast_search, "cased": column.cased}
+    return described | ({"paged": True} if column.paged else {})
 
 
 def _read_type(found: Mapping[str, Any]) -> TypeLayout:

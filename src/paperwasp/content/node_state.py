@@ -57,6 +57,11 @@ class NodeState:
         self.timestamp_us = 0
         """Of the last entry applied."""
 
+    @property
+    def paged_directory(self) -> Path:
+        """Where files of paged attributes are, which have no names."""
+        return self.index_directory / "paged"
+
     def stored_fields_of(self, document: StoredDocument) -> bytes:
         """The JSON object that is stored of a document, with what was changed in place since."""
         if not self.changed.array[document.lid]:

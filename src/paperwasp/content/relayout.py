@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -111,10 +112,10 @@ def _columns_of(
     for source in after.columns:
         known, column = before_by_name.get(source.name), state.columns.get((after.name, source.name))
         if column is None or known is None or _has_new_type(known, source):
-            column = source.field.create_column()
+            column = source.field.create_column(state.paged_directory)
             missing.append(source)
         elif known.field.column != source.field.column:
-            column = _copy_column(column, source.field)
+            column = _copy_column(column, source.field, state.paged_directory)
         columns[source.name] = column
     return columns, missing
 
@@ -124,9 +125,9 @@ def _has_new_type(known: ColumnSource, source: ColumnSource) -> bool:
     return known.field.type != source.field.type or known.source_type != source.source_type
 
 
-def _copy_column(column: Column, field: FieldLayout) -> Column:
+def _copy_column(column: Column, field: FieldLayout, folder: Path) -> Column:
     """Copies the values of a column into one with the settings of a field."""
-    copy = field.create_column()
+    copy = field.create_column(folder)
     copy.load(column.freeze()())
     return copy
 

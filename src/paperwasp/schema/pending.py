@@ -211,6 +211,10 @@ def _has_no_literal(field: Field) -> bool:
     return field.rank_literal and not (field.in_document and field.type == STRING)
 
 
+def _is_paged_in_vain(field: Field) -> bool:
+    return bool(field.attribute and field.attribute.paged) and not isinstance(field.type, TensorFieldType)
+
+
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
     ("struct-field: attribute of several values in one element", _has_part_of_parts),
     ("rank: literal of anything but a string of the document", _has_no_literal),
@@ -221,7 +225,7 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
         lambda field: bool(field.attribute and field.attribute.fast_access),
         "every attribute is in memory on its node",
     ),
-    ("paged", lambda field: bool(field.attribute and field.attribute.paged), "attributes are kept in memory"),
+    ("paged", _is_paged_in_vain, "only the cells of tensors are paged, other attributes are kept in memory"),
     (
         "fast-rank",
         lambda field: bool(field.attribute and field.attribute.fast_rank),
