@@ -16,12 +16,14 @@ _SOFT_SHARE: Final = 1.05
 _HARD_SHARE: Final = 1.10
 _UNSPACED: Final = ("zh", "ja", "ko", "th")
 """Languages whose words are not apart: their chunks end anywhere."""
-_NO_LETTER: Final = regex.compile(r"[^\p{L}\p{N}\p{M}]")
+_LETTERS: Final = r"\p{L}\p{Nd}\p{M}\u3008-\u3011"
+"""Letters, digits and marks; the brackets of Chinese and Japanese count as letters, fractions and the like do not."""
+_NO_LETTER: Final = regex.compile(rf"[^{_LETTERS}]")
 _ENDS: Final = ".!?\u203d\u1362\u0964\u0965\u2e2e\u061f\uff01\uff1f\uff61\u3002"
 """Signs that end a sentence, in any script."""
-_CONTENT: Final = r"\p{L}\p{N}\p{M}\p{S}"
+_CONTENT: Final = rf"{_LETTERS}\p{{So}}"
 _SENTENCE: Final = regex.compile(rf"[^{_CONTENT}]*+[{_CONTENT}][^{_ENDS}]*+[{_ENDS}]*+")
-"""Up to the last of the signs that end it; what has no letter, digit or symbol before its first sign goes on."""
+"""Up to the last of the signs that end it, the first of them after a letter, a digit or a symbol such as an emoji."""
 
 
 class SentenceChunker:
