@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent / "src"
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "connection_limits", "limits", "env", "yielding", "version", "core"),
     ("large_json",),
-    ("parsing", "tensor", "linguistics", "http"),
+    ("parsing", "tensor", "linguistics", "http", "remote"),
     ("document", "query"),
     ("schema", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),
     ("ranking",),

@@ -16,6 +16,7 @@
     │   └── LockFailure         … another step for the same thing is not over 409
     ├── ConditionNotMet         a test-and-set condition did not hold        412
     ├── Overload                try again later                              429
+    ├── Unavailable             a model elsewhere does not answer: the operator 502
     ├── NoSpace                 the operator must add room                   507
     ├── Timeout                 it took too long                             504
     │   ├── DeployTimeout       … a step of a deployment                     408
@@ -179,6 +180,13 @@ class Overload(PaperwaspError):
     http_status = 429
     search_code = 429
     deploy_code = "TOO_MANY_REQUESTS"
+
+
+class Unavailable(PaperwaspError):
+    """A model that runs elsewhere does not answer, or not as it should. The caller may try again."""
+
+    http_status = 502
+    search_code = 10
 
 
 class NoSpace(PaperwaspError):

@@ -273,6 +273,16 @@ PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
 MULTIPART_PARTS: Final = 16
 MULTIPART_HEADER_BYTES: Final = 8 * 1024
 
+# Models that are called over HTTP
+REMOTE_TIMEOUT_SECONDS: Final = 60.0
+"""A call with all its attempts, where neither services.xml nor the request allows less."""
+REMOTE_PAUSE_SECONDS: Final = 5.0
+"""The longest pause before another attempt, where the endpoint does not ask for a longer one."""
+REMOTE_CONNECTIONS: Final = 16
+"""Requests of one component at a time; others wait for their turn."""
+REMOTE_ANSWER_BYTES: Final = 64 * 1024 * 1024
+SECRET_CHARACTERS: Final = 64 * 1024
+
 # Reindexing
 REINDEX_TRIES: Final = 60
 """Times in a row that a chunk may find its cluster overloaded or away, before the reindexing has failed."""
