@@ -182,25 +182,31 @@ def test_messages_that_come_together_are_served_together_up_to_the_first_without
                 raise Overload("full")
             reply(InvalidInput("wrong") if message == "wrong" else message)
 
-        def answers() -> list[asyncio.Future[object]]:
-            return [asyncio.get_running_loop().create_future() for _ in range(3)]
+        def send_all(texts: Sequence[str]) -> tuple[int, list[list[object]]]:
+            answers: list[list[object]] = [[] for _ in texts]
+            return messenger.send_all("a", texts, [answer.append for answer in answers]), answers
+
+        async def delivered() -> None:
+            last = asyncio.get_running_loop().create_future()
+            messenger.send_all("last", ["x"], [last.set_result])
+            await last
 
         messenger.serve("a", take_one_by_one, take_two)
-        found = answers()
-        assert messenger.send_all("a", ["x", "y", "z"], found) == 2
-        assert await asyncio.gather(*found[:2]) == ["taken", "taken"] and not found[2].done()
+        messenger.serve("last", take_one_by_one)
+        sent, found = send_all(["x", "y", "z"])
+        assert sent == 2 and found == [[], [], []]  # never before it has returned
+        await delivered()
+        assert found == [["taken"], ["taken"], []]
         assert served == [["x", "y", "z"]]
         messenger.replace("a", take_one_by_one)
-        found = answers()
-        assert messenger.send_all("a", ["wrong", "x", "refused"], found) == 2
-        with pytest.raises(InvalidInput):
-            await found[0]
-        assert await found[1] == "x" and not found[2].done() and len(served) == 1
+        sent, found = send_all(["wrong", "x", "refused"])
+        await delivered()
+        assert sent == 2 and isinstance(found[0].pop(), InvalidInput) and found == [[], ["x"], []] and len(served) == 1
         messenger.withdraw("a")
-        found = answers()
-        assert messenger.send_all("a", ["x", "y", "z"], found) == 3
-        for answer in found:
-            with pytest.raises(NotFound, match="nobody serves 'a'"):
-                await answer
+        sent, found = send_all(["x", "y", "z"])
+        await delivered()
+        assert sent == 3
+        for (answer,) in found:
+            assert isinstance(answer, NotFound) and str(answer) == "nobody serves 'a'"
 
     asyncio.run(run())

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.cluster.messenger import BatchHandler, Handler
+from paperwasp.cluster.messenger import BatchHandler, Handler, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.v1 import DocumentApi
@@ -43,7 +44,7 @@ class FakeCluster:
         self.window = window
         self.sent: list[tuple[str, str]] = []
         """Address and document of what was taken."""
-        self._in_flight: dict[str, deque[asyncio.Future[Any]]] = {}
+        self._in_flight: dict[str, deque[Reply]] = {}
 
     def request(self, address: str, message: object) -> asyncio.Future[Any]:
         assert isinstance(message, ApplyRequest | GetRequest)
@@ -52,17 +53,17 @@ class FakeCluster:
         if len(in_flight) >= self.window:
             answer.set_exception(Overload("too many"))
             return answer
-        in_flight.append(answer)
+        in_flight.append(partial(_settle, answer))
         document = message.operation.id if isinstance(message, ApplyRequest) else message.id
         self.sent.append((address, document.user_specified))
         return answer
 
     ask = request
 
-    def send_all(self, address: str, messages: Sequence[Any], answers: Sequence[asyncio.Future[Any]]) -> int:
+    def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         in_flight = self._in_flight.setdefault(address, deque())
         sent = max(0, min(len(messages), self.window - len(in_flight)))
-        in_flight.extend(answers[:sent])
+        in_flight.extend(replies[:sent])
         for message in messages[:sent]:
             document = message.operation.id if isinstance(message, ApplyRequest) else message.id
             self.sent.append((address, document.user_specified))
@@ -70,9 +71,7 @@ class FakeCluster:
 
     def answer(self, address: str = "a", answer: object = DONE) -> None:
         """Answers what was taken first."""
-        future = self._in_flight[address].popleft()
-        if not future.done():
-            future.set_exception(answer) if isinstance(answer, Exception) else future.set_result(answer)
+        self._in_flight[address].popleft()(answer)
 
     def serve(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
         raise NotImplementedError
@@ -88,6 +87,11 @@ class FakeCluster:
 
     def notify(self, address: str, message: object) -> None:
         raise NotImplementedError
+
+
+def _settle(future: asyncio.Future[Any], answer: object) -> None:
+    if not future.done():
+        future.set_exception(answer) if isinstance(answer, Exception) else future.set_result(answer)
 
 
 def remove(name: object, size_bytes: int = 0) -> ApplyRequest:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.cluster.messenger import Reply
 from paperwasp.container.accept import media_ranges
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.visit_token import Continuation, fingerprint
@@ -113,15 +114,15 @@ class FakeCluster:
 
     withdraw = notify = replace = call = serve
 
-    def send_all(self, address: str, messages: Sequence[ApplyRequest], answers: Sequence[asyncio.Future[Any]]) -> int:
+    def send_all(self, address: str, messages: Sequence[ApplyRequest], replies: Sequence[Reply]) -> int:
         assert address == "content/records"
         self.sent.append(len(messages))
         taken = messages[: self.room - self.in_flight]
         self.applied += taken
         self.in_flight += len(taken)
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        for message, future in zip(taken, answers, strict=False):
-            asyncio.get_running_loop().call_soon(self._apply, future, message)
+        for message, reply in zip(taken, replies, strict=False):
+            asyncio.get_running_loop().call_soon(self._apply, reply, message)
         return len(taken)
 
     def request(self, address: str, message: object) -> asyncio.Future[Any]:
@@ -134,9 +135,10 @@ class FakeCluster:
 
     ask = request
 
-    def _apply(self, future: asyncio.Future[Any], message: ApplyRequest) -> None:
+    def _apply(self, reply: Reply, message: ApplyRequest) -> None:
         self.in_flight -= 1
-        self._answer(future, self.apply(message))
+        if (answer := self.apply(message)) is not None:
+            reply(answer)
 
     def _answer(self, future: asyncio.Future[Any], answer: object) -> None:
         if isinstance(answer, BaseException):

@@ -75,13 +75,14 @@ def test_operations_that_come_together_are_queued_together(tmp_path: Path, monke
         await asyncio.to_thread(wait_until, busy.running)
         messages = [ApplyRequest(operation) for operation in (put("a", year=1), put("b", "film"), update("a", year=2))]
         answers: list[asyncio.Future[object]] = [loop.create_future() for _ in messages]
-        assert messenger.send_all(ADDRESS, messages, answers) == 3
+        assert messenger.send_all(ADDRESS, messages, [answer.set_result for answer in answers]) == 3
         assert operations.waiting() == 2 and operations._items.qsize() == 1
         monkeypatch.setattr(limits, "OPERATION_QUEUE_LENGTH", 3)
         late: list[asyncio.Future[object]] = [loop.create_future() for _ in messages]
-        assert messenger.send_all(ADDRESS, [ApplyRequest(remove(name)) for name in "abc"], late) == 1
+        replies = [answer.set_result for answer in late]
+        assert messenger.send_all(ADDRESS, [ApplyRequest(remove(name)) for name in "abc"], replies) == 1
         go_on.set()
-        found = await asyncio.gather(*answers, late[0], return_exceptions=True)
+        found = await asyncio.gather(*answers, late[0])
         assert isinstance(found.pop(1), InvalidInput) and found == [Outcome(False), Outcome(True), Outcome(True)]
         assert not late[1].done() and not late[2].done() and operations.waiting() == 0
 

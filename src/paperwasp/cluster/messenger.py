@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 from paperwasp.errors import Conflict, NotFound, Overload, Timeout
@@ -48,8 +49,9 @@ class Messenger(Protocol):
     def ask(self, address: str, message: object) -> Awaitable[Any]:
         """As `request`; where the answer came at once, it is `Answered`, and no future was made for it."""
 
-    def send_all(self, address: str, messages: Sequence[Any], answers: Sequence[asyncio.Future[Any]]) -> int:
-        """Sends messages in their order; the answer to each, or its error, becomes the result of its future.
+    def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
+        """Sends messages in their order. The reply to each is called with its answer or error, later and on the event
+        loop; it must not raise.
 
         Returns how many were sent. The first that there is no room for (Overload), and those after it, are not."""
 
@@ -92,19 +94,19 @@ class EmbeddedMessenger:
             future.set_exception(NotFound(f"nobody serves '{address}'"))
             return future
         try:
-            handler(message, replies.reply_to(future))
+            handler(message, replies.reply_to(partial(_settle, future)))
         except Exception as error:
             future.set_exception(error)
         return future
 
-    def send_all(self, address: str, messages: Sequence[Any], answers: Sequence[asyncio.Future[Any]]) -> int:
+    def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         reply_to = self._replies_to(asyncio.get_running_loop()).reply_to
         handler = self._batch_handlers.get(address)
         if handler is None:
-            for answer in answers:
-                answer.set_exception(NotFound(f"nobody serves '{address}'"))
+            for reply in replies:
+                reply_to(reply)(NotFound(f"nobody serves '{address}'"))
             return len(messages)
-        return handler(messages, [reply_to(answer) for answer in answers])
+        return handler(messages, [reply_to(reply) for reply in replies])
 
     def _replies_to(self, loop: asyncio.AbstractEventLoop) -> _Replies:
         if self._replies is None or self._replies.loop is not loop:
@@ -126,7 +128,7 @@ class EmbeddedMessenger:
         """The future of an answer that has not come yet."""
         replies = self._replies_to(asyncio.get_running_loop())
         future: asyncio.Future[Any] = replies.loop.create_future()
-        reply.waiting = replies.reply_to(future)
+        reply.waiting = replies.reply_to(partial(_settle, future))
         if not reply.answers:
             return future
         # It came just now, from another thread, which may have seen who waits or not: now nobody does.
@@ -194,14 +196,15 @@ class _Replies:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._waiting: deque[tuple[asyncio.Future[Any], object]] = deque()
+        self._waiting: deque[tuple[Reply, object]] = deque()
         self._is_woken = False
 
-    def reply_to(self, future: asyncio.Future[Any]) -> Reply:
+    def reply_to(self, taker: Reply) -> Reply:
+        """The reply, for any thread, whose answer `taker` is called with on the loop."""
         waiting = self._waiting
 
         def reply(answer: object) -> None:
-            waiting.append((future, answer))
+            waiting.append((taker, answer))
             if not self._is_woken:
                 self._is_woken = True
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -214,13 +217,8 @@ class _Replies:
         self._is_woken = False
         waiting = self._waiting
         while waiting:
-            future, answer = waiting.popleft()
-            if future.done():
-                continue
-            if isinstance(answer, BaseException):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
+            taker, answer = waiting.popleft()
+            taker(answer)
 
 
 def in_turn(handler: Handler) -> BatchHandler:
@@ -237,6 +235,15 @@ def in_turn(handler: Handler) -> BatchHandler:
         return len(messages)
 
     return serve
+
+
+def _settle(future: asyncio.Future[Any], answer: object) -> None:
+    if future.done():
+        return
+    if isinstance(answer, BaseException):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
 
 
 def _ignore(_: object) -> None:

@@ -20,6 +20,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
 from paperwasp.http.messages import Answer, Request, Response, json_response
+from paperwasp.http.pending import PendingAnswer, settled
 from paperwasp.http.routing import Router
 
 if TYPE_CHECKING:
@@ -83,18 +84,23 @@ class ContainerApp:
         return limits.HTTP_DOCUMENT_BODY_BYTES if own is None else own
 
     async def handle(self, request: Request) -> Answer:
-        """The answer. Errors: what is wrong with a body of CBOR, or a request that is for no interface."""
+        """The answer. Errors: as `begin`."""
+        return await settled(await self.begin(request))
+
+    async def begin(self, request: Request) -> Answer | PendingAnswer:
+        """The answer, or the promise of one that is waited for without a task. Errors: what is wrong with a body of
+        CBOR, or a request that is for no interface."""
         if not mentions_cbor(request):
             return await self._answer(request)
         request = await as_json_request(request)
-        answer = await self._answer(request)
+        answer = await settled(await self._answer(request))
         return answer if _is_search(request.raw_path) else await as_accepted(request, answer)  # it knows `format`
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer(self, request: Request) -> Answer | PendingAnswer:
         path, running = request.raw_path, self._state.running
         if path.startswith(_DOCUMENT_ROOT):
             if running is None or running.container.document_api:
-                return await (await self._wait_for_interfaces()).documents.handle(request)
+                return await (await self._wait_for_interfaces()).documents.begin(request)
         elif _is_search(path):
             if running is None:
                 return json_response(503, {"message": "No application is active yet: deploy one"})

@@ -7,7 +7,8 @@ handlers that fail. A client never sees a stack trace; the log does.
 
 A handler runs up to its first wait while its request is read, without a task of its own. So all requests of one
 wake-up of the event loop reach their handlers before anything runs that these schedule with `loop.call_soon`: work that
-is to be done for many requests at once can be gathered until then.
+is to be done for many requests at once can be gathered until then. A handler that returns a `PendingAnswer` has ended:
+nothing but the exchange waits for the answer.
 
 Everything here runs on the event loop.
 """
@@ -19,6 +20,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from paperwasp import limits
@@ -34,9 +36,10 @@ from paperwasp.http.compression import (
 )
 from paperwasp.http.eager import run_eagerly
 from paperwasp.http.messages import Answer, ClientCertificate, Request, Response, StreamedResponse
+from paperwasp.http.pending import Given, PendingAnswer
 from paperwasp.http.streaming import ClientGone, Unread, closed_after, send_chunks, too_many_streams, unread
 
-Handler = Callable[[Request], Coroutine[Any, Any, Answer]]
+Handler = Callable[[Request], Coroutine[Any, Any, Answer | PendingAnswer]]
 ErrorResponse = Callable[[Request, PaperwaspError], Response]
 BodyLimit = Callable[[str], int]
 """raw path → how large a body may be, in bytes."""
@@ -62,7 +65,7 @@ class PortContext:
     inflating: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who has it inflates a large body; all of them hold no more than one beyond the budget."""
     running: set[Exchange] = field(default_factory=set)
-    """Those whose handlers wait."""
+    """Those whose handlers, or answers, are waited for."""
     streams: set[Exchange] = field(default_factory=set)
     """Those that send streamed answers."""
     became_idle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -212,7 +215,8 @@ class Exchange:
         self._held_bytes += size_bytes
 
     async def _serve(self, failure: PaperwaspError | None) -> None:
-        context, body, status = self._context, b"", 0
+        context, body = self._context, b""
+        answer: Answer | PendingAnswer | None = None
         try:
             if failure is None and self._body:
                 body, failure = await self._read_body()
@@ -233,10 +237,40 @@ class Exchange:
                     answer = self._failure(request, error)
             else:
                 answer = context.error_response(request, failure)
+            if not isinstance(answer, PendingAnswer):
+                status = await self._send(request, answer)
+        finally:
+            if not isinstance(answer, PendingAnswer):
+                self._end()
+        if isinstance(answer, PendingAnswer):
+            context.running.add(self)
+            answer.hand_to(partial(self._finish, request))
+        else:
+            self._note(request, status)
+
+    def _finish(self, request: Request, given: Given) -> None:
+        """Sends the answer that has come."""
+        answer = self._failure(request, given) if isinstance(given, Exception) else given
+        if _is_compressed(request, answer):
+            self._task = self._context.loop.create_task(self._finish_compressed(request, answer))
+            return
+        try:
+            status = self._respond(request, answer)
+        finally:
+            self._end()
+        self._note(request, status)
+
+    async def _finish_compressed(self, request: Request, answer: Response) -> None:
+        try:
             status = await self._send(request, answer)
         finally:
             self._end()
-        if len(body) >= limits.LARGE_REQUEST_BYTES:
+        self._note(request, status)
+
+    def _note(self, request: Request, status: int) -> None:
+        """The request was answered, and the exchange is over."""
+        context = self._context
+        if len(request.body) >= limits.LARGE_REQUEST_BYTES:
             context.return_memory()
         if context.observe is not None:
             context.observe(request, status, time.monotonic_ns() - self.since_ns)
@@ -261,7 +295,7 @@ class Exchange:
         context = self._context
         context.budget.held_bytes -= self._held_bytes
         self._held_bytes = 0
-        if self._task is not None:
+        if self in context.running:
             context.running.discard(self)
             if not context.running:
                 context.became_idle.set()
@@ -277,8 +311,12 @@ class Exchange:
         """The status that was sent."""
         if isinstance(answer, StreamedResponse):
             return await self._stream(request, answer)
-        if len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer):
+        if _is_compressed(request, answer):
             answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
+        return self._respond(request, answer)
+
+    def _respond(self, request: Request, answer: Response) -> int:
+        """As `_send`, of an answer as it is."""
         try:
             self._line.respond(self, answer)
         except ValueError as error:  # a header field that may not be sent
@@ -385,3 +423,7 @@ class Exchange:
 def _takes_gzip(request: Request, answer: Answer) -> bool:
     accepted = request.headers.get("accept-encoding")
     return accepted is not None and accepts_gzip(accepted) and is_compressible(answer.content_type)
+
+
+def _is_compressed(request: Request, answer: Response) -> bool:
+    return len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer)

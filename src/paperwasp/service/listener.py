@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.http.messages import Answer, Request
+from paperwasp.http.pending import PendingAnswer
 from paperwasp.http.server import HttpServer
 
 
@@ -26,8 +27,8 @@ class Listener:
         )
         self.port: Final = self.server.port
 
-    def _handle(self, request: Request) -> Coroutine[Any, Any, Answer]:
-        return self.app.handle(request)
+    def _handle(self, request: Request) -> Coroutine[Any, Any, Answer | PendingAnswer]:
+        return self.app.begin(request)
 
     def _body_limit_bytes(self, raw_path: str) -> int:
         return self.app.body_limit_bytes(raw_path)

@@ -19,12 +19,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import orjson
 
 from paperwasp import limits
-from paperwasp.cluster.messenger import Messenger
+from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
 from paperwasp.container.document.routes import Routes
 from paperwasp.container.document.visit import Visitor
@@ -107,13 +108,11 @@ async def _change_all(documents: Sequence[VisitedDocument], bulk: Bulk, visitor:
 async def _apply(messages: Sequence[ApplyRequest], address: str, messenger: Messenger) -> None:
     """Sends them together, and again what there was no room for. A document that is gone, or not as selected any more,
     is no error."""
-    loop = asyncio.get_running_loop()
     while messages:
-        replies: list[asyncio.Future[object]] = [loop.create_future() for _ in messages]
-        sent_count = messenger.send_all(address, messages, replies)
-        answers = await asyncio.gather(*replies[:sent_count], return_exceptions=True)
+        answers = _Answers(len(messages))
+        sent_count = messenger.send_all(address, messages, answers.replies)
         refused: list[ApplyRequest] = []
-        for message, answer in zip(messages[:sent_count], answers, strict=True):
+        for message, answer in zip(messages[:sent_count], await answers.first(sent_count), strict=True):
             if isinstance(answer, Overload):
                 refused.append(message)
             elif isinstance(answer, BaseException):
@@ -123,6 +122,30 @@ async def _apply(messages: Sequence[ApplyRequest], address: str, messenger: Mess
         messages = [*refused, *messages[sent_count:]]
         if messages:
             await asyncio.sleep(limits.VISIT_RETRY_SECONDS)
+
+
+class _Answers:
+    """The answers to messages that are sent together, and one future for all of them."""
+
+    def __init__(self, count: int) -> None:
+        self._found: list[object] = [None] * count
+        self._count = 0
+        self._expected = 0
+        self._are_there: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.replies: list[Reply] = [partial(self._take, number) for number in range(count)]
+
+    async def first(self, count: int) -> list[object]:
+        """The answers, or errors, to the first of them."""
+        self._expected = count
+        if self._count < count:
+            await self._are_there
+        return self._found[:count]
+
+    def _take(self, number: int, answer: object) -> None:
+        self._found[number] = answer
+        self._count += 1
+        if self._count == self._expected and not self._are_there.done():
+            self._are_there.set_result(None)
 
 
 def read_request(request: Request, context: BulkContext) -> Bulk:

@@ -11,7 +11,7 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from time import monotonic_ns
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from paperwasp.container.document.many import ManyDocuments
 from paperwasp.container.document.operation import METHODS, Call, read_call
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
-from paperwasp.container.document.routes import Routes
+from paperwasp.container.document.routes import Routes, Target
 from paperwasp.container.document.trace import Found, trace_member
 from paperwasp.container.large_requests import read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
@@ -39,6 +39,7 @@ from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
 from paperwasp.http.messages import Answer, Request, Response
+from paperwasp.http.pending import PendingAnswer, settled
 
 _NO_APPLICATION: Final = "No application is active yet: deploy one"
 _ROOT_METHODS: Final = tuple(method for method in METHODS if method != "PUT")
@@ -73,6 +74,10 @@ class DocumentApi:
 
     async def handle(self, request: Request) -> Answer:
         """The answer to any request below /document/v1/. Raises only defects."""
+        return await settled(await self.begin(request))
+
+    async def begin(self, request: Request) -> Answer | PendingAnswer:
+        """As `handle`; where one content cluster is asked for one document, the answer is still to come."""
         try:
             call = await read_in_turn(self._one_large, request, self._call_of, request)
             if isinstance(call, ManyDocuments):
@@ -81,12 +86,14 @@ class DocumentApi:
             return error_response(request, error)
         if isinstance(call, Response):
             return call
-        since_ns = monotonic_ns() if call.options.trace_level > 0 else 0
+        asking = _Asking(request, call)
+        if len(call.targets) == 1:
+            self._queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take)
+            return asking.answer
         try:
-            answer = await self._ask(call)
+            return asking.response_to(await self._ask_several(call))
         except PaperwaspError as error:
-            return error_response(request, error, call.id, trace_member(call, error, since_ns))
-        return _response_to(request, call, answer, trace_member(call, answer, since_ns))
+            return asking.response_to(error)
 
     def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)
@@ -105,29 +112,52 @@ class DocumentApi:
         call = read_call(request, document_id, options, self._routes)
         return document_response(200, request, document_id) if options.dry_run else call
 
-    async def _ask(self, call: Call) -> Found:
-        """Errors: what a content cluster answers; ConditionNotMet, Timeout, Overload."""
-        targets, message, timeout_ms = call.targets, call.message, call.options.timeout_ms
-        answer: Found
-        if len(targets) == 1:
-            answer = await self._queue.ask(targets[0].address, message, timeout_ms)
-        elif isinstance(message, ApplyRequest):
-            asked = (self._queue.ask(target.address, message, timeout_ms) for target in targets)
-            answer = _worst(await asyncio.gather(*asked))
-        else:
-            answer = await self._ask_in_turn(call)
-        if isinstance(answer, Outcome) and answer.refusal is not None:
-            raise _error_of(answer.refusal)
-        return answer
-
-    async def _ask_in_turn(self, call: Call) -> Any:
-        """The document of the first cluster that has it."""
+    async def _ask_several(self, call: Call) -> Found:
+        """Changes the document in all clusters, or reads it from the first that has it. Errors: what one answers;
+        Timeout, Overload."""
+        if isinstance(call.message, ApplyRequest):
+            return _worst(await asyncio.gather(*(self._ask(call, target) for target in call.targets)))
         answer = GetResponse(None)
         for target in call.targets:
-            answer = await self._queue.ask(target.address, call.message, call.options.timeout_ms)
+            answer = await self._ask(call, target)
             if answer.fields is not None:
                 break
         return answer
+
+    def _ask(self, call: Call, target: Target) -> Coroutine[Any, Any, Any]:
+        return self._queue.ask(target.address, call.message, call.options.timeout_ms)
+
+
+class _Asking:
+    """A request that content clusters have been asked for, and its answer."""
+
+    __slots__ = ("_call", "_request", "_since_ns", "answer")
+
+    def __init__(self, request: Request, call: Call) -> None:
+        self._request = request
+        self._call = call
+        self._since_ns = monotonic_ns() if call.options.trace_level > 0 else 0
+        self.answer = PendingAnswer()
+
+    def take(self, found: Any) -> None:
+        """Makes the answer of what the one content cluster has answered, or of an error."""
+        try:
+            if isinstance(found, Exception) and not isinstance(found, PaperwaspError):
+                raise found
+            answer: Response | Exception = self.response_to(found)
+        except Exception as error:  # a defect
+            answer = error
+        self.answer.give(answer)
+
+    def response_to(self, found: Found | PaperwaspError) -> Response:
+        """The response to what was found, or to an error."""
+        request, call = self._request, self._call
+        if isinstance(found, Outcome) and found.refusal is not None:
+            found = _error_of(found.refusal)
+        trace = trace_member(call, found, self._since_ns) if call.options.trace_level else b""
+        if isinstance(found, PaperwaspError):
+            return error_response(request, found, call.id, trace)
+        return _response_to(request, call, found, trace)
 
 
 def _error_of(refusal: Refusal) -> PaperwaspError:
