@@ -1,4 +1,4 @@
-"""nativeRank by its kernel: the hits and their scores are those of the features, to the last bit."""
+"""nativeRank and its parts by their kernel: the hits and their scores are those of the features, to the last bit."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ schema s {
   fieldset all { fields: title, body, lines }
   rank-profile title_only { first-phase { expression: nativeRank(title) } }
   rank-profile within { first-phase { expression: 2 * nativeRank + 0 * nativeFieldMatch(body) } }
+  rank-profile match { first-phase { expression: nativeFieldMatch } }
+  rank-profile near { first-phase { expression: nativeProximity } }
+  rank-profile near_words { first-phase { expression: nativeProximity(title,body) } }
+  rank-profile parts { first-phase { expression: nativeFieldMatch(body) - 3 * nativeProximity(title) } }
   rank-profile dropping {
     first-phase { expression: nativeRank
       rank-score-drop-limit: 0.2 }
@@ -58,7 +62,8 @@ schema s {
 """
 WORDS = "abcdefg"
 DOCUMENTS = 1500
-PROFILES = ("default", "title_only", "within", "dropping", "tuned", "filtering")
+PARTS = ("match", "near", "near_words")
+PROFILES = ("default", "title_only", "within", "dropping", "tuned", "filtering", "parts", *PARTS)
 
 
 @pytest.fixture(scope="module")
@@ -124,11 +129,12 @@ def test_hits_are_those_of_the_features(node: TestNode, profile: str) -> None:
         ], where
 
 
-def test_the_kernel_runs_where_it_can(node: TestNode) -> None:
+@pytest.mark.parametrize("profile", ["default", *PARTS])
+def test_the_kernel_runs_where_it_can(node: TestNode, profile: str) -> None:
     """So that the test above compares two things."""
     tree = parse_yql("select * from s where default contains 'a' or body contains phrase('b', 'c')").tree
     with patch("paperwasp.features.native_query._core.native_scores") as kernel:
-        search(node.node.reader.view(), query_of(tree, ("s",), "default", hits=3), ServedSchemas())
+        search(node.node.reader.view(), query_of(tree, ("s",), profile, hits=3), ServedSchemas())
     assert kernel.call_count > 1
     floors = [call.args[-2] for call in kernel.call_args_list]
     assert floors[0] == float("-inf")

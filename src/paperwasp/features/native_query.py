@@ -7,7 +7,7 @@ kernel cannot run the query, and the features compute their parts one after the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.features import native_field_match, native_proximity
+from paperwasp.features import native_field_parameters, native_pairs
 from paperwasp.features.block import Block, terms_of
-from paperwasp.features.family import Floats, RankSetup
+from paperwasp.features.family import Compute, Floats, RankSetup
 from paperwasp.features.query_terms import RankTerm
 from paperwasp.operators.term import IndexMatch
 
 NOTHING: Final = np.zeros(0)
-Part = Callable[[Block], Floats]
 
 
 class WordLists(NamedTuple):
@@ -56,8 +55,8 @@ def word_lists(block: Block, field: str) -> WordLists | None:
 class NativeSetup:
     """What a rank profile says: fields, and how much of the parts counts."""
 
-    match: Mapping[str, native_field_match.FieldParameters]
-    near: Mapping[str, native_proximity.FieldParameters]
+    match: Mapping[str, native_field_parameters.FieldParameters]
+    near: Mapping[str, native_pairs.FieldParameters]
     """Of the same fields."""
     window: int
     weights: tuple[float, float, float]
@@ -67,22 +66,36 @@ class NativeSetup:
 
     @classmethod
     def of(cls, setup: RankSetup, arguments: tuple[str, ...], weights: tuple[float, float, float]) -> NativeSetup:
-        fields = native_field_match.searched_index_fields(setup, arguments)
+        fields = native_field_parameters.searched_index_fields(setup, arguments)
         return cls(
-            {field: native_field_match.field_parameters(setup, field) for field in fields},
-            {field: native_proximity.field_parameters(setup, field) for field in fields},
-            native_proximity.sliding_window(setup),
+            {field: native_field_parameters.field_parameters(setup, field) for field in fields},
+            {field: native_pairs.field_parameters(setup, field) for field in fields},
+            native_pairs.sliding_window(setup) if weights[1] != 0 else 1,
             weights,
             object(),
         )
 
-    def scores(self, block: Block, proximity: Part, attributes: Part | None = None) -> Floats | None:
+    def scores(self, block: Block, proximity: Compute, attributes: Compute | None = None) -> Floats | None:
         """The weighted mean of the parts; None where there is no kernel for the query.
 
         `proximity`: computes that part where fields have elements. `attributes`: None: the part does not count.
         """
         query = block.setting.once(self.key, lambda: _NativeQuery.of(self, block))
         return None if query is None else query.scores(block, proximity, attributes)
+
+
+def by_kernel(
+    setup: RankSetup, arguments: tuple[str, ...], weights: tuple[float, float, float], general: Compute
+) -> Compute:
+    """The feature that is the weighted mean of those parts: by the kernel where it can run the query, else by
+    `general`, which computes the part that counts."""
+    native = NativeSetup.of(setup, arguments, weights)
+
+    def compute(block: Block) -> Floats:
+        known = native.scores(block, general)
+        return general(block) if known is None else known
+
+    return compute
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,13 +123,13 @@ class _NativeQuery:
             return None
         terms = list(enumerate(block.terms))
         listed = [(number, field) for number, term in terms for field in term.fields if field in known]
-        if len(set(listed)) < len(listed):
+        if not listed or len(set(listed)) < len(listed):
             return None
         lists = _lists(listed, known, block)
         places = {each: place for place, each in enumerate(listed)}
         pairs, pair_weights, pair_fields = [], [], {}
         for field in known:
-            found = list(native_proximity.pairs_within(list(terms_of(block, field)), setup.window))
+            found = list(native_pairs.pairs_within(list(terms_of(block, field)), setup.window))
             pairs += [(places[pair.first, field], places[pair.second, field]) for pair in found]
             pair_weights += [pair.weight for pair in found]
             if found:
@@ -143,7 +156,7 @@ class _NativeQuery:
             any(setup.near[field].has_elements for field in pair_fields),
         )
 
-    def scores(self, block: Block, proximity: Part, attributes: Part | None) -> Floats:
+    def scores(self, block: Block, proximity: Compute, attributes: Compute | None) -> Floats:
         results = np.empty(len(block.lids))
         _core.native_scores(
             self.reader,

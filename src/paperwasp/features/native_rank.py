@@ -37,13 +37,14 @@ def _weights(setup: RankSetup) -> tuple[float, float, float]:
 @register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     weights = _weights(setup)
-    parts = tuple(bind_part(setup, arguments, "score") for bind_part in _PARTS.values())
+    proximity = native_proximity.bind_general(setup, arguments)
+    attributes = native_attribute_match.bind(setup, arguments, "score")
+    parts = native_field_match.bind_general(setup, arguments), proximity, attributes
     divisor = sum(weights)
     if divisor <= 0:
         return constant(0.0)
 
     native = NativeSetup.of(setup, arguments, weights)
-    _, proximity, attributes = parts
 
     def compute(block: Block) -> Floats:
         known = native.scores(block, proximity, attributes if weights[2] != 0 else None)
