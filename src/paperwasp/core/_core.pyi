@@ -382,6 +382,50 @@ def least_distances(
     metric: int, query: NDArray[np.float32], cells: NDArray[np.uint16], rows: _U64, distances: _F64, vectors: _U32
 ) -> None: ...
 
+# hnsw.cpp
+_VectorCells = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.uint16] | NDArray[np.int8]
+_VectorQuery = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int8]
+
+class Hnsw:
+    def __init__(
+        self, metric: int, cell_type: int, dimensions: int, max_links: int, explore_at_insert: int
+    ) -> None: ...
+    def add(self, cells: _VectorCells, nodes: _U32, owners: _U32, threads: int = 1) -> None: ...
+    def remove(self, cells: _VectorCells, nodes: _U32) -> None: ...
+    def search(
+        self,
+        cells: _VectorCells,
+        query: _VectorQuery,
+        count: int,
+        explore: int,
+        accept: _U64 | None,
+        limit: int,
+        threshold: float,
+        filter_first: bool,
+        exploration: float,
+        slack: float,
+    ) -> tuple[_U32, _F64, _U32]: ...
+    def renumbered(self, cells: _VectorCells, numbers: _U32, owners: _U32) -> Hnsw: ...
+    def arrays(self) -> tuple[_U64, _U8, _U32, _U32, _U32]: ...
+    @staticmethod
+    def from_arrays(
+        metric: int,
+        cell_type: int,
+        dimensions: int,
+        max_links: int,
+        explore_at_insert: int,
+        cells: _VectorCells,
+        header: _U64,
+        levels: _U8,
+        owners: _U32,
+        counts: _U32,
+        links: _U32,
+    ) -> Hnsw: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+
 # column_numbers.cpp
 def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64) -> None: ...
 

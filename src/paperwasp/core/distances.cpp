@@ -13,17 +13,12 @@
 #include "bitmap_fill.hpp"
 #include "clock.hpp"
 #include "core.hpp"
+#include "distances.hpp"
 
 namespace paperwasp {
 namespace {
 
-enum Metric : uint32_t { EUCLIDEAN, ANGULAR, PRODUCT, HAMMING, GEODEGREES, METRICS };
-
 constexpr size_t LANES = 32;
-
-struct Bfloat16 {
-    uint16_t bits;
-};
 
 PAPERWASP_INLINE float wide(float cell) { return cell; }
 PAPERWASP_INLINE double wide(double cell) { return cell; }
@@ -98,35 +93,36 @@ double haversine_of(const Q* a, const C* b) {
     return up * up + std::cos(latitude) * std::cos(other) * (along * along);
 }
 
+}  // namespace
+
 template <typename Q, typename C>
-class Distance {
-  public:
-    Distance(uint32_t metric, const Q* query, size_t size)
-        : metric_(metric), query_(query), size_(size), query_norm_(metric == ANGULAR ? norm_of(query, size) : 0) {}
+Distance<Q, C>::Distance(uint32_t metric, const Q* query, size_t size)
+    : metric_(metric), query_(query), size_(size), query_norm_(metric == ANGULAR ? norm_of(query, size) : 0) {}
 
-    double operator()(const C* cells) const {
-        switch (metric_) {
-            case EUCLIDEAN:
-                return square_of(query_, cells, size_);
-            case ANGULAR: {
-                const double norms = query_norm_ * norm_of(cells, size_);
-                return 1.0 - dot_of(query_, cells, size_) / (norms > 0 ? std::sqrt(norms) : 1.0);
-            }
-            case PRODUCT:
-                return -dot_of(query_, cells, size_);
-            case HAMMING:
-                return hamming_of(query_, cells, size_);
-            default:
-                return haversine_of(query_, cells);
+template <typename Q, typename C>
+double Distance<Q, C>::operator()(const C* cells) const {
+    switch (metric_) {
+        case EUCLIDEAN:
+            return square_of(query_, cells, size_);
+        case ANGULAR: {
+            const double norms = query_norm_ * norm_of(cells, size_);
+            return 1.0 - dot_of(query_, cells, size_) / (norms > 0 ? std::sqrt(norms) : 1.0);
         }
+        case PRODUCT:
+            return -dot_of(query_, cells, size_);
+        case HAMMING:
+            return hamming_of(query_, cells, size_);
+        default:
+            return haversine_of(query_, cells);
     }
+}
 
-  private:
-    uint32_t metric_;
-    const Q* query_;
-    size_t size_;
-    double query_norm_;
-};
+template class Distance<float, float>;
+template class Distance<double, double>;
+template class Distance<int8_t, int8_t>;
+template class Distance<float, Bfloat16>;
+
+namespace {
 
 template <typename Q, typename C, typename Raw>
 void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb::c_contig, nb::device::cpu> cells, In<uint64_t> rows,

@@ -1,0 +1,238 @@
+"""The graph finds nearly what looking at every vector finds, for every metric, type of cells and kind of filter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from paperwasp.core import _core, clock
+from paperwasp.core.distances import METRICS
+from paperwasp.core.hnsw import CELL_TYPES, PlainHnsw
+from tests.chance import SEED
+from tests.core.vectors import (
+    Cells,
+    are_same,
+    bitmap,
+    cells_of,
+    clustered,
+    graph_of,
+    new_graph,
+    new_twin,
+    numbers,
+    query_of,
+    recall,
+    search,
+    up_to,
+)
+
+FEW = 2_000
+
+
+def twin_of(cells: Cells, metric: str = "euclidean") -> PlainHnsw:
+    twin = new_twin(cells, metric)
+    twin.add(cells, up_to(len(cells)), up_to(len(cells)))
+    return twin
+
+
+@pytest.mark.parametrize("cell_type", CELL_TYPES)
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_nearest_are_found(metric: str, cell_type: str) -> None:
+    rng = np.random.default_rng(SEED)
+    size = 2 if metric == "geodegrees" else 24
+    vectors = clustered(rng, FEW, size)
+    if metric == "geodegrees":
+        vectors *= [1, 2]  # of int8 cells that are not at their bounds
+    if metric == "product":
+        vectors *= rng.random((FEW, 1), np.float32)
+    cells = cells_of(vectors, cell_type)
+    graph, twin = graph_of(cells, metric), twin_of(cells, metric)
+    found = 0
+    for row in range(0, FEW, 50):
+        query = query_of(cells, row)
+        owners, distances, nodes = search(graph, cells, query)
+        _, wanted, _ = search(twin, cells, query)
+        assert (owners == nodes).all() and len(set(owners.tolist())) == 10
+        assert (np.diff(distances) >= 0).all()
+        # Whoever is as near as the tenth is right: places and bits have many equals.
+        found += int((distances <= wanted[-1] * (1 + 1e-5 * np.sign(wanted[-1])) + 1e-6).sum())
+        exact, which = np.empty(10), np.empty(10, np.uint32)
+        rows = nodes.astype(np.uint64) << np.uint64(24) | np.uint64(1)
+        _core.least_distances(METRICS.index(metric), query, cells, rows, exact, which)
+        assert (exact == distances).all()
+    assert found / 400 >= (0.9 if metric == "product" else 0.98)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_vectors_too_close_for_codes_of_bytes(offset: float) -> None:
+    """Far from zero and near each other, they all have the same code: the graph goes by their cells then."""
+    rng = np.random.default_rng(SEED)
+    cells = (clustered(rng, FEW, 16) + offset).astype(np.float32)
+    graph, twin = graph_of(cells), twin_of(cells)
+    assert recall(graph, twin, cells, cells[::50]) >= 0.98
+
+
+@pytest.mark.parametrize("dimensions", [1, 3, 63, 64, 65, 100, 200])
+def test_any_number_of_dimensions(dimensions: int) -> None:
+    rng = np.random.default_rng(SEED)
+    for cell_type in ("float32", "int8"):
+        cells = cells_of(clustered(rng, 500, dimensions), cell_type)
+        graph, twin = graph_of(cells), twin_of(cells)
+        for row in range(0, 500, 25):
+            wanted = search(twin, cells, cells[row])[1]
+            assert search(graph, cells, cells[row])[1] == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("filter_first", [False, True])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+def test_filters(share: float, filter_first: bool) -> None:
+    rng = np.random.default_rng(SEED)
+    cells = clustered(rng, 2 * FEW, 16)
+    graph, twin = graph_of(cells), twin_of(cells)
+    accept = bitmap(rng.random(2 * FEW) < share)
+    queries = clustered(rng, 40, 16)
+    how = {"accept": accept, "filter_first": filter_first, "exploration": 0.3}
+    assert recall(graph, twin, cells, queries, **how) >= (0.9 if share < 0.1 and filter_first else 0.97)
+
+
+@pytest.mark.parametrize("filter_first", [False, True])
+def test_filters_far_from_the_query(filter_first: bool) -> None:
+    """Only documents of a cluster are let through, and the query is in another."""
+    rng = np.random.default_rng(SEED)
+    cluster = rng.integers(0, 8, FEW)
+    cells = (rng.standard_normal((8, 12)) * 8)[cluster].astype(np.float32)
+    cells += rng.standard_normal((FEW, 12)).astype(np.float32)
+    graph, twin = graph_of(cells), twin_of(cells)
+    for far in range(8):
+        queries = cells[cluster == (far + 1) % 8][:5]
+        how = {"accept": bitmap(cluster == far), "filter_first": filter_first, "explore": 50}
+        assert recall(graph, twin, cells, queries, **how) >= 0.9
+
+
+def test_fewer_than_asked_for() -> None:
+    cells = clustered(np.random.default_rng(SEED), 300, 8)
+    graph, few = graph_of(cells), np.zeros(300, np.bool_)
+    few[[3, 77, 290]] = True
+    for filter_first in (False, True):
+        owners, _, _ = search(graph, cells, cells[3], accept=bitmap(few), filter_first=filter_first)
+        assert set(owners.tolist()) == {3, 77, 290} and owners[0] == 3
+    assert len(search(graph, cells, cells[0], accept=np.zeros(0, np.uint64))[0]) == 0
+    assert len(search(graph, cells, cells[0], count=0)[0]) == 0
+    assert set(search(graph, cells, cells[0], limit=5)[0].tolist()) <= set(range(5))
+    assert len(search(graph, cells, cells[0], count=1000, explore=0)[0]) == 300
+
+
+def test_documents_of_many_vectors() -> None:
+    rng = np.random.default_rng(SEED)
+    cells = clustered(rng, FEW, 12)
+    owners = np.sort(rng.integers(0, 100, FEW)).astype(np.uint32)
+    graph, twin = new_graph(cells), new_twin(cells)
+    for each in (graph, twin):
+        each.add(cells, up_to(FEW), owners)
+    for row in range(0, FEW, 50):
+        found, distances, nodes = search(graph, cells, cells[row], explore=30)
+        assert len(set(found.tolist())) == 10 and (owners[nodes] == found).all()
+        assert distances == pytest.approx(search(twin, cells, cells[row])[1], rel=1e-4, abs=1e-4)
+
+
+def test_threshold() -> None:
+    cells = np.arange(100, dtype=np.float32).reshape(-1, 1)
+    graph = graph_of(cells)
+    owners, distances, _ = search(graph, cells, np.array([50.25], np.float32), threshold=1.5625)
+    assert owners.tolist() == [50, 51, 49] and distances.tolist() == [0.0625, 0.5625, 1.5625]
+    assert len(search(graph, cells, np.array([50.25], np.float32), threshold=0.05)[0]) == 0
+
+
+def test_slack_finds_no_less() -> None:
+    rng = np.random.default_rng(SEED)
+    cells, queries = clustered(rng, FEW, 32), clustered(rng, 50, 32)
+    graph, twin = graph_of(cells, links=4, explore=20), twin_of(cells)
+    tight = recall(graph, twin, cells, queries, explore=10)
+    assert tight < recall(graph, twin, cells, queries, explore=10, slack=0.3) <= 1
+
+
+def test_what_is_no_number_is_never_found() -> None:
+    cells = clustered(np.random.default_rng(SEED), 50, 4)
+    cells[7, 2], cells[9, 0] = np.nan, np.inf
+    graph = graph_of(cells)
+    assert graph.nodes == 48
+    assert sorted(search(graph, cells, cells[0], count=50)[0].tolist()) == [i for i in range(50) if i not in (7, 9)]
+    graph.remove(cells, numbers(7))
+    assert graph.nodes == 48
+
+
+def test_zero_vectors_have_no_angle() -> None:
+    cells = np.array([[0, 0], [1, 0], [-1, 0.5]], np.float32)
+    owners, distances, _ = search(graph_of(cells, "angular"), cells, np.array([2, 0], np.float32))
+    assert owners.tolist() == [1, 0, 2] and distances[:2].tolist() == [0, 1]
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    cells = np.zeros((0, 3), np.float32)
+    assert [len(each) for each in search(new_graph(cells), cells, np.zeros(3, np.float32))] == [0, 0, 0]
+
+
+def test_one_thread_makes_one_graph() -> None:
+    cells = clustered(np.random.default_rng(SEED), 500, 8)
+    whole, parts = graph_of(cells), new_graph(cells)
+    for start in range(0, 500, 100):
+        parts.add(cells[: start + 100], up_to(100, start), up_to(100, start))
+    assert are_same(whole.arrays(), parts.arrays())
+
+
+def test_several_threads() -> None:
+    rng = np.random.default_rng(SEED)
+    cells, queries = clustered(rng, FEW, 16), clustered(rng, 50, 16)
+    graph = new_graph(cells)
+    graph.add(cells, up_to(FEW), up_to(FEW), 4)
+    assert graph.nodes == FEW
+    assert recall(graph, twin_of(cells), cells, queries) >= 0.98
+
+
+def test_a_search_ends_with_its_time() -> None:
+    cells = clustered(np.random.default_rng(SEED), FEW, 16)
+    graph = graph_of(cells)
+    clock.end_work_at(1)
+    try:
+        with pytest.raises(_core.OutOfTime):
+            for _ in range(1000):
+                search(graph, cells, cells[0], explore=FEW)
+    finally:
+        clock.end_work_at(0)
+
+
+def test_bad_arguments() -> None:
+    cells = clustered(np.random.default_rng(SEED), 50, 4)
+    graph, query = new_graph(cells), cells[0]
+    for metric, cell, dimensions, links in [
+        (9, 1, 4, 16),
+        (0, 9, 4, 16),
+        (0, 1, 0, 16),
+        (4, 1, 4, 16),
+        (0, 1, 4, 1),
+        (0, 1, 4, 5000),
+    ]:
+        with pytest.raises(ValueError):
+            _core.Hnsw(metric, cell, dimensions, links, 100)
+    for wrong in (cells[:, :3].copy(), cells.astype(np.float64)):
+        with pytest.raises(ValueError):
+            graph.add(wrong, numbers(0), numbers(0))
+        with pytest.raises(ValueError):
+            search(graph, wrong, query)
+    for nodes, owners, threads in [
+        ((50,), (0,), 1),
+        ((0, 1), (0,), 1),
+        ((1, 0), (0, 0), 1),
+        ((1, 1), (0, 0), 1),
+        ((0,), (0,), 0),
+    ]:
+        with pytest.raises(ValueError):
+            graph.add(cells, numbers(*nodes), numbers(*owners), threads)
+    graph.add(cells, numbers(4), numbers(4))
+    with pytest.raises(ValueError):
+        graph.add(cells, numbers(4), numbers(4))
+    for bad_query in (cells[0, :3], cells[0].astype(np.float64)):
+        with pytest.raises(ValueError):
+            search(graph, cells, np.ascontiguousarray(bad_query))
+    assert search(graph, cells, np.full(4, math.nan, np.float32))[0].tolist() == []
