@@ -20,7 +20,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
 from paperwasp.http.messages import Answer, Request, Response, json_response
-from paperwasp.http.pending import PendingAnswer, settled
+from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.http.routing import Router
 
 if TYPE_CHECKING:
@@ -70,12 +70,6 @@ class ContainerApp:
                 self._interfaces = Interfaces(self._messenger, self._address_of, self._environment)
             return self._interfaces
 
-    async def _wait_for_interfaces(self) -> Interfaces:
-        """The interfaces. Where there has been no application yet they are made on a thread beside the event loop."""
-        if self._interfaces is None:
-            return await asyncio.to_thread(self._make_interfaces)
-        return self._interfaces
-
     def body_limit_bytes(self, raw_path: str) -> int:
         """How large a request body may be."""
         if not raw_path.startswith(_DOCUMENT_ROOT):
@@ -85,28 +79,34 @@ class ContainerApp:
 
     async def handle(self, request: Request) -> Answer:
         """The answer. Errors: as `begin`."""
-        return await settled(await self.begin(request))
+        return await settled(self.begin(request))
 
-    async def begin(self, request: Request) -> Answer | PendingAnswer:
-        """The answer, or the promise of one that is waited for without a task. Errors: what is wrong with a body of
-        CBOR, or a request that is for no interface."""
-        if not mentions_cbor(request):
-            return await self._answer(request)
+    def begin(self, request: Request) -> Begun:
+        """Begins to answer. Errors, now or later: what is wrong with a body of CBOR, or a request that is for no
+        interface."""
+        return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
+
+    async def _answer_cbor(self, request: Request) -> Answer:
         request = await as_json_request(request)
-        answer = await settled(await self._answer(request))
+        answer = await settled(self._begin(request))
         return answer if _is_search(request.raw_path) else await as_accepted(request, answer)  # it knows `format`
 
-    async def _answer(self, request: Request) -> Answer | PendingAnswer:
-        path, running = request.raw_path, self._state.running
+    def _begin(self, request: Request) -> Begun:
+        path, running, interfaces = request.raw_path, self._state.running, self._interfaces
         if path.startswith(_DOCUMENT_ROOT):
             if running is None or running.container.document_api:
-                return await (await self._wait_for_interfaces()).documents.begin(request)
+                return self._begin_later(request) if interfaces is None else interfaces.documents.begin(request)
         elif _is_search(path):
             if running is None:
                 return json_response(503, {"message": "No application is active yet: deploy one"})
             if running.container.search:
-                return await (await self._wait_for_interfaces()).search.handle(request)
-        return await self._router.handle(request)
+                return self._begin_later(request) if interfaces is None else interfaces.search.handle(request)
+        return self._router.handle(request)
+
+    async def _begin_later(self, request: Request) -> Answer | PendingAnswer:
+        """Where there has been no application yet, the interfaces are made first, on a thread beside the event loop."""
+        await asyncio.to_thread(self._make_interfaces)
+        return await settled(self._begin(request))
 
 
 def error_response(request: Request, error: PaperwaspError) -> Response:

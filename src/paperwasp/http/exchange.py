@@ -5,10 +5,10 @@ exchange holds the body within its limits, has it inflated, calls the handler an
 becomes an answer here: bodies that are too large, announced or not; compressed bodies that explode; broken encodings;
 handlers that fail. A client never sees a stack trace; the log does.
 
-A handler runs up to its first wait while its request is read, without a task of its own. So all requests of one
-wake-up of the event loop reach their handlers before anything runs that these schedule with `loop.call_soon`: work that
-is to be done for many requests at once can be gathered until then. A handler that returns a `PendingAnswer` has ended:
-nothing but the exchange waits for the answer.
+A handler is called while its request is read, and a coroutine that it returns runs up to its first wait, without a task
+of its own. So all requests of one wake-up of the event loop reach their handlers before anything runs that these
+schedule with `loop.call_soon`: work that is to be done for many requests at once can be gathered until then. A handler
+that returns a `PendingAnswer` has ended: nothing but the exchange waits for the answer.
 
 Everything here runs on the event loop.
 """
@@ -36,10 +36,10 @@ from paperwasp.http.compression import (
 )
 from paperwasp.http.eager import run_eagerly
 from paperwasp.http.messages import Answer, ClientCertificate, Request, Response, StreamedResponse
-from paperwasp.http.pending import Given, PendingAnswer
+from paperwasp.http.pending import Begun, Given, PendingAnswer
 from paperwasp.http.streaming import ClientGone, Unread, closed_after, send_chunks, too_many_streams, unread
 
-Handler = Callable[[Request], Coroutine[Any, Any, Answer | PendingAnswer]]
+Handler = Callable[[Request], Begun]
 ErrorResponse = Callable[[Request, PaperwaspError], Response]
 BodyLimit = Callable[[str], int]
 """raw path → how large a body may be, in bytes."""
@@ -194,16 +194,27 @@ class Exchange:
 
     def refuse(self, error: PaperwaspError) -> None:
         """Answers the request with what is wrong with it. No more of its body is wanted."""
+        self._has_begun = True
         self._body.clear()
-        self._run(error)
+        self._finish(self._request(b""), error)
 
     def begin(self) -> None:
         """The whole request is there: has it answered."""
-        self._run(None)
-
-    def _run(self, failure: PaperwaspError | None) -> None:
         self._has_begun = True
-        self._task = run_eagerly(self._context.loop, self._serve(failure))
+        if self._body and "content-encoding" in self.headers:
+            self._run(self._serve_inflated())
+            return
+        request = self._request(self._take_body())
+        begun = self._call(request)
+        if isinstance(begun, PendingAnswer):
+            self._wait_for(request, begun)
+        elif isinstance(begun, Response):
+            self._finish(request, begun)
+        else:
+            self._run(self._serve(request, begun))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = run_eagerly(self._context.loop, work)
         if self._task is not None:
             self._context.running.add(self)
 
@@ -214,45 +225,31 @@ class Exchange:
         budget.held_bytes += size_bytes
         self._held_bytes += size_bytes
 
-    async def _serve(self, failure: PaperwaspError | None) -> None:
-        context, body = self._context, b""
-        answer: Answer | PendingAnswer | None = None
+    def _take_body(self) -> bytes:
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._body.clear()
+        return body
+
+    def _request(self, body: bytes) -> Request:
+        certificate = self.peer.certificate
+        return Request(self.method, self.raw_path, self.query, self.headers, body, self.scheme, self.host, certificate)
+
+    def _call(self, request: Request) -> Begun:
         try:
-            if failure is None and self._body:
-                body, failure = await self._read_body()
-            request = Request(
-                self.method,
-                self.raw_path,
-                self.query,
-                self.headers,
-                body,
-                self.scheme,
-                self.host,
-                self.peer.certificate,
-            )
-            if failure is None:
-                try:
-                    answer = await context.handler(request)
-                except Exception as error:
-                    answer = self._failure(request, error)
-            else:
-                answer = context.error_response(request, failure)
-            if not isinstance(answer, PendingAnswer):
-                status = await self._send(request, answer)
-        finally:
-            if not isinstance(answer, PendingAnswer):
-                self._end()
-        if isinstance(answer, PendingAnswer):
-            context.running.add(self)
-            answer.hand_to(partial(self._finish, request))
-        else:
-            self._note(request, status)
+            return self._context.handler(request)
+        except Exception as error:
+            return self._failure(request, error)
+
+    def _wait_for(self, request: Request, answer: PendingAnswer) -> None:
+        self._context.running.add(self)
+        answer.hand_to(partial(self._finish, request))
 
     def _finish(self, request: Request, given: Given) -> None:
-        """Sends the answer that has come."""
+        """Sends a whole answer."""
         answer = self._failure(request, given) if isinstance(given, Exception) else given
         if _is_compressed(request, answer):
-            self._task = self._context.loop.create_task(self._finish_compressed(request, answer))
+            self._context.running.add(self)
+            self._task = self._context.loop.create_task(self._serve(request, answer))
             return
         try:
             status = self._respond(request, answer)
@@ -260,12 +257,45 @@ class Exchange:
             self._end()
         self._note(request, status)
 
-    async def _finish_compressed(self, request: Request, answer: Response) -> None:
+    async def _serve(self, request: Request, begun: Begun) -> None:
+        """Runs what a handler has begun, and sends the answer, unless that is still to come."""
+        answer: Answer | PendingAnswer | None = None
         try:
-            status = await self._send(request, answer)
+            answer = await self._run_handler(request, begun)
+            if not isinstance(answer, PendingAnswer):
+                status = await self._send(request, answer)
         finally:
+            if not isinstance(answer, PendingAnswer):
+                self._end()
+        if isinstance(answer, PendingAnswer):
+            self._wait_for(request, answer)
+        else:
+            self._note(request, status)
+
+    async def _run_handler(self, request: Request, begun: Begun) -> Answer | PendingAnswer:
+        if isinstance(begun, Response | StreamedResponse | PendingAnswer):
+            return begun
+        try:
+            return await begun
+        except Exception as error:
+            return self._failure(request, error)
+
+    async def _serve_inflated(self) -> None:
+        """Inflates the body, and does all the rest."""
+        body = self._take_body()
+        try:
+            body = await inflated(body, self.headers["content-encoding"], self._limit_bytes, self._context.inflating)
+            self._hold(len(body))
+        except PaperwaspError as error:
+            self._finish(self._request(b""), error)
+        except Exception as error:
+            self._finish(self._request(b""), InvalidInput(f"The request body could not be read: {error}"))
+        except BaseException:
             self._end()
-        self._note(request, status)
+            raise
+        else:
+            request = self._request(body)
+            await self._serve(request, self._call(request))
 
     def _note(self, request: Request, status: int) -> None:
         """The request was answered, and the exchange is over."""
@@ -274,22 +304,6 @@ class Exchange:
             context.return_memory()
         if context.observe is not None:
             context.observe(request, status, time.monotonic_ns() - self.since_ns)
-
-    async def _read_body(self) -> tuple[bytes, PaperwaspError | None]:
-        """The whole body, inflated, or what is wrong with it."""
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._body.clear()
-        encoding = self.headers.get("content-encoding")
-        if encoding is None:
-            return body, None
-        try:
-            body = await inflated(body, encoding, self._limit_bytes, self._context.inflating)
-            self._hold(len(body))
-        except PaperwaspError as error:
-            return b"", error
-        except Exception as error:
-            return b"", InvalidInput(f"The request body could not be read: {error}")
-        return body, None
 
     def _end(self) -> None:
         context = self._context

@@ -9,11 +9,11 @@ Runs on one event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any
 
-from paperwasp.http.messages import Answer, Response
+from paperwasp.http.messages import Answer, Response, StreamedResponse
 
 Given = Response | Exception
 """A whole answer, or the defect for which there is none."""
@@ -46,8 +46,13 @@ class PendingAnswer:
         return (yield from answer)
 
 
-async def settled(answer: Answer | PendingAnswer) -> Answer:
-    """The answer, waited for where it is still to come. Errors: the defect for which there is none."""
+Begun = Answer | PendingAnswer | Coroutine[Any, Any, Answer | PendingAnswer]
+"""What a handler has begun: the answer, one that is still to come, or what is to be run for it."""
+
+
+async def settled(begun: Begun) -> Answer:
+    """The answer, run and waited for. Errors: those of what is run; the defect for which there is no answer."""
+    answer = begun if isinstance(begun, Response | StreamedResponse | PendingAnswer) else await begun
     return await answer if isinstance(answer, PendingAnswer) else answer
 
 

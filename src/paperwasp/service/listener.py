@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Final
 
 from paperwasp.container.app import ContainerApp, error_response
-from paperwasp.http.messages import Answer, Request
-from paperwasp.http.pending import PendingAnswer
+from paperwasp.http.messages import Request
+from paperwasp.http.pending import Begun
 from paperwasp.http.server import HttpServer
 
 
@@ -27,7 +26,7 @@ class Listener:
         )
         self.port: Final = self.server.port
 
-    def _handle(self, request: Request) -> Coroutine[Any, Any, Answer | PendingAnswer]:
+    def _handle(self, request: Request) -> Begun:
         return self.app.begin(request)
 
     def _body_limit_bytes(self, raw_path: str) -> int:

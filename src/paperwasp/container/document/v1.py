@@ -33,13 +33,13 @@ from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
 from paperwasp.container.document.trace import Found, trace_member
-from paperwasp.container.large_requests import read_in_turn
+from paperwasp.container.large_requests import is_large, read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
 from paperwasp.http.messages import Answer, Request, Response
-from paperwasp.http.pending import PendingAnswer, settled
+from paperwasp.http.pending import Begun, PendingAnswer, settled
 
 _NO_APPLICATION: Final = "No application is active yet: deploy one"
 _ROOT_METHODS: Final = tuple(method for method in METHODS if method != "PUT")
@@ -74,26 +74,32 @@ class DocumentApi:
 
     async def handle(self, request: Request) -> Answer:
         """The answer to any request below /document/v1/. Raises only defects."""
-        return await settled(await self.begin(request))
+        return await settled(self.begin(request))
 
-    async def begin(self, request: Request) -> Answer | PendingAnswer:
-        """As `handle`; where one content cluster is asked for one document, the answer is still to come."""
+    def begin(self, request: Request) -> Begun:
+        """As `handle`; where one content cluster is asked for one document, no task waits for the answer."""
+        if is_large(request):
+            return self._begin_large(request)
         try:
-            call = await read_in_turn(self._one_large, request, self._call_of, request)
-            if isinstance(call, ManyDocuments):
-                return await call.answer(request)
+            return self._begin(request, self._call_of(request))
         except PaperwaspError as error:
             return error_response(request, error)
-        if isinstance(call, Response):
-            return call
-        asking = _Asking(request, call)
-        if len(call.targets) == 1:
+
+    async def _begin_large(self, request: Request) -> Answer | PendingAnswer:
+        try:
+            call = await read_in_turn(self._one_large, request, self._call_of, request)
+        except PaperwaspError as error:
+            return error_response(request, error)
+        return await settled(self._begin(request, call))
+
+    def _begin(self, request: Request, call: Call | ManyDocuments | Response) -> Begun:
+        if isinstance(call, Call):
+            asking = _Asking(request, call)
+            if len(call.targets) != 1:
+                return self._ask_several(asking, call)
             self._queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take)
             return asking.answer
-        try:
-            return asking.response_to(await self._ask_several(call))
-        except PaperwaspError as error:
-            return asking.response_to(error)
+        return call if isinstance(call, Response) else _answer_many(request, call)
 
     def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)
@@ -112,17 +118,20 @@ class DocumentApi:
         call = read_call(request, document_id, options, self._routes)
         return document_response(200, request, document_id) if options.dry_run else call
 
-    async def _ask_several(self, call: Call) -> Found:
-        """Changes the document in all clusters, or reads it from the first that has it. Errors: what one answers;
-        Timeout, Overload."""
-        if isinstance(call.message, ApplyRequest):
-            return _worst(await asyncio.gather(*(self._ask(call, target) for target in call.targets)))
-        answer = GetResponse(None)
-        for target in call.targets:
-            answer = await self._ask(call, target)
-            if answer.fields is not None:
-                break
-        return answer
+    async def _ask_several(self, asking: _Asking, call: Call) -> Response:
+        """Changes the document in all clusters, or reads it from the first that has it."""
+        found: Any = GetResponse(None)
+        try:
+            if isinstance(call.message, ApplyRequest):
+                found = _worst(await asyncio.gather(*(self._ask(call, target) for target in call.targets)))
+            else:
+                for target in call.targets:
+                    found = await self._ask(call, target)
+                    if found.fields is not None:
+                        break
+        except PaperwaspError as error:
+            found = error
+        return asking.response_to(found)
 
     def _ask(self, call: Call, target: Target) -> Coroutine[Any, Any, Any]:
         return self._queue.ask(target.address, call.message, call.options.timeout_ms)
@@ -158,6 +167,13 @@ class _Asking:
         if isinstance(found, PaperwaspError):
             return error_response(request, found, call.id, trace)
         return _response_to(request, call, found, trace)
+
+
+async def _answer_many(request: Request, many: ManyDocuments) -> Answer:
+    try:
+        return await many.answer(request)
+    except PaperwaspError as error:
+        return error_response(request, error)
 
 
 def _error_of(refusal: Refusal) -> PaperwaspError:
