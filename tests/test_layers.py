@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "connection_limits", "limits", "env", "yielding", "version", "core"),
+    ("errors", "connection_limits", "limits", "env", "yielding", "frozen", "version", "core"),
     ("large_json",),
     ("parsing", "tensor", "linguistics", "http", "remote"),
     ("document", "query"),

@@ -122,6 +122,9 @@ HTTP_DISCARD_SECONDS: Final = 2.0
 """How long that may take."""
 MEMORY_RETURN_SECONDS: Final = 2.0
 """How long after the answer to a large request free memory is given back to the system."""
+GARBAGE_OBJECTS: Final = 10_000
+"""How many more objects that may be parts of cycles are made than freed before those that came last are looked through
+for garbage: about half a millisecond's work."""
 OPEN_FILES: Final = 16_384
 """Descriptors that a process should be allowed: connections, files of the index and the store."""
 HTTP_INLINE_CBOR_BYTES: Final = 64 * 1024

@@ -28,8 +28,10 @@ class _Latency:
         self.count += 1
         self.total_ms += elapsed_ms
         self.last_ms = elapsed_ms
-        self.max_ms = max(self.max_ms, elapsed_ms)
-        self.min_ms = min(self.min_ms, elapsed_ms)
+        if elapsed_ms > self.max_ms:
+            self.max_ms = elapsed_ms
+        if elapsed_ms < self.min_ms:
+            self.min_ms = elapsed_ms
 
 
 class HttpMetrics:

@@ -6,14 +6,15 @@ Where a content cluster is served: `content.addresses.address_of`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
+from paperwasp.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApplyRequest:
     """One operation to be made durable and applied. Answered with its Outcome, or an error of `paperwasp.errors`."""
 
@@ -22,7 +23,7 @@ class ApplyRequest:
     """The size of the body that it came in, which counts against the queue's limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetRequest:
     """Asks for one document."""
 
@@ -33,14 +34,14 @@ class GetRequest:
     """One of `tensor.json_output.FORMS`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetResponse:
     """`fields` is the JSON object of the document's fields, as document/v1 shows it; None: no such document."""
 
     fields: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VisitRequest:
     """Asks for the next documents in the order of their global ids: one chunk of a visit. The node keeps nothing.
 
@@ -88,7 +89,7 @@ class VisitedDocument(NamedTuple):
     """When it was changed last, or just before this: it is as it was then. In microseconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VisitResponse:
     """`token` is for the next request; None: there are no more. `progress` is from 0 to 1."""
 
@@ -97,7 +98,7 @@ class VisitResponse:
     progress: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StampRequest:
     """Asks for the stamp of the view that a query would search now: an int that no other view has, before or after.
 
@@ -105,24 +106,24 @@ class StampRequest:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HealthRequest:
     """Asks whether the cluster takes operations. Answered at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HealthResponse:
     """Why the cluster takes no operations, since what was logged cannot be applied; None: it takes them."""
 
     fault: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusRequest:
     """Asks how the cluster is doing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusResponse:
     """How much there is, and the generation that is served."""
 
@@ -133,7 +134,7 @@ class StatusResponse:
     """How full it is, by Vespa's names of metrics."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReindexRequest:
     """Asks to index the next documents of a type again, under the layout in force. Answered when they are applied.
 
@@ -147,7 +148,7 @@ class ReindexRequest:
     """At most so many; the node may take fewer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReindexResponse:
     """`token` is for the next request; None: there are no more. `progress` is from 0 to 1."""
 

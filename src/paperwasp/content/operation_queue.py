@@ -59,7 +59,7 @@ class OperationQueue:
             raise InternalError("the content node is stopping")
         if operation.id.document_type not in self._current.state.layout.types:
             raise unknown_type(operation.id.document_type)
-        if self.waiting() >= limits.OPERATION_QUEUE_LENGTH:
+        if self._added - self._taken >= limits.OPERATION_QUEUE_LENGTH:
             raise Overload(f"{limits.OPERATION_QUEUE_LENGTH} operations are waiting already")
         waiting_bytes = self._added_bytes - self._answered_bytes
         if waiting_bytes > 0 and waiting_bytes + size_bytes > limits.OPERATION_QUEUE_BYTES:

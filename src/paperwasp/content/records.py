@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import groupby
 from typing import Any, Final
 
 import orjson
@@ -92,10 +93,6 @@ class Entry:
     updates: tuple[FieldUpdate, ...] | None = None
     required_us: int = 0
 
-    @property
-    def partition(self) -> int:
-        return partition_of(self.gid)
-
 
 def entry_of(
     operation: Operation | Reindex | Mutate, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int
@@ -166,7 +163,8 @@ def _encode_updates(
         assigned[update.field] = update.action.value
     else:
         layout.check({name: value for name, value in assigned.items() if value is not None})
-        layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
+        if not assigned.keys() <= layout.fields.keys():
+            layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
         return codec.encode_assigned(assigned), updates
     layout.check({update.field: None for update in updates if update.field not in layout.fields})
     whole = (update for update in updates if not update.path)
@@ -239,11 +237,5 @@ def _split(body: bytes) -> tuple[str, bytes]:
 
 def records_of(entries: Sequence[Entry]) -> list[NewRecord]:
     """One record for each run of entries of one partition."""
-    records: list[NewRecord] = []
-    start = 0
-    for place in range(1, len(entries) + 1):
-        partition = entries[start].partition
-        if place == len(entries) or entries[place].partition != partition:
-            records.append(NewRecord(partition, encode_entries(entries[start:place])))
-            start = place
-    return records
+    runs = groupby(entries, lambda entry: partition_of(entry.gid))
+    return [NewRecord(partition, encode_entries(list(run))) for partition, run in runs]

@@ -20,6 +20,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue, unknown_type
 from paperwasp.content.records import Entry
 from paperwasp.content.state_machine import StateMachine
+from paperwasp.document.ids import partition_of
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.yielding import yielding_if_large
@@ -56,7 +57,7 @@ class Encoder:
                 _LOGGER.exception("%s could not be encoded", operation.id)
                 reply(InternalError(f"{operation.id}: {error}"))
             else:
-                by_partition[operation.id.partition].append((entry, reply))
+                by_partition[partition_of(entry.gid)].append((entry, reply))
         return [waiting for partition in by_partition for waiting in partition]
 
 

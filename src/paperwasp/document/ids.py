@@ -11,17 +11,18 @@ Vespa: https://docs.vespa.ai/en/documents.html#document-ids
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import md5
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
+from paperwasp.frozen import frozen
 
 _ID = re.compile(r"id:([^:]+):([^:]+):((?:n=([0-9]{1,20}))|(?:g=([^:]+)))?:(.+)", re.DOTALL)
 _MAX_NUMBER = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DocumentId:
     """One document's identity. `number` and `group` exclude each other."""
 
@@ -57,11 +58,6 @@ class DocumentId:
         if number is not None and int(number) > _MAX_NUMBER:
             raise InvalidInput(f"Unparseable id '{text}': n= must be an unsigned 64-bit number")
         return cls(namespace, document_type, user_specified, int(number) if number else None, group)
-
-    @property
-    def partition(self) -> int:
-        """Which of the cluster's partitions the document belongs to: documents of one location share it."""
-        return partition_of(self.gid)
 
     def __str__(self) -> str:
         return self.text

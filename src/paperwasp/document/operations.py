@@ -10,14 +10,14 @@ Vespa: https://docs.vespa.ai/en/writing/reads-and-writes.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.updates import FieldUpdate, Value
+from paperwasp.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Put:
     """Writes the whole document, replacing any earlier one.
 
@@ -30,7 +30,7 @@ class Put:
     create: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     """Changes some fields, in order. With `create`, an absent document starts empty (and the condition is not checked);
     without, nothing happens."""
@@ -42,7 +42,7 @@ class Update:
     required_us: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remove:
     """Removes a document; one that is not there is no error."""
 
@@ -63,7 +63,7 @@ class Refusal(Enum):
     TOO_LARGE = "A value would be more than its field can hold"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """The outcome of applying an operation: whether there was a document before it, and why it was not applied."""
 

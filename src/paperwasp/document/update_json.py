@@ -109,25 +109,26 @@ class UpdateReader:
             if not isinstance(operations, dict):
                 raise ValueError(f"Expected an object of update operations, got {describe(operations)}")
             try:
-                return list(self._read_place(name, operations))
+                return self._read_place(name, operations)
             except TextOfNumber:
-                return list(self._read_place(name, value_with_texts(part, name)))
+                return self._read_place(name, value_with_texts(part, name))
         except ValueError as error:
             raise InvalidInput(f"Error in '{name}': {error}") from None
         except _WrongValue as error:
             where = f"In document '{document_id}': " if document_id else ""
             raise InvalidInput(f"{where}{error}") from None
 
-    def _read_place(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
+    def _read_place(self, name: str, operations: Mapping[str, object]) -> list[FieldUpdate]:
         target = self._targets.get(name)
         if target is None:
-            yield from self._read_path(name, operations)
-            return
+            return list(self._read_path(name, operations))
+        updates = []
         for operation, value in operations.items():
             read = _OPERATIONS.get(operation)
             if read is None:
                 raise ValueError(f"Operation '{operation}' not implemented.")
-            yield read(target, value)
+            updates.append(read(target, value))
+        return updates
 
     def _read_path(self, name: str, operations: Mapping[str, object]) -> Iterator[FieldUpdate]:
         if not is_field_path(name):

@@ -8,9 +8,9 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html#upda
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from paperwasp.frozen import frozen
 from paperwasp.tensor.value import Labels, Tensor
 
 Value = Any
@@ -20,28 +20,28 @@ Arithmetic = Literal["increment", "decrement", "multiply", "divide"]
 CellOperation = Literal["replace", "add", "multiply"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """Into a field of a struct; of a position: into its `x` or `y`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """Into the value of a map's key, or the weight of a weighted set's key."""
 
     key: Value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Index:
     """Into an element of an array."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Each:
     """A step into all elements of an array, or all values of a map, in turn. A variable with a name stands for
     the index or key meanwhile: where it is again, further in, it leads to that alone."""
@@ -49,7 +49,7 @@ class Each:
     variable: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """The target of `match` in JSON: an element of an array, by its index; or a key of a weighted set, which is
     created and removed by the weighted set's properties."""
@@ -60,21 +60,21 @@ class Match:
 Step = Member | Key | Index | Each | Match
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assign:
     """Replaces the value; None clears the field, or takes the entry away."""
 
     value: Value | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Add:
     """Appends a list to an array; sets the weights of a dict in a weighted set."""
 
     values: Value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Take:
     """`remove`: with values, all elements of an array, or keys of a weighted set, that equal one of them; without,
     what stands at the path, an element or an entry."""
@@ -82,7 +82,7 @@ class Take:
     values: tuple[Value, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calculate:
     """Arithmetic on a number, or on the weight that the path leads to."""
 
@@ -90,7 +90,7 @@ class Calculate:
     operand: int | float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModifyCells:
     """`modify` of a tensor: changes cells that are there; with `create_default`, others are made with it first.
 
@@ -102,14 +102,14 @@ class ModifyCells:
     create_default: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddCells:
     """`add` of a tensor with mapped dimensions: its subspaces replace those of the same labels, or are new."""
 
     tensor: Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoveCells:
     """`remove` of a tensor with mapped dimensions: all subspaces that have these labels (dimension name → label);
     dimensions that an address does not name are any."""
@@ -120,7 +120,7 @@ class RemoveCells:
 Action = Assign | Add | Take | Calculate | ModifyCells | AddCells | RemoveCells
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldUpdate:
     """One action on one field, or at a place in it. `match` of the JSON is a path of `Match` alone."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote_plus
@@ -20,6 +19,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
+from paperwasp.frozen import frozen
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain;charset=utf-8"
@@ -42,7 +42,7 @@ class ClientCertificate:
     """Of the whole certificate, in hexadecimal digits."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """One request. `raw_path` and `query` are as they came, percent signs and all; `headers` has lower-case names.
 
@@ -58,14 +58,6 @@ class Request:
     scheme: str = "http"
     host: str = "localhost"
     client: ClientCertificate | None = None
-
-    @cached_property
-    def segments(self) -> tuple[str, ...]:
-        """The decoded segments of the path; a path that ends in `/` has an empty last segment.
-
-        `+` is a space and `%2F` a slash that stays within its segment.
-        """
-        return path_segments(self.raw_path)
 
     def parameters(self) -> dict[str, str]:
         """The parameters of the query string, decoded; of several with one name the last wins."""
@@ -91,7 +83,7 @@ class Request:
         return self.base_url + self.raw_path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Response:
     """One answer, whole."""
 

@@ -86,9 +86,10 @@ class ContentService:
         if any(type(message) is not ApplyRequest for message in messages):
             return in_turn(self.handle)(messages, replies)
         with self._node.operations.adding() as add:
+            check = self._gate.check
             for number, (message, reply) in enumerate(zip(messages, replies, strict=True)):
                 try:
-                    self._gate.check(message.operation)
+                    check(message.operation)
                     add(message.operation, reply, message.size_bytes)
                 except Overload:
                     return number

@@ -9,7 +9,6 @@ Differs: a dry run with a body checks it; Vespa does not look at it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.container.document.field_sets import read_field_set
@@ -20,12 +19,13 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import Body, read_body
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.errors import InvalidInput
+from paperwasp.frozen import frozen
 from paperwasp.http.messages import Request
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A request that is right: what to send, where to, and what the answer needs."""
 

@@ -61,7 +61,8 @@ class Asked:
 
     def reply(self, answer: object) -> None:
         """What the cluster has answered, or an error."""
-        self._queue.note_reply()
+        if self._queue:
+            self._queue.note_room()
         if not self.is_over:
             self.is_over = True
             try:
@@ -111,9 +112,9 @@ class DocumentQueue:
         finally:
             asked.is_over = True
 
-    def note_reply(self) -> None:
+    def note_room(self) -> None:
         """There may be room again."""
-        if self._lines and not self._is_sending_soon:
+        if not self._is_sending_soon:
             self._is_sending_soon = True
             asyncio.get_running_loop().call_soon(self._send_soon)
 

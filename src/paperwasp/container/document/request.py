@@ -21,6 +21,8 @@ from paperwasp.tensor.json_output import FORMS
 ROOT: Final = "/document/v1/"
 _MAX_NUMBER: Final = 2**64 - 1
 _OPTIONS_CACHED: Final = 256
+_COLONS: Final = 4
+"""Between the parts of an id."""
 _PATHS: Final = """Available paths are:
 /document/v1/
 /document/v1/{namespace}/{documentType}/docid/
@@ -86,14 +88,22 @@ def _make_id(
     namespace: str, document_type: str, user_specified: str, number: int | None = None, group: str | None = None
 ) -> DocumentId:
     document_id = DocumentId(namespace, document_type, user_specified, number, group)
-    for name, part in (("namespace", namespace), ("document type", document_type), ("group", group or "")):
-        if ":" in part:
-            raise InvalidInput(f"Unparseable id '{document_id.text}': the {name} contains ':'")
-    try:
-        check_text(document_id.text)
-    except ValueError as error:
-        raise InvalidInput(f"Unparseable id '{document_id.text}': {error}") from None
+    text = document_id.text
+    if text.count(":") != _COLONS:
+        _check_colons(document_id)
+    if not (text.isascii() and text.isprintable()):
+        try:
+            check_text(text)
+        except ValueError as error:
+            raise InvalidInput(f"Unparseable id '{text}': {error}") from None
     return document_id
+
+
+def _check_colons(id: DocumentId) -> None:
+    """Errors: InvalidInput for one in another part than the last."""
+    for name, part in (("namespace", id.namespace), ("document type", id.document_type), ("group", id.group or "")):
+        if ":" in part:
+            raise InvalidInput(f"Unparseable id '{id.text}': the {name} contains ':'")
 
 
 @dataclass(frozen=True, slots=True)
