@@ -404,6 +404,9 @@ RANK_PROGRAM_OPERATIONS: Final = 1_000_000
 # The content node
 STORE_WRITE_BUFFER_BYTES: Final = 16 * 1024 * 1024
 STORE_CACHE_BYTES: Final = 8 * 1024 * 1024
+STORE_BLOB_BYTES: Final = 256 * 1024
+"""Documents of this size and more stand in files of their own kind: in a block of a table, all that is read from the
+same block would be decompressed with them."""
 STORE_REMOVALS_BUFFER_BYTES: Final = 1024 * 1024
 ROW_FILES_MERGED: Final = 4
 """Files of the row store of one size class that are merged into one."""

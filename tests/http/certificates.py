@@ -15,6 +15,18 @@ from cryptography.x509.oid import NameOID
 
 from paperwasp.http.tls import ServerContext
 
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 @dataclass(frozen=True)
 class Owner:
@@ -37,12 +49,15 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = self._builder(self._name, self._key).add_extension(x509.BasicConstraints(True, None), critical=True)
+        builder = builder.add_extension(_SIGNS_CERTIFICATES, critical=True)
         self.path = folder / f"{name}.pem"
         self.path.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
     def sign(self, name: str, *alternatives: x509.GeneralName) -> Owner:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(issuer, critical=False)  # Python 3.13 asks for it
         if alternatives:
             builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
@@ -74,4 +89,6 @@ class Authority:
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder().subject_name(name).issuer_name(self._name)
         builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
+        key_identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        builder = builder.add_extension(key_identifier, critical=False)
         return builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Checkpoint, Rdict
 
+from paperwasp import limits
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption
 from paperwasp.store import document_store
@@ -73,6 +75,41 @@ def test_a_checkpoint_is_one_moment(tmp_path: Path) -> None:
     restore(tmp_path / "second", tmp_path / "store")
     store = DocumentStore(tmp_path / "store")
     assert [document.fields for _, document in store.scan()] == [b"later", b"later"]
+    store.close()
+
+
+def test_a_large_document_stands_apart(tmp_path: Path) -> None:
+    """Whoever reads a small document must not decompress a large one, which has its own file, in checkpoints too."""
+    store = DocumentStore(tmp_path / "store")
+    large = np.random.default_rng(1).bytes(limits.STORE_BLOB_BYTES)
+    put(store, 1, b"small")
+    put(store, 2, large)
+    store.checkpoint(tmp_path / "checkpoint")
+    assert store.size_bytes() > len(large)
+    put(store, 2, b"replaced")
+    store.close()
+    restore(tmp_path / "checkpoint", tmp_path / "store")
+    blobs = [path for path in (tmp_path / "store").iterdir() if path.suffix == ".blob"]
+    assert [path.stat().st_size > len(large) for path in blobs] == [True]
+    assert blobs[0].stat().st_nlink > 1
+    assert all(path.stat().st_size < len(large) for path in (tmp_path / "store").glob("*.sst"))
+    store = DocumentStore(tmp_path / "store")
+    assert [document.fields for _, document in store.scan()] == [b"small", large]
+    store.close()
+
+
+def test_a_damaged_large_document_is_noticed(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path)
+    put(store, 1, np.random.default_rng(1).bytes(limits.STORE_BLOB_BYTES))
+    store.flush()
+    store.close()
+    (blob,) = tmp_path.glob("*.blob")
+    damaged = bytearray(blob.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    blob.write_bytes(damaged)
+    store = DocumentStore(tmp_path)
+    with pytest.raises(Corruption):
+        store.get(gid(1))
     store.close()
 
 

@@ -204,7 +204,8 @@ class DocumentStore:
 
     def size_bytes(self) -> int:
         """On disk, about."""
-        return self._database.property_int_value("rocksdb.total-sst-files-size") or 0
+        tables, blobs = "rocksdb.total-sst-files-size", "rocksdb.total-blob-file-size"
+        return sum(self._database.property_int_value(name) or 0 for name in (tables, blobs))
 
     def close(self) -> None:
         # RocksDB lets go of its lock when the last handle is gone.
@@ -271,12 +272,12 @@ def _close(removals: Rdict, database: Rdict) -> None:
 def restore(checkpoint: Path, directory: Path) -> None:
     """Makes `directory` what `checkpoint` holds, throwing away what it was. The checkpoint stays as it is.
 
-    Tables are never changed once written, so links will do; all other files are copied.
+    Tables and blobs are never changed once written, so links will do; all other files are copied.
     """
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     for file in checkpoint.iterdir():
-        if file.suffix == ".sst":
+        if file.suffix in (".sst", ".blob"):
             os.link(file, directory / file.name)
         else:
             shutil.copyfile(file, directory / file.name)
@@ -295,6 +296,10 @@ def _options() -> Options:
     options.set_write_buffer_size(limits.STORE_WRITE_BUFFER_BYTES)
     options.set_max_write_buffer_number(2)
     options.set_compression_type(DBCompressionType.lz4())
+    options.set_enable_blob_files(True)
+    options.set_min_blob_size(limits.STORE_BLOB_BYTES)
+    options.set_blob_compression_type(DBCompressionType.lz4())
+    options.set_enable_blob_gc(True)
     options.set_max_background_jobs(2)
     options.set_keep_log_file_num(1)
     options.set_max_open_files(256)
