@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paperwasp.core.nearest_hits import nearest_hits
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
@@ -412,10 +413,9 @@ def test_nearest_neighbors(metric: str) -> None:
     kind = f"tensor<{VECTORS[metric]}>(x[2])"
     documents = [thing(n, **{field: tensor(kind, *point)}) for n, point in enumerate(points)]
     apart = [METRICS[metric](query, point) for point in points]
-    order = sorted(range(len(points)), key=lambda lid: (round(apart[lid], 9), lid))
     with space_with(*documents, thing(99), inputs={"q": tensor("tensor(x[2])", *query)}) as space:
         for hits in (1, 3, 100):
-            assert sorted(found(NearestNeighborItem(field, "q", hits), space)) == sorted(order[:hits])
+            assert found(NearestNeighborItem(field, "q", hits), space) == nearest_hits(apart, math.inf, hits)
         match = one_match(NearestNeighborItem(field, "q", 100), space)
         scores = [-d for d in apart] if metric == "dotproduct" else [1 / (1 + d) for d in apart]
         assert match.raw_scores(every(space)).tolist() == pytest.approx([*scores, 0], abs=1e-5)
@@ -434,12 +434,14 @@ def test_the_nearest_vector_of_several_counts() -> None:
     ]  # fmt: skip
     with space_with(*documents, inputs={"q": tensor("tensor<float>(x[2])", 0, 0)}) as space:
         match = one_match(NearestNeighborItem("many", "q", 2), space)
-        assert by_document(match, space) == [[1], [], [], [], [2]]
-        assert match.raw_scores(every(space)).tolist() == pytest.approx([1 / (1 + math.sqrt(2)), 0, 0, 0, 0.5])
+        assert by_document(match, space) == [[1], [0], [], [], [2]]  # all come before two that are nearer
+        scores = [1 / (1 + math.sqrt(2)), 1 / (1 + math.sqrt(8)), 0, 0, 0.5]
+        assert match.raw_scores(every(space)).tolist() == pytest.approx(scores)
         assert found(NearestNeighborItem("many", "q", 9), space) == [0, 1, 4]
         within = space.empty()
         within[0] = 0b1011
         assert lids_of(plan(NearestNeighborItem("many", "q", 1), space), space, within) == [0]
+        assert found(NearestNeighborItem("many", "q", 1), space) == [0, 4]  # 4 is nearer than what was before it
 
 
 @pytest.mark.parametrize(
@@ -453,6 +455,8 @@ def test_the_nearest_vector_of_several_counts() -> None:
         ("sparse", tensor("tensor(x[2])", 1, 2), "is not supported"),
         ("int", tensor("tensor(x[2])", 1, 2), "Attribute is not a tensor"),
         ("title", tensor("tensor(x[2])", 1, 2), "is not an attribute"),
+        ("euclidean", tensor("tensor(x[2])", 1, math.nan), r"'query\(q\)' has a cell that is not a finite number"),
+        ("angular", tensor("tensor(x[2])", -math.inf, 1), r"'query\(q\)' has a cell that is not a finite number"),
     ],
 )
 def test_vectors_that_cannot_be_compared(field: str, given_input: object, message: str) -> None:

@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import Bitmap, Lids, bitmap_of
+from paperwasp.attribute.column import Bitmap, Lids
+from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.imported import ImportedView
-from paperwasp.attribute.rows import LONGEST_ROW, Rows
+from paperwasp.attribute.rows import Rows
 from paperwasp.attribute.tensor import NO_LABEL, TensorView
 from paperwasp.core import _core
 from paperwasp.core.attribute import ROW_LENGTH_BITS
@@ -29,6 +30,20 @@ EARTH_RADIUS_KM: Final = 6371.0088
 """The mean one."""
 
 Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSearch:
+    """What is looked for in a graph: the arguments of `GraphView.search`."""
+
+    count: int
+    explore: int
+    accept: Bitmap | None
+    limit: int
+    threshold: float
+    filter_first: bool
+    exploration: float
+    slack: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +111,7 @@ class Distances:
         self._imported = column if isinstance(column, ImportedView) else None
         self._column = tensors
         self._metric = DISTANCE_METRICS[metric or "euclidean"]
+        self._query_type = query.type
         self._query = _as_kept(query, tensors.type.cell_type)
         self._norm = float(np.square(self._query.astype(np.float64)).sum()) or 1.0
 
@@ -103,9 +119,30 @@ class Distances:
         """Numbers that order documents, the nearest first (infinite without a vector), and the vector each is of."""
         rows = self._rows(lids)
         distances, vectors = np.empty(len(rows)), np.empty(len(rows), np.uint32)
-        cells = self._column.cells.reshape(len(self._column.cells), -1)
-        _core.least_distances(METRICS.index(self._metric.kernel), self._query, cells, rows, distances, vectors)
+        metric = METRICS.index(self._metric.kernel)
+        _core.least_distances(metric, self._query, self._flat_cells, rows, distances, vectors)
         return distances, vectors
+
+    @property
+    def graph(self) -> GraphView | None:
+        """What finds near vectors without comparing all; None where they all have to be, as those of parents."""
+        return None if self._imported is not None else self._column.graph
+
+    def search(self, graph: GraphView, search: GraphSearch) -> Lids:
+        """Return the lids of about the nearest documents, rising."""
+        found, _, _ = graph.search(
+            self._flat_cells,
+            self._query,
+            search.count,
+            search.explore,
+            search.accept,
+            search.limit,
+            search.threshold,
+            search.filter_first,
+            search.exploration,
+            search.slack,
+        )
+        return np.sort(found)
 
     def distance(self, computed: Numbers) -> Numbers:
         """As people see it: an angle in radians, kilometres, bits, …"""
@@ -124,10 +161,20 @@ class Distances:
         """The greatest `computed` of what is within a distance."""
         return self._metric.limit(threshold, self._norm)
 
-    def documents(self, limit: int) -> Bitmap:
-        """The documents with lids below `limit` that have a vector."""
-        rows = self._rows(np.arange(limit, dtype=np.uint32))
-        return bitmap_of(np.flatnonzero(rows & np.uint64(LONGEST_ROW)), limit)
+    @property
+    def types(self) -> tuple[str, str]:
+        """The tensor types of the column and of the query's vector."""
+        return str(self._column.type), str(self._query_type)
+
+    @property
+    def bytes_of_vector(self) -> int:
+        """How much of the column is read to compute one distance."""
+        return int(self._query.nbytes)
+
+    @property
+    def _flat_cells(self) -> NDArray[Any]:
+        cells = self._column.cells
+        return cells.reshape(len(cells), -1)
 
     def _rows(self, lids: Lids) -> Rows:
         """Where the vectors of documents stand; a tensor without subspaces has none."""

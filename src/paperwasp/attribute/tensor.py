@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import Arrays, Frozen, Lids
 from paperwasp.attribute.dictionary import StringDictionary
+from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.growable import GrowableArray, Large
 from paperwasp.attribute.opaque import OpaqueView
 from paperwasp.attribute.row_column import RowColumn
@@ -43,7 +44,7 @@ def unset_tensors(tensor_type: TensorType, limit: int) -> TensorView:
 class TensorView(OpaqueView):
     """Rows of subspaces: `labels` (subspaces, mapped dimensions) codes, `cells` (subspaces, *shape) as kept."""
 
-    __slots__ = ("_type", "cells", "dictionary", "labels", "limit", "rows")
+    __slots__ = ("_type", "cells", "dictionary", "graph", "labels", "limit", "rows")
 
     def __init__(
         self,
@@ -52,12 +53,15 @@ class TensorView(OpaqueView):
         labels: NDArray[np.uint32],
         cells: NDArray[Any],
         dictionary: StringDictionary,
+        graph: GraphView | None = None,
     ) -> None:
+        """`graph`: finds near vectors among the cells; None: all have to be compared."""
         self._type = tensor_type
         self.rows = rows
         self.labels = labels
         self.cells = cells
         self.dictionary = dictionary
+        self.graph = graph
         self.limit = len(rows)
 
     @property

@@ -426,6 +426,9 @@ class Hnsw:
     @property
     def size_bytes(self) -> int: ...
 
+# nearest_hits.cpp
+def nearest_hits(distances: _F64, threshold: float, heap: _F64, held: int) -> tuple[_U32, int]: ...
+
 # column_numbers.cpp
 def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64) -> None: ...
 

@@ -22,6 +22,7 @@ void bind_text_scan(nb::module_& m);
 void bind_products(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_hnsw(nb::module_& m);
+void bind_nearest_hits(nb::module_& m);
 void bind_column_numbers(nb::module_& m);
 void bind_dots(nb::module_& m);
 void bind_places(nb::module_& m);
@@ -73,6 +74,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_products(m);
     paperwasp::bind_distances(m);
     paperwasp::bind_hnsw(m);
+    paperwasp::bind_nearest_hits(m);
     paperwasp::bind_column_numbers(m);
     paperwasp::bind_dots(m);
     paperwasp::bind_places(m);

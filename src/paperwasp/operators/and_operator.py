@@ -27,15 +27,43 @@ class AndOperator(Operator):
     children: tuple[Operator, ...]
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
-        first, *others = self.order()
-        result = first.bitmap(within)
-        result &= self.space.accept if within is None else within
-        for child in others:
-            if not result.any():
-                break
-            self.space.check_time()
-            result &= child.bitmap(result)
+        filtered = within  # by those that look for no number of hits
+        result: Bitmap | None = None
+        for place, child in enumerate(self.order()):
+            if result is None:
+                result = child.bitmap(self._narrowed(within, place))
+                result &= self.space.accept if within is None else within
+            else:
+                if not result.any():
+                    break
+                self.space.check_time()
+                found = child.bitmap(self._narrowed(filtered if child.finds_alone else result, place))
+                found &= result  # which may be what others have looked within, and remember
+                result = found
+            if not child.targets_hits:
+                filtered = result
+        assert result is not None
         return result
+
+    def _narrowed(self, within: Bitmap | None, place: int) -> Bitmap | None:
+        """Where the child with this place in the order looks for hits: those that come after it look for hits too, and
+        leave only what they can match at all."""
+        order = self._order
+        if not order[place].targets_hits or order[place].depends_on_hits:
+            return within
+        for child in order[place + 1 :]:
+            possible = child.possible(within)
+            if possible is not None:
+                within = possible if within is None else possible & within
+        return within
+
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        found: Bitmap | None = None
+        for child in self.children:
+            possible = child.possible(within)
+            if possible is not None:
+                found = possible if found is None else found & possible
+        return found
 
     def order(self) -> tuple[Operator, ...]:
         return self._order

@@ -143,6 +143,18 @@ class Operator(ABC):
         hits looks for them in `within`. The caller may change the bitmap, and does not change `within`.
         """
 
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        """The documents of `within` that could match, whatever what looks for a number of hits finds; None: all.
+
+        It is what others look within that look for hits too. The caller may change the bitmap.
+        """
+        return self.bitmap(within)
+
+    def look_within(self, ranked: Callable[[], Bitmap | None]) -> None:
+        """Say of an operator that only ranks which documents those are (None: all); asked for only if it matters."""
+        for child in self.children_of():
+            child.look_within(ranked)
+
     def estimate(self) -> int:
         """About how many documents match, without looking at them all; not above the space's documents."""
         return sum(child.estimate() for child in self.children_of())
@@ -164,6 +176,11 @@ class Operator(ABC):
     def depends_on_hits(self) -> bool:
         """Whether what it finds depends on which documents the query as a whole matches: it must be asked last."""
         return any(child.depends_on_hits for child in self.order())
+
+    @property
+    def finds_alone(self) -> bool:
+        """Whether, looking for a number of hits, it is not to see what others of the kind beside it have found."""
+        return False
 
     def terms(self) -> Iterator[TermOperator]:
         """The terms below that count for ranking, in the order of the query."""

@@ -1,13 +1,13 @@
 """Terms that match only the best so many documents, by what they themselves score: wand, nearestNeighbor.
 
 Which those are is found when the documents that match are asked for, among those that the rest of the query leaves;
-before, and where the term only ranks, among all.
+where the term only ranks, among those that it ranks, and only if somebody asks.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Final
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,52 +18,52 @@ from paperwasp.operators.base import SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.operators.term import bits_of
 
-_BLOCK_LIDS: Final = 65_536
-"""Documents that are scored together."""
-
 
 class BestMatch(FieldMatch):
-    """The `target_hits` documents with the greatest values above the least; of equal ones those with lower lids."""
+    """The best documents by their values, about `target_hits` of them."""
 
     def __init__(self, space: SearchSpace, field: str, target_hits: int) -> None:
         self.field = field
         self._space = space
         self._target_hits = target_hits
         self._best: Bitmap | None = None
+        self._within: Bitmap | None = None
+        self._ranked: Callable[[], Bitmap | None] = _everything
 
     @abstractmethod
-    def candidates(self) -> Bitmap:
-        """The documents that have a value."""
+    def find(self, allowed: Bitmap) -> Lids:
+        """Return the lids of the best of some live documents, rising."""
 
-    @abstractmethod
-    def values(self, lids: Lids) -> NDArray[np.float64]:
-        """The values of candidates, float64 in the order of `lids`; -inf where a document is not to match."""
+    def candidates(self) -> Bitmap | None:
+        """The documents that have a value; None: perhaps all."""
+        return None
 
     @abstractmethod
     def scores(self, lids: Lids) -> NDArray[np.float64]:
         """The raw scores of documents that match."""
 
+    @property
+    def finds_alone(self) -> bool:
+        """Whether other terms of this kind beside it have no influence on what it finds."""
+        return False
+
     def select(self, within: Bitmap | None) -> None:
-        """Finds the best of some documents (None: of all)."""
-        space = self._space
-        possible = self.candidates() & space.accept
-        if within is not None:
-            possible &= within
-        lids = _core.bitmap_lids(possible, space.limit)
-        best, values = np.zeros(0, np.uint32), np.zeros(0)
-        for start in range(0, len(lids), _BLOCK_LIDS):
-            space.check_time()
-            block = lids[start : start + _BLOCK_LIDS]
-            best, values = _first(
-                np.concatenate([best, block]), np.concatenate([values, self.values(block)]), self._target_hits
-            )
-        self._best = bitmap_of(best, space.limit)
+        """Find the best of some documents (None: of all), if they are not known."""
+        if self._best is not None and (within is self._within or _are_equal(within, self._within)):
+            return
+        allowed = self._space.accept if within is None else self._space.accept & within
+        self._within = within
+        self._best = bitmap_of(self.find(allowed), self._space.limit)
+
+    def look_within(self, ranked: Callable[[], Bitmap | None]) -> None:
+        """Forget what was found. If nobody selects, the best are found among the documents that `ranked` returns."""
+        self._best, self._ranked = None, ranked
 
     @property
     def best(self) -> Bitmap:
         """The documents that match."""
         if self._best is None:
-            self.select(None)
+            self.select(self._ranked())
         assert self._best is not None
         return self._best
 
@@ -94,24 +94,42 @@ class BestOperator(TermOperator):
     """A term of such matches."""
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
-        for match in self.matches:
-            if isinstance(match, BestMatch):
+        """Without `within`, what was found before, if anything was."""
+        if within is not None:
+            for match in self._bests:
                 match.select(within)
         return super().bitmap(within)
+
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        """The documents that have a value."""
+        possible = self._space.empty()
+        for match in self._bests:
+            candidates = match.candidates()
+            if candidates is None:
+                return None
+            possible |= candidates
+        return possible
+
+    def look_within(self, ranked: Callable[[], Bitmap | None]) -> None:
+        for match in self._bests:
+            match.look_within(ranked)
+
+    @property
+    def finds_alone(self) -> bool:
+        return all(match.finds_alone for match in self._bests)
 
     @property
     def targets_hits(self) -> bool:
         return True
 
+    @property
+    def _bests(self) -> list[BestMatch]:
+        return [match for match in self.matches if isinstance(match, BestMatch)]
 
-def _first(lids: Lids, values: NDArray[np.float64], count: int) -> tuple[Lids, NDArray[np.float64]]:
-    """The `count` with the greatest values, rising lids; `lids` rise."""
-    there = values > -np.inf
-    lids, values = lids[there], values[there]
-    if len(lids) <= count:
-        return lids, values
-    least = np.partition(values, len(values) - count)[len(values) - count]
-    above = values > least
-    equal = np.flatnonzero(values == least)[: count - int(np.count_nonzero(above))]
-    above[equal] = True
-    return lids[above], values[above]
+
+def _everything() -> None:
+    return None
+
+
+def _are_equal(one: Bitmap | None, other: Bitmap | None) -> bool:
+    return one is not None and other is not None and np.array_equal(one, other)

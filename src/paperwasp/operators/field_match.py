@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +85,10 @@ class FieldMatch(ABC):
     def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
         """The operator's own scores: dot products, closenesses; 0 where it has none. float64 in the order of `lids`."""
         return np.zeros(len(lids))
+
+    def details(self) -> Mapping[str, Any]:
+        """What a trace says of how the documents were found."""
+        return {}
 
     def estimate(self) -> int:
         """About how many documents match, without looking at them all."""

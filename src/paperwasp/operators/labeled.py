@@ -60,6 +60,9 @@ class LabeledOperator(Operator):
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         return self.labeled.bitmap(within)
 
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        return self.labeled.possible(within)
+
     def children_of(self) -> tuple[Operator, ...]:
         return (self.labeled,)
 

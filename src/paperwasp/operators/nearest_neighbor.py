@@ -1,27 +1,41 @@
 """nearestNeighbor: the documents whose vectors are nearest to one of the query.
 
-All vectors of the documents that the rest of the query leaves are compared: exact, whatever `approximate` says.
+Where the field has a graph it is searched for `targetHits` documents, as `operators.nearest_strategy` chooses. Without
+a graph, with `approximate: false`, and where the rest of the query leaves few documents, all of these are compared in
+the order of their lids. Each that is no farther than the last of the nearest `targetHits` before it is a hit: more than
+`targetHits` are found, all of which are ranked and counted. As in Vespa with one thread.
 
-Vespa: https://docs.vespa.ai/en/querying/nearest-neighbor-search.html
-Differs: finds just the nearest `targetHits`, where Vespa's exact search finds at least those.
+Vespa: https://docs.vespa.ai/en/querying/nearest-neighbor-search.html, nearest_neighbor_blueprint.cpp,
+exact_nearest_neighbor_iterator.cpp, nearest_neighbor_distance_heap.h
 """
 
 from __future__ import annotations
 
+import math
+from typing import Any, Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.distances import Distances
+from paperwasp.attribute.distances import Distances, GraphSearch
+from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.tensor import TensorView
+from paperwasp.core import _core
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
+from paperwasp.operators.nearest_strategy import EXACT, Strategy, choose, tuning_of
+from paperwasp.operators.term import bits_of
 from paperwasp.operators.word import fields_of
 from paperwasp.query import NearestNeighborItem
 from paperwasp.schema.model import Field
 from paperwasp.tensor.value import Tensor
+
+_BLOCK_LIDS: Final = 65_536
+"""Documents whose vectors are compared together."""
+_Computed = tuple[NDArray[np.float64], NDArray[np.uint32]]
 
 
 class NearestNeighborMatch(BestMatch):
@@ -30,23 +44,90 @@ class NearestNeighborMatch(BestMatch):
     def __init__(self, space: SearchSpace, field: str, distances: Distances, item: NearestNeighborItem) -> None:
         super().__init__(space, field, item.target_hits)
         self._distances = distances
+        self._item = item
         threshold = item.distance_threshold
         self._limit = np.inf if threshold is None else distances.limit(threshold)
+        self._graph = distances.graph if item.approximate else None
+        self._tuning = tuning_of(item, space.tuning.neighbors)
+        self._strategy = Strategy(EXACT, item.target_hits)
+        self._found: tuple[Lids, _Computed] | None = None
 
-    def candidates(self) -> Bitmap:
-        return self._distances.documents(self._space.limit)
+    @property
+    def finds_alone(self) -> bool:
+        """A graph is searched once, for what passes the filter."""
+        return self._graph is not None
 
-    def values(self, lids: Lids) -> NDArray[np.float64]:
-        computed = self._distances.computed(lids)[0]
-        return np.where(computed <= self._limit, -computed, -np.inf)
+    def find(self, allowed: Bitmap) -> Lids:
+        space, graph = self._space, self._graph
+        if graph is not None:
+            count = _core.bitmap_count(allowed, space.accept)
+            self._strategy = choose(self._target_hits, self._tuning, count, space.documents)
+        if graph is not None and self._strategy.uses_graph:
+            lids = self._searched(graph, allowed)
+            computed = self._distances.computed(lids)
+        else:
+            lids, computed = self._compared(_core.bitmap_lids(allowed, space.limit))
+        self._found = lids, computed
+        return lids
+
+    def _searched(self, graph: GraphView, allowed: Bitmap) -> Lids:
+        """What the graph finds. It may be of a later moment than the view: where documents that died since are found,
+        the others are looked for again."""
+        strategy, accept = self._strategy, self._space.accept
+        found = self._search(graph, allowed if strategy.uses_filter else None)
+        if not strategy.uses_filter and not bits_of(accept, found).all():
+            found = self._search(graph, accept)
+        return found[bits_of(allowed, found)]
+
+    def _search(self, graph: GraphView, accept: Bitmap | None) -> Lids:
+        strategy, tuning, limit = self._strategy, self._tuning, self._space.limit
+        self._space.check_time()
+        wanted = min(strategy.target_hits, limit)
+        explored = min(wanted + self._item.explore_additional_hits, max(wanted, limit))
+        return self._distances.search(
+            graph,
+            GraphSearch(
+                wanted,
+                explored,
+                accept,
+                limit,
+                float(self._limit),
+                strategy.filter_first,
+                tuning.filter_first_exploration,
+                tuning.exploration_slack,
+            ),
+        )
+
+    def _compared(self, lids: Lids) -> tuple[Lids, _Computed]:
+        """The documents of some that are hits, in the order of lids, with what was computed of them."""
+        heap, held = np.zeros(max(1, min(self._target_hits, len(lids)))), 0
+        found = [(lids[:0], np.zeros(0), np.zeros(0, np.uint32))]
+        for start in range(0, len(lids), _BLOCK_LIDS):
+            self._space.check_time()
+            block = lids[start : start + _BLOCK_LIDS]
+            computed, vectors = self._distances.computed(block)
+            hits, held = _core.nearest_hits(computed, float(self._limit), heap, held)
+            found.append((block[hits], computed[hits], vectors[hits]))
+        lids, computed, vectors = map(np.concatenate, zip(*found, strict=True))
+        return lids, (computed, vectors)
+
+    def _computed(self, lids: Lids) -> _Computed:
+        """What is known of documents that were found; of others it is computed."""
+        if self._found is not None and len(lids):
+            known, (computed, vectors) = self._found
+            if len(known):
+                places = np.minimum(known.searchsorted(lids), len(known) - 1)
+                if np.array_equal(known[places], lids):
+                    return computed[places], vectors[places]
+        return self._distances.computed(lids)
 
     def scores(self, lids: Lids) -> NDArray[np.float64]:
-        return self._distances.closeness(self._distances.computed(lids)[0])
+        return self._distances.closeness(self._computed(lids)[0])
 
     def nearest(self, lids: Lids) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint32]]:
         """The nearest vector of each document, whether it matches or not: its distance, its raw score and its number.
         Infinite, the least score and any number where a document has no vector."""
-        computed, vectors = self._distances.computed(lids)
+        computed, vectors = self._computed(lids)
         distances, scores = np.full(len(lids), np.inf), np.full(len(lids), self.least_score)
         there = computed < np.inf
         distances[there] = self._distances.distance(computed[there])
@@ -62,7 +143,42 @@ class NearestNeighborMatch(BestMatch):
         """The nearest vector of each document that matches."""
         found = self.occurrences(lids) > 0
         offsets = np.concatenate([[0], np.cumsum(found)]).astype(np.uint32)
-        return offsets, self._distances.computed(lids[found])[1]
+        return offsets, self._computed(lids[found])[1]
+
+    def details(self) -> dict[str, Any]:
+        """The strategy and what it was chosen by, under the names that Vespa's traces have for it."""
+        found = len(self._found[0]) if self.best.any() and self._found is not None else 0
+        strategy, tuning, item = self._strategy, self._tuning, self._item
+        attribute, query = self._distances.types
+        counted = strategy.hit_ratio is not None
+        return {
+            "attribute_tensor": attribute,
+            "query_tensor": query,
+            "target_hits": item.target_hits,
+            "adjusted_target_hits": strategy.target_hits,
+            "explore_additional_hits": item.explore_additional_hits,
+            "wanted_approximate": item.approximate,
+            "has_index": self._distances.graph is not None,
+            "algorithm": strategy.algorithm,
+            **({"top_k_hits": found} if strategy.uses_graph else {}),
+            **({"filter_first_heuristic_used": strategy.filter_first} if strategy.uses_filter else {}),
+            "filter_first_upper_limit": tuning.filter_first_threshold,
+            "filter_first_exploration": tuning.filter_first_exploration,
+            "exploration_slack": tuning.exploration_slack,
+            "target_hits_max_adjustment_factor": tuning.target_hits_max_adjustment_factor,
+            "global_filter": {
+                "wanted": self._graph is not None,
+                "set": self._graph is not None,
+                "calculated": counted,
+                "lower_limit": tuning.approximate_threshold,
+                "upper_limit": tuning.post_filter_threshold,
+                **({"hits": strategy.filter_hits, "hit_ratio": strategy.hit_ratio} if counted else {}),
+            },
+        }
+
+
+class NearestNeighborOperator(BestOperator):
+    """The nearest documents in the field."""
 
 
 @planner(NearestNeighborItem)
@@ -78,8 +194,12 @@ def plan_nearest_neighbor(item: NearestNeighborItem, space: SearchSpace) -> Oper
         what = "number" if isinstance(tensor, float) else "string"
         given = f"to be a tensor, but it is the {what} '{tensor}'"
         raise IllegalQuery(f"{said}: Expected {name} {given}: its type is declared by a rank profile")
+    if item.distance_threshold is not None and math.isnan(item.distance_threshold):
+        raise IllegalQuery(f"{said} has invalid distanceThreshold NaN: Must be a number")
+    if not np.isfinite(tensor.cells).all():
+        raise IllegalQuery(f"{said}: {name} has a cell that is not a finite number")
     matches = [_match(said, item, field, tensor, space) for field in fields_of(item.index, space)]
-    return BestOperator(space, matches, item.annotations)
+    return NearestNeighborOperator(space, matches, item.annotations)
 
 
 def _match(

@@ -19,7 +19,7 @@ class NotOperator(Operator):
     negatives: tuple[Operator, ...]
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
-        if self.positive.depends_on_hits:
+        if self.positive.targets_hits:
             return self.positive.bitmap(self._not_excluded(within))
         result = self.positive.bitmap(within)
         for negative in self.negatives:
@@ -27,6 +27,16 @@ class NotOperator(Operator):
                 break
             result &= ~negative.bitmap(within)
         return result
+
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        found = self.positive.possible(within)
+        negatives = [negative for negative in self.negatives if not negative.targets_hits]
+        if found is None and negatives:
+            found = self.space.accept.copy() if within is None else within.copy()
+        for negative in negatives:
+            assert found is not None
+            found &= ~negative.bitmap(within)
+        return found
 
     def _not_excluded(self, within: Bitmap | None) -> Bitmap:
         allowed = self.space.accept.copy() if within is None else within.copy()

@@ -26,6 +26,15 @@ class OrOperator(Operator):
             result |= child.bitmap(within)
         return result
 
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        result = self.space.empty()
+        for child in self.children:
+            found = child.possible(within)
+            if found is None:
+                return None
+            result |= found
+        return result
+
     def estimate(self) -> int:
         return min(self.space.documents, sum(child.estimate() for child in self.children))
 

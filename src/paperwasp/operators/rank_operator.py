@@ -17,9 +17,19 @@ class RankOperator(Operator):
 
     space: SearchSpace
     children: tuple[Operator, ...]
+    finders: tuple[Operator, ...]
+    """Those that only rank, and look for a number of hits among those that the first operator matches."""
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
-        return self.children[0].bitmap(within)
+        result = self.children[0].bitmap(within)
+        if self.finders:
+            ranked = result.copy() if within is None else result & within
+            for child in self.finders:
+                child.look_within(lambda: ranked)
+        return result
+
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        return self.children[0].possible(within)
 
     def order(self) -> tuple[Operator, ...]:
         return self.children[:1]
@@ -41,4 +51,8 @@ class RankOperator(Operator):
 def plan_rank(item: RankItem, space: SearchSpace) -> Operator:
     first, *others = item.children
     ranking = replace(space, weak_and_skips=False)
-    return RankOperator(space, (plan(first, space), *(plan(child, ranking) for child in others)))
+    matching, *rankings = (plan(first, space), *(plan(child, ranking) for child in others))
+    finders = tuple(child for child in rankings if child.targets_hits)
+    for child in finders:
+        child.look_within(matching.possible)
+    return RankOperator(space, (matching, *rankings), finders)

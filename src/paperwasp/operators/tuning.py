@@ -1,6 +1,6 @@
-"""The settings of rank profiles and queries for matching words that are in many documents.
+"""The settings of rank profiles and queries for matching: words that are in many documents, and nearest neighbours.
 
-Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#filter-threshold and #weakand
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#filter-threshold, #weakand and #approximate-threshold
 """
 
 from __future__ import annotations
@@ -8,6 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborTuning:
+    """How nearestNeighbor goes about it. Ratios are of the documents that the rest of the query leaves to all."""
+
+    approximate_threshold: float = 0.02
+    """Below this ratio all vectors are compared."""
+    filter_first_threshold: float = 0.3
+    """Below this ratio the graph is searched so that distances are only computed to what the rest leaves."""
+    filter_first_exploration: float = 0.3
+    """How far such a search looks around a node, from 0 to 1."""
+    post_filter_threshold: float = 1.0
+    """Above this ratio the graph is searched without the rest, for more hits than are wanted."""
+    exploration_slack: float = 0.0
+    """How much farther than the last of the nearest, as a share of its distance, a search follows nodes."""
+    target_hits_max_adjustment_factor: float = 20.0
+    """At most so many times the wanted hits are looked for without the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +45,8 @@ class Tuning:
     """A document must score in a weakAnd what the part whose share is nearest to this does."""
     allow_drop_all: bool = False
     """Whether a weakAnd without anything left matches nothing; else its rarest part stays."""
+    neighbors: NeighborTuning = NeighborTuning()
+    """For nearestNeighbor."""
 
     def only_filters(self, name: str, frequency: int, documents: int) -> bool:
         """Whether a word only filters that so many documents have in a field."""

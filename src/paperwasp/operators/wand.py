@@ -7,9 +7,12 @@ some of them for speed, has no effect.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
@@ -19,6 +22,8 @@ from paperwasp.operators.weighted_match import TokensOfField, tokens_matches
 from paperwasp.query import WandItem
 
 DEFAULT_TARGET_HITS = 10
+_BLOCK_LIDS: Final = 65_536
+"""Documents that are scored together."""
 
 
 class WandMatch(BestMatch):
@@ -30,11 +35,25 @@ class WandMatch(BestMatch):
         self._threshold = threshold
 
     def candidates(self) -> Bitmap:
+        """The documents that have one of the tokens."""
         bitmap = self._space.empty()
         self._tokens.add_to(bitmap)
         return bitmap
 
-    def values(self, lids: Lids) -> NDArray[np.float64]:
+    def find(self, allowed: Bitmap) -> Lids:
+        space = self._space
+        lids = _core.bitmap_lids(self.candidates() & allowed, space.limit)
+        best, values = np.zeros(0, np.uint32), np.zeros(0)
+        for start in range(0, len(lids), _BLOCK_LIDS):
+            space.check_time()
+            block = lids[start : start + _BLOCK_LIDS]
+            best, values = _first(
+                np.concatenate([best, block]), np.concatenate([values, self._values(block)]), self._target_hits
+            )
+        return best
+
+    def _values(self, lids: Lids) -> NDArray[np.float64]:
+        """The sums of products, -inf where they do not reach the threshold."""
         products = self._tokens.products(lids)
         return np.where(products > self._threshold, products, -np.inf)
 
@@ -67,3 +86,16 @@ def plan_wand(item: WandItem, space: SearchSpace) -> Operator:
     found = tokens_matches(item, item.tokens, space)
     matches = [WandMatch(space, tokens, hits, item.score_threshold) for tokens in found]
     return BestOperator(space, matches, item.annotations)
+
+
+def _first(lids: Lids, values: NDArray[np.float64], count: int) -> tuple[Lids, NDArray[np.float64]]:
+    """The `count` with the greatest values, of equal ones those with lower lids; rising. `lids` rise."""
+    there = values > -np.inf
+    lids, values = lids[there], values[there]
+    if len(lids) <= count:
+        return lids, values
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    above = values > least
+    equal = np.flatnonzero(values == least)[: count - int(np.count_nonzero(above))]
+    above[equal] = True
+    return lids[above], values[above]

@@ -68,6 +68,10 @@ class WeakAndOperator(Operator):
         self._selected = selected
         return selected.copy()
 
+    def possible(self, within: Bitmap | None = None) -> Bitmap | None:
+        """The documents that some part matches."""
+        return any_of(self.children, self.space).possible(within)
+
     def count(self, within: Bitmap) -> int:
         """How many documents are found among some."""
         return self._run(within, self.target_hits, None)

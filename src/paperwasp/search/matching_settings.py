@@ -1,6 +1,7 @@
-"""How words are matched: what the query says by rank properties, over its rank profile.
+"""How words and vectors are matched: what the query says by rank properties, over its rank profile.
 
-Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#element-gap, #filter-threshold, #weakand
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#element-gap, #filter-threshold, #weakand,
+#approximate-threshold
 """
 
 from __future__ import annotations
@@ -8,28 +9,32 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.tuning import NO_TUNING, Tuning
+from paperwasp.operators.tuning import NO_TUNING, NeighborTuning, Tuning
 from paperwasp.schema.model import RankProfile
-from paperwasp.search.query import (
-    ADJUST_TARGET,
-    ALLOW_DROP_ALL,
-    ELEMENT_GAP,
-    FILTER_THRESHOLD,
-    STOPWORD_LIMIT,
-)
+from paperwasp.search import matching_properties as matching
 
 _DIGITS: Final = 9
 _SHARE: Final = re.compile(r"(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
 _SHARES: Final = {
-    FILTER_THRESHOLD: "filter-threshold",
-    STOPWORD_LIMIT: "weakand stopword-limit",
-    ADJUST_TARGET: "weakand adjust-target",
+    matching.FILTER_THRESHOLD: "filter-threshold",
+    matching.STOPWORD_LIMIT: "weakand stopword-limit",
+    matching.ADJUST_TARGET: "weakand adjust-target",
 }
 """The property of a query → what a rank profile calls it."""
-_NAMES: Final = frozenset((*_SHARES, ALLOW_DROP_ALL))
+_NEIGHBORS: Final = {
+    matching.APPROXIMATE_THRESHOLD: "approximate-threshold",
+    matching.POST_FILTER_THRESHOLD: "post-filter-threshold",
+    matching.FILTER_FIRST_THRESHOLD: "filter-first-threshold",
+    matching.FILTER_FIRST_EXPLORATION: "filter-first-exploration",
+    matching.EXPLORATION_SLACK: "exploration-slack",
+    matching.TARGET_HITS_FACTOR: "target-hits-max-adjustment-factor",
+}
+"""The same of nearest neighbours."""
+_NAMES: Final = frozenset((*_SHARES, matching.ALLOW_DROP_ALL, *_NEIGHBORS))
 
 
 def declared_gaps(declared: RankProfile) -> dict[str, float]:
@@ -40,8 +45,8 @@ def declared_gaps(declared: RankProfile) -> dict[str, float]:
 
 def element_gaps(declared: Mapping[str, float], properties: Mapping[str, str]) -> Mapping[str, float]:
     """The gaps of a rank profile with what the properties of a query say instead. Errors: InvalidQuery."""
-    names = [name for name in properties if name.startswith(ELEMENT_GAP)]
-    said = {name.removeprefix(ELEMENT_GAP): _gap(properties[name]) for name in names}
+    names = [name for name in properties if name.startswith(matching.ELEMENT_GAP)]
+    said = {name.removeprefix(matching.ELEMENT_GAP): _gap(properties[name]) for name in names}
     return {**declared, **said} if said else declared
 
 
@@ -73,10 +78,11 @@ def _tuning(declared: RankProfile, properties: Mapping[str, str]) -> Tuning:
     ranks = declared.field_ranks.items()
     of_fields = {name: rank.filter_threshold for name, rank in ranks if rank.filter_threshold is not None}
     filters = declared.filter_fields
+    neighbors = _neighbors(said, properties)
     if not (of_fields or filters or any(name in said or key in properties for key, name in _SHARES.items())):
-        return NO_TUNING
+        return NO_TUNING if neighbors is NO_TUNING.neighbors else Tuning(neighbors=neighbors)
     shares = {name: _share(key, properties, said.get(name, 1.0)) for key, name in _SHARES.items()}
-    allowed = properties.get(ALLOW_DROP_ALL)
+    allowed = properties.get(matching.ALLOW_DROP_ALL)
     return Tuning(
         shares["filter-threshold"],
         of_fields,
@@ -84,7 +90,27 @@ def _tuning(declared: RankProfile, properties: Mapping[str, str]) -> Tuning:
         shares["weakand stopword-limit"],
         shares["weakand adjust-target"],
         bool(said.get("weakand allow-drop-all", 0.0)) if allowed is None else allowed == "true",
+        neighbors,
     )
+
+
+def _neighbors(said: Mapping[str, float], properties: Mapping[str, str]) -> NeighborTuning:
+    """The settings for nearest neighbours: those of the query, else of the rank profile, else Vespa's defaults."""
+    found = {
+        name.replace("-", "_"): _setting(key, properties, said.get(name, 0.0))
+        for key, name in _NEIGHBORS.items()
+        if key in properties or name in said
+    }
+    return replace(NO_TUNING.neighbors, **found) if found else NO_TUNING.neighbors
+
+
+def _setting(key: str, properties: Mapping[str, str], declared: float) -> float:
+    text = properties.get(key)
+    if key != matching.TARGET_HITS_FACTOR:
+        return _share(key, properties, declared)
+    if text is not None and (not _SHARE.fullmatch(text) or float(text) < 1):
+        raise InvalidQuery(f"The rank property '{key}' is a number from 1 on, not '{text[:20]}'")
+    return declared if text is None else float(text)
 
 
 def _share(key: str, properties: Mapping[str, str], default: float) -> float:

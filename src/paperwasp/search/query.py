@@ -11,14 +11,6 @@ from paperwasp.query.items import Item
 from paperwasp.ranking.explanation import NodeValue
 from paperwasp.tensor.value import Tensor
 
-ELEMENT_GAP: Final = "vespa.matching.element_gap."
-"""What a query says of how far apart the elements of a field are: a rank property, with the field's name behind it."""
-FILTER_THRESHOLD: Final = "vespa.matching.filter_threshold"
-STOPWORD_LIMIT: Final = "vespa.matching.weakand.stop_word_drop_limit"
-ADJUST_TARGET: Final = "vespa.matching.weakand.stop_word_adjust_limit"
-ALLOW_DROP_ALL: Final = "vespa.matching.weakand.allow_drop_all"
-"""What a query says of words that are in many documents, as rank properties: see `operators.tuning`."""
-
 
 @dataclass(frozen=True, slots=True)
 class SortKey:

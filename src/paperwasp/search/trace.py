@@ -9,7 +9,7 @@ Vespa: https://docs.vespa.ai/en/querying/query-api.html#query-tracing
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -71,10 +71,13 @@ class QueryTrace:
     def explain(self, operator: Operator, space: SearchSpace) -> dict[str, Any]:
         """The plan. From explain level 2 on each operator is run once more, alone, and told how long that took."""
         left = [MOST_OPERATORS]
+        operator.bitmap()  # what looks for a number of hits tells how it did so within what the others leave
+        details = dict(_details(operator))
 
         def told(operator: Operator) -> dict[str, Any]:
             left[0] -= 1
-            shown: dict[str, Any] = {"operator": name_of(operator), **_said(operator), "estimate": operator.estimate()}
+            said = {**_said(operator), **details.get(id(operator), {})}
+            shown: dict[str, Any] = {"operator": name_of(operator), **said, "estimate": operator.estimate()}
             started = self.env.monotonic_ns()
             shown["hits"] = _core.bitmap_count(operator.bitmap(space.accept), space.accept)
             if self.explain_level > 1:
@@ -87,6 +90,16 @@ class QueryTrace:
         return told(operator)
 
 
+def _details(operator: Operator) -> Iterator[tuple[int, dict[str, Any]]]:
+    """For each term of a plan, by its identity, how it found its documents."""
+    waiting = [operator]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.children_of()
+        if isinstance(one, TermOperator):
+            yield id(one), {name: value for match in one.matches for name, value in match.details().items()}
+
+
 def _placed(shown: dict[str, Any], place: int | None) -> dict[str, Any]:
     """With the place at which its parent looks at it; None: that never does."""
     return shown if place is None else {"order": place, **shown}
@@ -97,7 +110,12 @@ def name_of(operator: Operator) -> str:
     return _NAMES.get(type(operator).__name__, type(operator).__name__.removesuffix("Operator").lower())
 
 
-_NAMES: Final[Mapping[str, str]] = {"TermOperator": "contains", "NotOperator": "andNot", "OrOperator": "or"}
+_NAMES: Final[Mapping[str, str]] = {
+    "TermOperator": "contains",
+    "NotOperator": "andNot",
+    "OrOperator": "or",
+    "NearestNeighborOperator": "nearestNeighbor",
+}
 
 
 def _said(operator: Operator) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from paperwasp.container.search import values
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.features.catalog import feature_named
-from paperwasp.search.query import ADJUST_TARGET, ALLOW_DROP_ALL, ELEMENT_GAP, FILTER_THRESHOLD, STOPWORD_LIMIT
+from paperwasp.search import matching_properties as matching
 from paperwasp.yql import query_type
 
 SHAPE: Final = "shape"
@@ -158,18 +158,14 @@ _INTEGER: Final = _checks(values.integer)
 _TEXT: Final = _checks(str)
 
 
-def _property(name: str, convert: Callable[[str], str]) -> Setter:
+def _property(name: str, convert: Callable[[str], object]) -> Setter:
     """A parameter that content nodes know as a rank property; an empty one says nothing."""
 
     def put(parameters: SearchParameters, value: str) -> None:
         if value:
-            parameters.rank_properties[name] = convert(value)
+            parameters.rank_properties[name] = str(convert(value))
 
     return put
-
-
-def _share(text: str) -> str:
-    return str(abs(values.fraction(text)))
 
 
 def _true_or_false(text: str) -> str:
@@ -274,18 +270,22 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("ranking.matching.numThreadsPerSearch",), _COUNT, SHAPE),
     (("ranking.matching.numSearchPartitions",), _COUNT, SHAPE),
     (("ranking.matching.minHitsPerThread",), _COUNT, SHAPE),
-    (("ranking.matching.postFilterThreshold",), _FRACTION, SHAPE),
-    (("ranking.matching.approximateThreshold",), _FRACTION, SHAPE),
-    (("ranking.matching.filterFirstThreshold",), _FRACTION, SHAPE),
-    (("ranking.matching.filterFirstExploration",), _FRACTION, SHAPE),
-    (("ranking.matching.explorationSlack",), _FRACTION, SHAPE),
+    (("ranking.matching.postFilterThreshold",), _property(matching.POST_FILTER_THRESHOLD, values.share), SHAPE),
+    (("ranking.matching.approximateThreshold",), _property(matching.APPROXIMATE_THRESHOLD, values.share), SHAPE),
+    (("ranking.matching.filterFirstThreshold",), _property(matching.FILTER_FIRST_THRESHOLD, values.share), SHAPE),
+    (("ranking.matching.filterFirstExploration",), _property(matching.FILTER_FIRST_EXPLORATION, values.share), SHAPE),
+    (("ranking.matching.explorationSlack",), _property(matching.EXPLORATION_SLACK, values.share), SHAPE),
     (("ranking.matching.anntimeout.enable",), _FLAG, SHAPE),
     (("ranking.matching.anntimeout.factor",), _FRACTION, SHAPE),
-    (("ranking.matching.targetHitsMaxAdjustmentFactor",), _checks(values.at_least_one), SHAPE),
-    (("ranking.matching.filterThreshold",), _property(FILTER_THRESHOLD, _share), SHAPE),
-    (("ranking.matching.weakand.stopwordLimit",), _property(STOPWORD_LIMIT, _share), SHAPE),
-    (("ranking.matching.weakand.adjustTarget",), _property(ADJUST_TARGET, _share), SHAPE),
-    (("ranking.matching.weakand.allowDropAll",), _property(ALLOW_DROP_ALL, _true_or_false), SHAPE),
+    (
+        ("ranking.matching.targetHitsMaxAdjustmentFactor",),
+        _property(matching.TARGET_HITS_FACTOR, values.at_least_one),
+        SHAPE,
+    ),
+    (("ranking.matching.filterThreshold",), _property(matching.FILTER_THRESHOLD, values.share), SHAPE),
+    (("ranking.matching.weakand.stopwordLimit",), _property(matching.STOPWORD_LIMIT, values.share), SHAPE),
+    (("ranking.matching.weakand.adjustTarget",), _property(matching.ADJUST_TARGET, values.share), SHAPE),
+    (("ranking.matching.weakand.allowDropAll",), _property(matching.ALLOW_DROP_ALL, _true_or_false), SHAPE),
     (
         ("ranking.matchPhase.attribute", "ranking.matchPhase", "matchPhase"),
         _into("match_phase", "attribute", str),
@@ -406,7 +406,7 @@ def _set_collapse_size(parameters: SearchParameters, rest: str, value: str) -> N
 
 def _set_element_gap(parameters: SearchParameters, rest: str, value: str) -> None:
     values.element_gap(value)
-    parameters.rank_properties[ELEMENT_GAP + rest] = value
+    parameters.rank_properties[matching.ELEMENT_GAP + rest] = value
 
 
 def _refuse_source(parameters: SearchParameters, rest: str, value: str) -> None:

@@ -152,6 +152,11 @@ def fraction(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """A fraction; -0 is 0."""
+    return abs(fraction(text))
+
+
 def at_least_one(text: str) -> float:
     value = number(text)
     if not value >= 1:

@@ -41,17 +41,27 @@ def nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
         tensor,
         hits,
         approximate is not False,
-        scope.count("hnsw.exploreAdditionalHits") or 0,
+        _explored(scope),
         None if threshold is None else float(threshold),
         tuple((name, float(value)) for name, value in tuning if value is not None),
         annotations=scope.of_term(),
     )
 
 
+def _explored(scope: Scope) -> int:
+    """How many hits are explored beside those that are wanted."""
+    of_node = scope.count("hnsw.exploreAdditionalHits")
+    return (scope.count("hnsw.totalExploreAdditionalHits") or 0) if of_node is None else of_node
+
+
 def _target_hits(scope: Scope) -> int:
-    """How many hits a node that has all documents shall find: what is wanted in total is not below `minTargetHits`."""
+    """How many hits a node that has all documents shall find: what is wanted in total is not below `minTargetHits`.
+
+    Vespa: NearestNeighborItem (`resolveTargetHits`): what is wanted of each node goes first.
+    """
+    of_node = scope.count("targetHits") or scope.count("targetNumHits")
     total = scope.count("totalTargetHits")
-    if not total:
-        return scope.target_hits()
+    if of_node or not total:
+        return of_node or 0
     least = scope.count("minTargetHits")
     return max(total, _MIN_TARGET_HITS if least is None else least)
