@@ -137,7 +137,8 @@ def test_whoever_has_written_finds_it() -> None:
                     expected[name] = rng.randrange(100)
                     service.apply(put(name, title="a", year=expected[name]))
                 for _ in range(2):
-                    root = service.ask(query="a", **{"default-index": "title", "sources": "media", "hits": 20})
+                    asked = {"default-index": "title", "sources": "media", "hits": 20, "timeout": "60s"}
+                    root = service.ask(query="a", **asked)
                     found = {hit["id"].rpartition(":")[2]: hit["fields"]["year"] for hit in root.get("children", [])}
                     assert found == expected, f"seed {seed}"
         finally:
