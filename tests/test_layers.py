@@ -15,13 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "connection_limits", "limits", "env", "yielding", "frozen", "version", "core"),
+    ("errors", "connection_limits", "embedding_limits", "limits", "env", "yielding", "frozen", "version", "core"),
     ("large_json",),
     ("parsing", "tensor", "linguistics", "http", "remote"),
     ("document", "query"),
     ("schema", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),
     ("ranking",),
-    ("application", "indexing"),
+    ("indexing",),
+    ("embedders",),
+    ("application",),
     ("operators", "client"),
     ("content", "features"),
     ("search",),
@@ -44,6 +46,7 @@ LATE_IMPORTS = {
     "paperwasp.configserver.preparation": "the same",
     "paperwasp.container.app": "the same",
     "paperwasp.service.content_clusters": "the same",
+    "paperwasp.embedders.text_tokenizer": "tokenizers, for embedders",
     "paperwasp.linguistics.collation": "ICU, for profiles and queries that sort by a locale",
     "paperwasp.linguistics.significance": "zstandard, for models that are so compressed",
     "paperwasp.ranking.onnx_child": "in a process of its own, which limits its memory first",

@@ -7,13 +7,20 @@ from types import MappingProxyType
 
 import pytest
 
-from paperwasp.application.build import build_model
+from paperwasp.application.build import SchemaCheck, build_model
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidPackage
+from paperwasp.service.schema_check import check_schema
+from tests.embedders.tiny_models import tiny_bert
 
 CONSTANT = b'{"cells": [{"address": {"x": "0"}, "value": 1.0}, {"address": {"x": "1"}, "value": 2.0}]}'
-COMPONENT = '<component id="e" type="hugging-face-embedder"><transformer-model path="models/e.onnx"/></component>'
+COMPONENT = """<component id="e" type="hugging-face-embedder">
+  <transformer-model path="models/e.onnx"/><tokenizer-model model-id="nowhere"/>
+</component>"""
+
+
+MODEL = tiny_bert()
 
 
 def package(
@@ -29,13 +36,13 @@ def package(
     )
 
 
-def model_of(found: ApplicationPackage) -> ApplicationModel:
-    return build_model(found, lambda *_: ())
+def model_of(found: ApplicationPackage, check: SchemaCheck = lambda *_: ()) -> ApplicationModel:
+    return build_model(found, check)
 
 
-def problems_of(found: ApplicationPackage) -> str:
+def problems_of(found: ApplicationPackage, check: SchemaCheck = lambda *_: ()) -> str:
     with pytest.raises(InvalidPackage) as caught:
-        model_of(found)
+        model_of(found, check)
     return caught.value.message
 
 
@@ -117,16 +124,20 @@ def test_the_file_of_an_onnx_model_must_be_there() -> None:
 def test_the_files_of_embedders_must_be_there() -> None:
     files: dict[str, str | bytes] = {"schemas/music.sd": schema("")}
     assert "component 'e': file 'models/e.onnx' is not" in problems_of(package(MUSIC, COMPONENT, files=files))
-    model = model_of(package(MUSIC, COMPONENT, {**files, "models/e.onnx": b""}))
+    damaged = package(MUSIC, COMPONENT, {**files, "models/e.onnx": b""})
+    assert "component 'e': models/e.onnx is no ONNX model: it has no graph" in problems_of(damaged)
+    model = model_of(package(MUSIC, COMPONENT, {**files, "models/e.onnx": MODEL}))
     assert model.containers[0].components[0].settings["transformer-model@path"] == "models/e.onnx"
+    assert "tokenizer-model: model-id 'nowhere' is not fetched, and there is no file" in model.findings[0].message
 
 
 def test_what_indexing_scripts_call_must_be_there() -> None:
     script = "field v type tensor<float>(x[2]) {{ indexing: input a | to_string | embed {} | attribute }}"
     missing = package(MUSIC, files={"schemas/music.sd": schema(script.format("other"))})
-    assert "Can't find embedder 'other': services.xml has no components" in problems_of(missing)
-    other = package(MUSIC, COMPONENT, files={"schemas/music.sd": schema(script.format("other")), "models/e.onnx": b""})
-    assert "Can't find embedder 'other': components are e" in problems_of(other)
+    assert "Can't find embedder 'other': no embedders are configured" in problems_of(missing, check_schema)
+    files: dict[str, str | bytes] = {"schemas/music.sd": schema(script.format("other")), "models/e.onnx": MODEL}
+    other = package(MUSIC, COMPONENT, files)
+    assert "Can't find embedder 'other'. Valid embedders are 'e'" in problems_of(other, check_schema)
     for name in ("e", ""):
-        there = package(MUSIC, COMPONENT, files={"schemas/music.sd": schema(script.format(name)), "models/e.onnx": b""})
-        assert any("embed" in finding.message for finding in model_of(there).findings)
+        there = package(MUSIC, COMPONENT, {**files, "schemas/music.sd": schema(script.format(name))})
+        assert model_of(there, check_schema).schemas["music"].fields["v"].script

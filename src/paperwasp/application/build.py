@@ -29,6 +29,7 @@ from paperwasp.application.rules import read_rules
 from paperwasp.application.services import SERVICES_FILE, parse_services
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Services
 from paperwasp.application.significance import check_significance
+from paperwasp.embedders.registry import check_components
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
@@ -62,6 +63,8 @@ def build_model(
     findings = Findings()
     files = looked_at(package.files)
     services = _services(files, properties or DeployProperties(), findings)
+    if not findings.error_count:  # what is wrong with an element is said once
+        findings.extend(check_components(services.components, PackageFiles(files)))
     profiles, profile_findings = parse_query_profiles(files)
     schemas, broken = _schemas(files, check_schema, services, profiles.input_types, findings)
     check_files(files, findings)
@@ -111,7 +114,10 @@ def _schemas(
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
     at_hand = PackageFiles(files)
-    schemas = {name: replace(_with_inputs(schema, input_types), files=at_hand) for name, schema in schemas.items()}
+    schemas = {
+        name: replace(_with_inputs(schema, input_types), files=at_hand, components=services.components)
+        for name, schema in schemas.items()
+    }
     for name, schema in schemas.items():
         if schema.document.name in streamed_types:
             schemas[name] = streamed_schema(schema)

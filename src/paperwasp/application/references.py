@@ -16,8 +16,8 @@ from paperwasp.schema.model import Constant, OnnxModel, Schema
 from paperwasp.selection import Purpose, check_selection, parse_selection
 from paperwasp.tensor.json_format import read_constant
 
-_CALLS: Final = {"embed": "embedder", "generate": "generator"}
-"""Indexing expression → what it calls."""
+_CALLS: Final = {"generate": "generator"}
+"""Indexing expression that is not executed yet → what it calls. The embedders, scripts find when they are compiled."""
 
 
 def check_references(

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from paperwasp.application.findings import Findings
-from paperwasp.application.services_model import Component
 from paperwasp.application.xml import Element
+from paperwasp.embedders.registry import is_executed
+from paperwasp.schema.components import Component
 
 _JAVA_TAGS: Final = frozenset(
     {
@@ -38,10 +39,10 @@ def read_components(container: Element, findings: Findings) -> tuple[Component, 
         component = _component(element)
         if element.tag in _PENDING_TAGS:
             findings.warning(f"{_describe(component)} is not executed yet", element.position)
-        elif component.type:
+        elif component.type and not is_executed(component.type):
             message = f"{_describe(component)} of type '{component.type}' is not executed yet"
             findings.warning(message, element.position)
-        else:
+        elif not component.type:
             _tell_java(component, findings)
         found.append(component)
     return tuple(found)
@@ -74,7 +75,7 @@ def _component(element: Element) -> Component:
 def _settings(element: Element, path: str) -> Iterator[tuple[str, str]]:
     for child in element.children:
         below = f"{path}{child.tag}"
-        if child.text:
+        if child.text or not (child.attributes or child.children):
             yield below, child.text
         for name, text in child.attributes.items():
             yield f"{below}@{name}", text

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from paperwasp.errors import Position
+from paperwasp.schema.components import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
 
 Mode = Literal["index", "streaming", "store-only"]
@@ -41,22 +42,6 @@ class HttpServer:
     id: str
     port: int | None = None
     """None: wherever the service says."""
-    position: Position | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
-    """A component, handler, searcher, renderer or embedder: what kind, its id, and the text of what is in it."""
-
-    kind: str
-    """The tag that it is written with."""
-    id: str
-    type: str = ""
-    """The type of built-in components: `hugging-face-embedder`, …"""
-    class_name: str = ""
-    bundle: str = ""
-    settings: Mapping[str, str] = field(default_factory=_empty)
-    """Path of the child element (`transformer-model`, `transformer-model@path`) → its text or attribute."""
     position: Position | None = None
 
 
@@ -131,3 +116,8 @@ class Services:
 
     containers: tuple[Container, ...] = ()
     content_clusters: tuple[Content, ...] = ()
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """Those of all containers."""
+        return tuple(component for container in self.containers for component in container.components)

@@ -19,10 +19,12 @@ from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running
+from paperwasp.embedders.registry import embedders_of
 from paperwasp.env import Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.messages import Request, Response
+from paperwasp.schema.files import PackageFiles
 
 
 class Interfaces:
@@ -46,8 +48,9 @@ class Interfaces:
             for cluster in model.content_clusters
         )
         models = significance_models(running.container, model.files)
+        embedders = embedders_of(running.container.components, PackageFiles(model.files))
         self.documents.configure(model, running.container)
-        self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models))
+        self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models, embedders))
 
 
 def error_response(request: Request, error: PaperwaspError) -> Response:

@@ -25,6 +25,7 @@ from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal
+from paperwasp.embedders.registry import components_of
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
@@ -60,7 +61,7 @@ def reindex(
         raise Overload("many operations are waiting: reindexing waits")
     chunk = next_chunk(view.store, request)
     schema = view.schemas.get(request.document_type)
-    processor = None if schema is None else processor_of(schema)
+    processor = None if schema is None else processor_of(schema, components_of(schema))
     answers = _Answers(reader, operations, chunk, processor, reply)
     answers.submit(view, chunk.documents)
 

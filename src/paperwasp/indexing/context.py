@@ -10,7 +10,12 @@ class Context:
     """The context of a call of a component, beside the text."""
 
     destination: str
-    """The field that the value is for: `schema.field`."""
+    """The field that the value is for, or the input of a query: `query(name)`."""
     language: str = ""
     """A language tag; empty: unknown."""
     arguments: tuple[str, ...] = ()
+
+    @property
+    def is_query(self) -> bool:
+        """Whether the value is for a query, not for a document."""
+        return self.destination.startswith("query(")

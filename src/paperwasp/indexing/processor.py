@@ -27,6 +27,7 @@ from paperwasp.indexing.updates import derived_updates
 from paperwasp.schema.model import Field, Schema
 
 _SHOWN = 500
+_SLOW = frozenset({"embed", "generate"})
 
 
 class Processor:
@@ -43,6 +44,8 @@ class Processor:
         self._below = below
         self.fields = frozenset(script.field.name for script in self._scripts if not script.field.in_document)
         """Those that the scripts make."""
+        self.is_slow = any(_calls_component(script) for script in self._scripts)
+        """Whether scripts call embedders or generators, so that they may take long and are not for an event loop."""
         self._counters = {script.field.name: _zero(script.field) for script in self._scripts if _is_counter(script)}
 
     def derived(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
@@ -106,6 +109,11 @@ class Processor:
     def _outputs(self, run: Run) -> dict[str, Value]:
         """The outputs for fields outside the document; fields of the document itself are not changed."""
         return {name: value for name, value in run.outputs.items() if name in self.fields}
+
+
+def _calls_component(script: FieldScript) -> bool:
+    tree = script.field.script.tree if script.field.script is not None else None
+    return tree is not None and any(each.keyword in _SLOW for each in tree.walk())
 
 
 def _is_counter(script: FieldScript) -> bool:

@@ -89,7 +89,7 @@ def read_onnx(path: str, content: bytes) -> OnnxSignature:
     if len(content) > limits.MODEL_FILE_BYTES:
         raise LanguageError(f"{path} has {len(content)} bytes; a model has at most {limits.MODEL_FILE_BYTES}")
     try:
-        graphs = [value for number, value in _fields(memoryview(content)) if number == _MODEL_GRAPH]
+        graphs = [value for number, value in message_fields(memoryview(content)) if number == _MODEL_GRAPH]
         if len(graphs) != 1 or not isinstance(graphs[0], memoryview):
             raise ValueError("it has no graph")
         return _signature(graphs[0])
@@ -101,7 +101,7 @@ def _signature(graph: memoryview) -> OnnxSignature:
     inputs, outputs = [], []
     given: set[str] = set()
     nodes = 0
-    for number, value in _fields(graph):
+    for number, value in message_fields(graph):
         if not isinstance(value, memoryview):
             continue
         if number == _GRAPH_INPUT:
@@ -126,7 +126,7 @@ def _value(message: memoryview) -> OnnxValue:
     tensor = _inner(type_, _TYPE_TENSOR) if type_ is not None else None
     if tensor is None:
         raise ValueError(f"{name!r} is no tensor")
-    element = next((v for number, v in _fields(tensor) if number == _TENSOR_ELEMENT), 0)
+    element = next((v for number, v in message_fields(tensor) if number == _TENSOR_ELEMENT), 0)
     if not isinstance(element, int) or element in _NO_NUMBERS:
         raise ValueError(f"{name!r} holds no numbers")
     shape = _inner(tensor, _TENSOR_SHAPE)
@@ -136,9 +136,9 @@ def _value(message: memoryview) -> OnnxValue:
 
 def _sizes(name: str, shape: memoryview) -> Iterator[int | str]:
     place = 0
-    for number, dimension in _fields(shape):
+    for number, dimension in message_fields(shape):
         if number == _SHAPE_DIMENSION and isinstance(dimension, memoryview):
-            size = next((v for n, v in _fields(dimension) if n == _DIMENSION_SIZE), 0)
+            size = next((v for n, v in message_fields(dimension) if n == _DIMENSION_SIZE), 0)
             if place == limits.TENSOR_DIMENSIONS:
                 raise ValueError(f"{name!r} has more than {place} dimensions")
             known = isinstance(size, int) and 0 < size <= limits.TENSOR_DIMENSION_SIZE
@@ -149,7 +149,7 @@ def _sizes(name: str, shape: memoryview) -> Iterator[int | str]:
 # The wire format of protocol buffers
 
 
-def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+def message_fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """(number, value) of each field; the content of strings and messages is a view. Errors: ValueError."""
     at = 0
     while at < len(message):
@@ -187,7 +187,7 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
 
 
 def _inner(message: memoryview, wanted: int) -> memoryview | None:
-    found = (value for number, value in _fields(message) if number == wanted)
+    found = (value for number, value in message_fields(message) if number == wanted)
     return next((value for value in found if isinstance(value, memoryview)), None)
 
 

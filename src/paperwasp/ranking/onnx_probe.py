@@ -1,8 +1,8 @@
 """Trying an ONNX model before it is trusted: loaded and run once, with zeros, in a process of its own.
 
 The runtime may take memory and time without bound, and a defect in it would end the process: of the child, here. What
-it tells are the sizes of the outputs that the file leaves open. The child's folder is empty, so that a model with data
-in other files finds none.
+it tells are the sizes of the outputs that the file leaves open. A model with data in other files is refused before
+(`onnx_contained`), and the child's folder is empty.
 
 Vespa: https://docs.vespa.ai/en/ranking/onnx.html#using-vespa-analyze-onnx-model
 """
@@ -22,6 +22,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
+from paperwasp.ranking.onnx_contained import other_file
 
 Shapes = Mapping[str, Sequence[int]]
 _CHILD: Final = Path(__file__).with_name("onnx_child.py")
@@ -36,6 +37,8 @@ def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     with _LOCK:
         known = _FOUND.get(key)
     if known is None:
+        if (other := other_file(content)) is not None:
+            raise LanguageError(f"{path} does not run: its weights are in another file, '{other}'")
         known = _run_probe(path, content, shapes)
         with _LOCK:
             _FOUND[key] = known

@@ -58,6 +58,8 @@ class SessionSettings:
     parallel: bool = False
     """Whether independent operations run beside each other."""
     gpu_device: int | None = None
+    spins: bool = True
+    """Whether threads without work wait for more with their processor busy, for a while."""
 
 
 DEFAULT_SETTINGS: Final = SessionSettings()
@@ -76,6 +78,9 @@ class OnnxSession:
         mode = onnxruntime.ExecutionMode
         options.execution_mode = mode.ORT_PARALLEL if settings.parallel else mode.ORT_SEQUENTIAL
         options.log_severity_level = _SILENT
+        if not settings.spins:
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            options.add_session_config_entry("session.inter_op.allow_spinning", "0")
         self._run_options = onnxruntime.RunOptions
         self._session = onnxruntime.InferenceSession(content, options, providers=_providers(settings))
         self._dtypes = {each.name: DTYPES[each.type] for each in self._session.get_inputs()}

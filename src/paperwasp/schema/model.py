@@ -17,6 +17,7 @@ from paperwasp.document.parts import is_uri, part_of, part_of_element
 from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
 from paperwasp.errors import Position
 from paperwasp.linguistics import uri
+from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFile
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.schema.summary_model import DocumentSummary, FieldSummary
@@ -390,6 +391,7 @@ class Schema:
     position: Position | None = None
     files: Mapping[str, PackageFile] | None = field(default=None, compare=False, repr=False)
     """The files of the package by path: constants and models. None: they are not available, and not checked."""
+    components: tuple[Component, ...] = field(default=(), compare=False, repr=False)  # which scripts may call
     _named: Mapping[str, Field | None] = field(init=False, compare=False, repr=False)
     """The fields by name and alias, and their declared parts by path."""
 

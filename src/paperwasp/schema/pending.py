@@ -38,7 +38,7 @@ from paperwasp.schema.model import (
 from paperwasp.schema.query_commands import is_known
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", "gram"})
-_COMPONENTS: Final = ("embed", "generate")
+_COMPONENTS: Final = ("generate",)
 _FOR_JAVA: Final = "it is for searchers written in Java"
 Z_CURVE_SUFFIX: Final = "_zcurve"
 """The end of the name of the attribute that is made of a position."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from paperwasp.embedders.registry import components_of
 from paperwasp.errors import Finding
 from paperwasp.features.compile import check_profiles
 from paperwasp.indexing import check_scripts
@@ -12,5 +13,5 @@ from paperwasp.schema.model import Schema
 
 def check_schema(schema: Schema, files: Mapping[str, bytes]) -> Iterator[Finding]:
     """A `SchemaCheck` of `application.model`. Errors: ProfileError for what is wrong with rank profiles."""
-    yield from check_scripts(schema)
+    yield from check_scripts(schema, components_of(schema))
     yield from check_profiles(schema, files)

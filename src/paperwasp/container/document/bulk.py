@@ -32,6 +32,7 @@ from paperwasp.container.document.visit import Visitor
 from paperwasp.container.document.visit_clusters import VisitClusters
 from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, read_bulk
 from paperwasp.container.document.visit_rendering import VisitEnd, end_members
+from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.content.messages import ApplyRequest, VisitedDocument
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_body
@@ -54,6 +55,8 @@ class Bulk:
     address: str
     """The address of the content cluster that is changed."""
     ignored_fields: bool = False
+    is_slow: bool = False
+    """Whether `change` may take long: it is not for the event loop then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,9 @@ class BulkContext:
     now_us: int
 
 
-async def answer_bulk(request: Request, bulk: Bulk, messenger: Messenger, environment: Environment) -> Response:
+async def answer_bulk(
+    request: Request, bulk: Bulk, messenger: Messenger, embedding: EmbeddingThreads, environment: Environment
+) -> Response:
     """The answer to a POST, PUT or DELETE for many documents, which asks for `bulk`. Errors: as VisitRequest."""
     visitor = Visitor(bulk.visit, messenger, environment)
     done: VisitEnd | None = None
@@ -73,7 +78,7 @@ async def answer_bulk(request: Request, bulk: Bulk, messenger: Messenger, enviro
     try:
         async with aclosing(visitor.chunks()) as chunks:
             async for documents in chunks:
-                await _change_all(documents, bulk, visitor, messenger)
+                await _change_all(documents, bulk, visitor, messenger, embedding)
                 done = visitor.end()
     except Timeout as error:
         if done is None:
@@ -94,13 +99,23 @@ async def answer_bulk(request: Request, bulk: Bulk, messenger: Messenger, enviro
     )
 
 
-async def _change_all(documents: Sequence[VisitedDocument], bulk: Bulk, visitor: Visitor, messenger: Messenger) -> None:
+async def _change_all(
+    documents: Sequence[VisitedDocument],
+    bulk: Bulk,
+    visitor: Visitor,
+    messenger: Messenger,
+    embedding: EmbeddingThreads,
+) -> None:
     """Returns when all are durable. Errors: Timeout, and what any of them failed with."""
     try:
         async with asyncio.timeout(visitor.left_seconds):
             for start in range(0, len(documents), limits.BULK_OPERATIONS):
                 together = documents[start : start + limits.BULK_OPERATIONS]
-                await _apply([bulk.change(document) for document in together], bulk.address, messenger)
+                if bulk.is_slow:
+                    changes = await asyncio.gather(*(embedding.run(bulk.change, document) for document in together))
+                else:
+                    changes = [bulk.change(document) for document in together]
+                await _apply(changes, bulk.address, messenger)
     except TimeoutError:
         raise Timeout(f"Timeout after {visitor.visit.timeout_ms:.0f}ms") from None
 
@@ -174,7 +189,7 @@ def _read_update(request: Request, context: BulkContext) -> Bulk:
         operation = Update(document_id, processed, create, required_us=document.changed_us)
         return ApplyRequest(operation, size_bytes)
 
-    return Bulk(visit, change, visit.cluster.address, ignored)
+    return Bulk(visit, change, visit.cluster.address, ignored, route.is_slow)
 
 
 def _read_remove(request: Request, context: BulkContext) -> Bulk:
@@ -199,7 +214,7 @@ def _read_copy(request: Request, context: BulkContext) -> Bulk:
         operation: Operation = Put(document_id, route.read_put(document_id, orjson.loads(data)))
         return ApplyRequest(operation, len(data))
 
-    return Bulk(visit, change, destination.address)
+    return Bulk(visit, change, destination.address, is_slow=bool(context.routes.slow_types))
 
 
 def _without_fields(visit: Visit) -> Visit:

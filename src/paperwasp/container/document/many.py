@@ -15,6 +15,7 @@ from paperwasp.container.document.routes import Routes
 from paperwasp.container.document.visit import answer_visit
 from paperwasp.container.document.visit_clusters import VisitClusters
 from paperwasp.container.document.visit_parameters import read_visit
+from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import read_in_turn
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.http.messages import Answer, Request
@@ -29,11 +30,13 @@ class ManyDocuments:
         model: ApplicationModel,
         address_of: Callable[[str], str],
         routes: Routes,
+        embedding: EmbeddingThreads,
         environment: Environment = SYSTEM,
     ) -> None:
         self._messenger = messenger
         self._clusters = VisitClusters(model, address_of)
         self._routes = routes
+        self._embedding = embedding
         self._environment = environment
         self._one_large = asyncio.Lock()
 
@@ -45,4 +48,4 @@ class ManyDocuments:
             return await answer_visit(request, visit, self._messenger, self._environment)
         context = BulkContext(self._clusters, self._routes, now_us)
         bulk = await read_in_turn(self._one_large, request, read_request, request, context)
-        return await answer_bulk(request, bulk, self._messenger, self._environment)
+        return await answer_bulk(request, bulk, self._messenger, self._embedding, self._environment)

@@ -27,6 +27,7 @@ from paperwasp.document.operations import Operation, Value
 from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import SentFields
+from paperwasp.embedders.registry import components_of
 from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
@@ -58,6 +59,11 @@ class Route:
     """Whether there is one that does not take all operations."""
     processor: Processor | None = None
     """The scripts that make fields outside the document; None: there are none."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether what indexing makes of documents may take long: it is not for the event loop then."""
+        return self.processor is not None and self.processor.is_slow
 
     @property
     def derived(self) -> frozenset[str]:
@@ -101,6 +107,8 @@ class Routes:
         self._ignores_undefined = container is not None and container.ignore_undefined_fields
         self.check_condition = ConditionCheck(model.schemas.values())
         self._routes: dict[str, Route] = {}
+        self.slow_types: set[str] = set()
+        """The document types with a route that `is_slow`."""
         self._to_one: dict[tuple[str, str], Route] = {}
         for schema in model.schemas.values():
             document = schema.document
@@ -110,8 +118,11 @@ class Routes:
                 if document.name in cluster.document_types
             )
             is_selective = any(target.accepts for target in targets)
-            route = Route(document, DocumentReader(document), targets, is_selective, processor_of(schema))
+            processor = processor_of(schema, components_of(schema))
+            route = Route(document, DocumentReader(document), targets, is_selective, processor)
             self._routes[document.name] = route
+            if route.is_slow:
+                self.slow_types.add(document.name)
             for target in targets:
                 named = replace(route, targets=(target._replace(accepts=None),), is_selective=False)
                 self._to_one[document.name, target.cluster] = named

@@ -2,7 +2,8 @@
 
     request → path and options → typed fields → operation → queue → messenger → answer
 
-Everything up to the queue is one synchronous step, `_call_of`, which finds all that the client can have done wrong.
+Everything up to the queue is one synchronous step, `_call_of`, which finds all that the client can have done wrong. It
+is taken on a thread where indexing calls an embedder.
 Runs on the event loop and never blocks it. The configuration is one reference that a deployment swaps.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
@@ -15,6 +16,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from time import monotonic_ns
 from typing import Any, Final
 
+from paperwasp import embedding_limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import Messenger
@@ -33,6 +35,8 @@ from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
 from paperwasp.container.document.trace import Found, trace_member
+from paperwasp.container.document.turns import Turns
+from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import is_large, read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome, Refusal
@@ -40,8 +44,10 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
+from paperwasp.yielding import yielding_if_large
 
 _NO_APPLICATION: Final = "No application is active yet: deploy one"
+_CHANGES: Final = frozenset({"POST", "PUT", "DELETE"})
 _ROOT_METHODS: Final = tuple(method for method in METHODS if method != "PUT")
 
 
@@ -60,6 +66,8 @@ class DocumentApi:
         self._address_of = address_of
         self._environment = environment
         self._one_large = asyncio.Lock()
+        self._turns = Turns()
+        self._embedding = EmbeddingThreads("document-embedding", embedding_limits.DOCUMENT_THREADS)
         self._routes: Routes | None = None
         self._many: ManyDocuments | None = None
 
@@ -69,7 +77,7 @@ class DocumentApi:
             self._routes = self._many = None
             return
         routes = Routes(model, self._address_of, container)
-        self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self._environment)
+        self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self._embedding, self._environment)
         self._routes = routes
 
     async def handle(self, request: Request) -> Answer:
@@ -78,6 +86,8 @@ class DocumentApi:
 
     def begin(self, request: Request) -> Begun:
         """As `handle`; where one content cluster is asked for one document, no task waits for the answer."""
+        if self._routes is not None and self._routes.slow_types and (slow := _slow_id(request, self._routes)):
+            return self._begin_beside(request, slow)
         if is_large(request):
             return self._begin_large(request)
         try:
@@ -100,6 +110,25 @@ class DocumentApi:
             self._queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take)
             return asking.answer
         return call if isinstance(call, Response) else _answer_many(request, call)
+
+    async def _begin_beside(self, request: Request, document_id: str) -> Answer | PendingAnswer:
+        """Reads the request on a thread, and sends it behind the changes of the same document that came before."""
+        turn = self._turns.join(document_id)
+        try:
+            call = await self._read_outside(request)
+            await turn.wait()
+        except PaperwaspError as error:
+            return error_response(request, error)
+        finally:
+            turn.end_soon()
+        return await settled(self._begin(request, call))
+
+    async def _read_outside(self, request: Request) -> Call | ManyDocuments | Response:
+        def read() -> Call | ManyDocuments | Response:
+            with yielding_if_large(len(request.body)):
+                return self._call_of(request)
+
+        return self._call_of(request) if request.method == "DELETE" else await self._embedding.run(read)
 
     def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)
@@ -174,6 +203,15 @@ async def _answer_many(request: Request, many: ManyDocuments) -> Answer:
         return await many.answer(request)
     except PaperwaspError as error:
         return error_response(request, error)
+
+
+def _slow_id(request: Request, routes: Routes) -> str:
+    """The id of the document that the request changes, if indexing may take long for its type; else empty."""
+    try:
+        found = read_path(request.raw_path) if request.method in _CHANGES else None
+    except PaperwaspError:
+        return ""  # whoever reads the request tells it
+    return found.text if found is not None and found.document_type in routes.slow_types else ""
 
 
 def _error_of(refusal: Refusal) -> PaperwaspError:

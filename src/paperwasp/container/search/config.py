@@ -17,6 +17,7 @@ from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfile
 from paperwasp.container.search.readings import indexes_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.features.compile import ServedProfile, served_profile
+from paperwasp.indexing.components import Embedder
 from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
 from paperwasp.ranking import Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
@@ -85,6 +86,8 @@ class SearchConfig:
     query_profiles: QueryProfiles = NO_QUERY_PROFILES
     rules: RuleBases = NO_RULES
     significance: SignificanceModels = NO_MODELS
+    embedders: Mapping[str, Embedder] = field(default_factory=dict)
+    """Those of the container, by id."""
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _profiles: dict[tuple[str, str, str], ServedProfile] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -16,8 +16,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, ParamSpec, Protocol, TypeVar
 
-from paperwasp import limits
+from paperwasp import embedding_limits, limits
 from paperwasp.cluster.messenger import Answered
+from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.search.benchmark_headers import is_benchmark, measured_pairs, measured_response
 from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of
 from paperwasp.container.search.collapse import Entry, batches, collapsed
@@ -95,6 +96,7 @@ class SearchHandler:
         self._forms = Forms()
         self._prepared = prepared if prepared is not None else KeptQueries()
         self._one_large = asyncio.Lock()
+        self._embedding = EmbeddingThreads("query-embedding", embedding_limits.QUERY_THREADS)
 
     def configure(self, config: SearchConfig) -> None:
         self._config = config
@@ -126,6 +128,8 @@ class SearchHandler:
             return kept.response
         bound = None if large else self._bind(pairs, form, config, started_ns, shown)
         plan, parameters = bound or await self._read(pairs, form, config, started_ns, shown, large=large)
+        if plan.embeddings:
+            plan = await self._embed(plan, started_ns)
         result, answers = await self._search(plan, parameters, started_ns)
         response = _response(result, shown.format, shown.callback, config)
         if _may_be_kept(plan, parameters, result):
@@ -134,6 +138,17 @@ class SearchHandler:
             elapsed_ns = self._environment.monotonic_ns() - started_ns
             return measured_response(response, request, plan, result, elapsed_ns)
         return response
+
+    async def _embed(self, plan: SearchPlan, started_ns: int) -> SearchPlan:
+        """The plan with the tensors that embedders make for it, on other threads. Errors: IllegalQuery, Timeout."""
+        end_ns = started_ns + int(plan.timeout_ms * 1e6)
+        work = [self._embedding.run(each.make) for each in plan.embeddings]
+        try:
+            async with asyncio.timeout((end_ns - self._environment.monotonic_ns()) / 1e9):
+                made = await asyncio.gather(*work)
+        except TimeoutError:
+            raise Timeout(f"the time was over before the query's text was embedded ({plan.timeout_ms:g} ms)") from None
+        return plan.with_inputs({each.name: tensor for each, tensor in zip(plan.embeddings, made, strict=True)})
 
     def _bind(
         self, pairs: Pairs, form: Form, config: SearchConfig, started_ns: int, shown: _Shown

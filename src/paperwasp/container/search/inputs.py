@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 import orjson
 
-from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError, TooLarge
+from paperwasp.container.search.embedding import Embedding, is_call, not_set, read_call
+from paperwasp.errors import InvalidQuery, LanguageError, TooLarge
+from paperwasp.indexing.components import Embedder
 from paperwasp.large_json import load_json
 from paperwasp.schema.model import Input, Schema
 from paperwasp.tensor.json_format import tensor_of
@@ -23,14 +26,13 @@ from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
-_EMBED: Final = re.compile(r"\s*embed\s*\(")
 _NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
 _JSON_FORM: Final = re.compile(
     r'\s*(?:\{\s*"(?:type|cells|values|blocks)"\s*:|\[\s*\{\s*"(?:address|value|values)"\s*:)'
 )
-_SHOWN_CHARACTERS: Final = 100
 _REMEMBERED_CHARACTERS: Final = 2048
 _TEXT: Final = Input(None)
+_NO_EMBEDDERS: Final[Mapping[str, Embedder]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,38 @@ class InputTypes:
 
     declared: Mapping[str, Input]
     by_profile: Mapping[str, TensorType]
+    embedders: Mapping[str, Embedder] = field(default_factory=lambda: _NO_EMBEDDERS)
 
-    def values(self, given: Mapping[str, str]) -> dict[str, object]:
-        """query(name) → number, text or Tensor. Errors: IllegalQuery for a value that is not of its type."""
-        declared, by_profile = self.declared, self.by_profile
-        return {name: _value(name, text, declared.get(name), by_profile.get(name)) for name, text in given.items()}
+    def values(self, inputs: Mapping[str, str], given: Mapping[str, str], language: str) -> dict[str, object]:
+        """query(name) → number, text, Tensor, or the Embedding that makes it.
+
+        `given`: all parameters of the request. `language`: of the query's text, as a tag.
+        Errors: IllegalQuery for a value that is not of its type.
+        """
+        found: dict[str, object] = {}
+        for name, text in inputs.items():
+            declared, by_profile = self.declared.get(name), self.by_profile.get(name)
+            type_ = declared.type if declared is not None else by_profile
+            if type_ is not None and is_call(text):
+                found[name] = self._embedding(name, text, type_, given, language)
+            else:
+                found[name] = _value(name, text, declared, by_profile)
+        return found
+
+    def _embedding(self, name: str, text: str, type_: TensorType, given: Mapping[str, str], language: str) -> Embedding:
+        try:
+            embedder, embedded = read_call(text, self.embedders, given)
+        except ValueError as error:
+            raise not_set(name, text, str(error)) from None
+        return Embedding(name, text, embedder, embedded, type_, language)
 
 
 def input_types(
-    names: Iterable[str], by_profile: Mapping[str, TensorType], schemas: Iterable[Schema], rank_profile: str
+    names: Iterable[str],
+    by_profile: Mapping[str, TensorType],
+    schemas: Iterable[Schema],
+    rank_profile: str,
+    embedders: Mapping[str, Embedder] | None = None,
 ) -> InputTypes:
     """The types of the inputs `query(name)`. Errors: InvalidQuery where schemas declare different ones."""
     found: dict[str, tuple[Schema, Input]] = {}
@@ -65,7 +90,7 @@ def input_types(
                     f"rank profile '{rank_profile}' of schema '{first.name}', and as {_describe(own.type)} in that of "
                     f"schema '{schema.name}'"
                 )
-    return InputTypes({name: own for name, (_, own) in found.items()}, by_profile)
+    return InputTypes({name: own for name, (_, own) in found.items()}, by_profile, embedders or _NO_EMBEDDERS)
 
 
 def _describe(type_: TensorType | None) -> str:
@@ -82,8 +107,6 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
             return float(text.strip().rstrip("fFdD")) if _NUMBER.fullmatch(text) else text
         if type_ is None:
             return text
-        if _EMBED.match(text):
-            raise ValueError("embedders are not supported yet: give the tensor itself")
         return _tensor(text, type_)
     except LanguageError as error:
         problem = error.bare_message
@@ -91,8 +114,7 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
         problem = str(error)
     if type_ is not None and str(type_) not in problem:
         problem += f" (it is to be a {_describe(type_)})"
-    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-    raise IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
+    raise not_set(name, text, problem)
 
 
 def _tensor(text: str, type_: TensorType) -> object:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from paperwasp.container.search.after import After
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
+from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.rules import RuledTree
 from paperwasp.errors import PaperwaspError
@@ -23,6 +25,13 @@ class ClusterQuery:
     ranking: GlobalRanking | None = None
     """Its global phase; then the query is for documents of one type."""
     limits: QueryLimits = NO_QUERY_LIMITS
+
+    def with_inputs(self, made: Mapping[str, object]) -> ClusterQuery:
+        """The same query with these values of inputs."""
+        if self.query is None:
+            return self
+        rank = replace(self.query.rank, inputs={**self.query.rank.inputs, **made})
+        return replace(self, query=replace(self.query, rank=rank))
 
     def timeout_ms(self, plan: SearchPlan) -> float:
         """The time that the cluster has."""
@@ -73,6 +82,13 @@ class SearchPlan:
     answering: Answering
     after: After | None = None
     """Where the page before ended; None: pages do not follow each other."""
+    embeddings: tuple[Embedding, ...] = ()
+    """The inputs that are to be made before the query is sent."""
+
+    def with_inputs(self, made: Mapping[str, object]) -> SearchPlan:
+        """The same query with these values of inputs."""
+        queries = tuple(query.with_inputs(made) for query in self.queries)
+        return replace(self, queries=queries, embeddings=())
 
     def window(self, offset: int, hits: int) -> SearchPlan:
         """The same query for other hits."""

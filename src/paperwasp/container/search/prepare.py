@@ -89,7 +89,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         answering=replace(answering, is_merged=is_merged),
         clusters=clusters,
         match=Match(FalseItem(), gram_match=text.gram_match, match_phase=parameters.match_phase_override()),
-        inputs=_inputs(parameters, schemas),
+        inputs=_inputs(config, parameters, schemas),
         now=None if relative else parameters.now,
         show=show,
         observe=Observe(trace.level, trace.explain_level, trace.profiled()),
@@ -156,9 +156,10 @@ def _without_summary(summary: str, targets: tuple[Target, ...]) -> frozenset[tup
     )
 
 
-def _inputs(parameters: SearchParameters, schemas: Sequence[Schema]) -> InputTypes | Failing:
+def _inputs(config: SearchConfig, parameters: SearchParameters, schemas: Sequence[Schema]) -> InputTypes | Failing:
+    names, by_profile = parameters.values.inputs, parameters.input_types
     try:
-        return input_types(parameters.values.inputs, parameters.input_types, schemas, parameters.rank_profile)
+        return input_types(names, by_profile, schemas, parameters.rank_profile, config.embedders)
     except PaperwaspError as error:
         return Failing(error)
 

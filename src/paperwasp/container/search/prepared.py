@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from paperwasp.container.search.after import After, read_after
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
+from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.inputs import InputTypes
 from paperwasp.container.search.parameter_table import Setter
@@ -123,7 +124,7 @@ class PreparedQuery:
         is_merged = self.answering.is_merged
         bound = _Bound(
             self._match(tree, context),
-            self._inputs(values.inputs) if values.inputs else _NO_INPUTS,
+            self._inputs(context) if values.inputs else _NO_INPUTS,
             None if now is None else now_seconds - now.seconds if now.is_relative else now.seconds,
             hits + offset if is_merged else hits,
             0 if is_merged else offset,
@@ -134,7 +135,8 @@ class PreparedQuery:
         if self.failure is not None:
             raise self.failure.error
         queries = tuple([self._query(cluster, bound) for cluster in self.clusters])
-        return SearchPlan(tree, hits, offset, timeout_ms, queries, self.answering, after)
+        embeddings = tuple([each for each in bound.inputs.values() if type(each) is Embedding]) if bound.inputs else ()
+        return SearchPlan(tree, hits, offset, timeout_ms, queries, self.answering, after, embeddings)
 
     def _tree(self, values: RequestValues) -> tuple[Item, Context]:
         """The tree with the user's text, and what its rewrites may look at."""
@@ -159,10 +161,11 @@ class PreparedQuery:
         streaming = values.streamed() if values.streaming else None
         return Match(tree, (), context.language, match.gram_match, match.match_phase, streaming)
 
-    def _inputs(self, given: Mapping[str, str]) -> Mapping[str, object]:
+    def _inputs(self, context: Context) -> Mapping[str, object]:
         if isinstance(self.inputs, Failing):
             raise self.inputs.error
-        return self.inputs.values(given)
+        values = context.values
+        return self.inputs.values(values.inputs, values.given, context.language)
 
     def _query(self, cluster: PreparedCluster, bound: _Bound) -> ClusterQuery:
         rank, match = cluster.rank, bound.match

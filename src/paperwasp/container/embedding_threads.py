@@ -1,0 +1,41 @@
+"""Threads for what embeds: it waits for runs of a model, or for a service elsewhere, and never on the event loop.
+
+Many threads wait for one run of a model, which takes what all of them have: so there are more than processors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from paperwasp import embedding_limits
+from paperwasp.errors import Overload
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
+class EmbeddingThreads:
+    """A number of threads, made when they are needed. Asked on one event loop."""
+
+    def __init__(self, name: str, threads: int, waiting: int = embedding_limits.WAITING) -> None:
+        """`waiting`: how much may wait for a thread, or be done by one, before the rest is refused."""
+        self._name = name
+        self._count = threads
+        self._most = waiting
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting = 0
+
+    async def run(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
+        """What `work` returns, on a thread. Errors: those of `work`; Overload where too much waits."""
+        if self._waiting >= self._most:
+            raise Overload(f"Rejecting execution due to overload: {self._waiting} requests already wait for embedding")
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._count, self._name)
+        self._waiting += 1
+        try:
+            return await asyncio.wrap_future(self._pool.submit(work, *given, **named))
+        finally:
+            self._waiting -= 1

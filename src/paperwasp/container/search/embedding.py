@@ -1,0 +1,103 @@
+"""`embed(…)` as the value of a query's input: which embedder makes the tensor, and of which text.
+
+    embed(id, "text")   embed(id, 'text')   embed(id, @parameter)
+    embed(text)         embed("text")       embed(@parameter)        where there is one embedder only
+
+A plan is made without waiting for an embedder: it has an `Embedding` for each such input, which a thread makes a tensor
+before the query is sent.
+
+Vespa: https://docs.vespa.ai/en/rag/embedding.html#embedding-a-query-text, TensorConverter.java
+Differs: a quoted text may have line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from paperwasp.errors import IllegalQuery, LanguageError, PaperwaspError, Timeout
+from paperwasp.indexing.components import Embedder
+from paperwasp.indexing.context import Context
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
+
+_CALL: Final = "embed("
+_WITH_ID: Final = re.compile(r"""([A-Za-z0-9_@.-]+),\s*(["'].*["']|@.*)""", re.DOTALL)
+_QUOTES: Final = ("'", '"')
+_REFERENCE: Final = "@"
+_SHOWN_CHARACTERS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """An input `query(name)` of a query that an embedder is to make."""
+
+    name: str
+    written: str
+    """The value of the input, for messages."""
+    embedder: Embedder
+    text: str
+    type: TensorType
+    language: str = ""
+
+    def make(self) -> Tensor:
+        """The tensor. Blocks. Errors: IllegalQuery."""
+        context = Context(f"query({self.name})", self.language)
+        try:
+            return self.embedder.embed([self.text], self.type, context)[0]
+        except Timeout:
+            raise
+        except LanguageError as error:
+            problem = error.bare_message
+        except (PaperwaspError, ValueError) as error:
+            problem = str(error)
+        raise not_set(self.name, self.written, problem)
+
+
+def not_set(name: str, written: str, problem: str) -> IllegalQuery:
+    """The error of an input whose value cannot be used."""
+    shown = written if len(written) <= _SHOWN_CHARACTERS else f"{written[:_SHOWN_CHARACTERS]}…"
+    return IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
+
+
+def is_call(written: str) -> bool:
+    """Whether the value of an input asks for an embedder."""
+    return written.startswith(_CALL)
+
+
+def read_call(written: str, embedders: Mapping[str, Embedder], given: Mapping[str, str]) -> tuple[Embedder, str]:
+    """The embedder that a call names and the text for it. `given`: the request's parameters. Errors: ValueError."""
+    if not written.endswith(")"):
+        raise ValueError("Expected any string enclosed in embed(), but the argument does not end by ')'")
+    argument = written[len(_CALL) : -1]
+    named = _WITH_ID.fullmatch(argument)
+    if named is not None:
+        if named[1] not in embedders:
+            raise ValueError(f"Can't find embedder '{named[1]}'. {_ids(embedders)}")
+        return embedders[named[1]], _text(named[2], given)
+    if not embedders:
+        raise ValueError("No embedders provided")
+    if len(embedders) > 1:
+        is_quoted = any(quote in argument for quote in _QUOTES)
+        problem = "no embedder id is given" if is_quoted else "the string to embed is not quoted"
+        usage = f"Usage: embed(embedder-id, 'text'). {_ids(embedders)}"
+        raise ValueError(f"Multiple embedders are provided but {problem}. {usage}")
+    return next(iter(embedders.values())), _text(argument, given)
+
+
+def _text(argument: str, given: Mapping[str, str]) -> str:
+    if len(argument) > 1 and argument[0] in _QUOTES and argument[0] == argument[-1]:
+        return argument[1:-1]
+    if not argument.startswith(_REFERENCE):
+        return argument
+    name = argument[len(_REFERENCE) :]
+    if name not in given:
+        raise ValueError(f"Could not resolve query parameter reference '{name}' used in an embed() argument")
+    return given[name]
+
+
+def _ids(embedders: Mapping[str, Embedder]) -> str:
+    listed = ", ".join(f"'{name}'" for name in sorted(embedders))
+    return f"Available embedder ids are {listed}."

@@ -1,0 +1,32 @@
+"""One vector of the vectors of a text's tokens.
+
+Vespa: ai.vespa.embedding.PoolingStrategy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.embedders.transformer import Output
+
+Vector = NDArray[np.float32]
+
+POOLINGS: Final[Mapping[str, Callable[[Output], Output]]] = {
+    "mean": lambda tokens: tokens.mean(axis=0, dtype=np.float64),
+    "cls": lambda tokens: tokens[0],
+    "last": lambda tokens: tokens[-1],
+    "none": lambda pooled: pooled,
+}
+"""Name → from the output of one text, (tokens, dimensions), to one vector; `none`: the model has pooled."""
+
+
+def pooled(output: Output, strategy: str) -> Vector:
+    """The vector of one text, a copy. Errors: ValueError where the model's output is not as the strategy needs it."""
+    if output.ndim != (1 if strategy == "none" else 2):
+        wanted = 2 if strategy == "none" else 3
+        raise ValueError(f"Expected {wanted} output dimensions with pooling-strategy '{strategy}'")
+    return np.array(POOLINGS[strategy](output), np.float32)

@@ -1,0 +1,128 @@
+"""From the components of an application to its embedders, and what is wrong with a component.
+
+An embedder is shared by all that name the same component with the same files: the containers, and the content nodes
+that index documents again. What cannot be used is there all the same, and says why to whoever asks it for a tensor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from posixpath import normpath
+from types import MappingProxyType
+from typing import Final
+from weakref import WeakValueDictionary
+
+from paperwasp.embedders import hugging_face
+from paperwasp.embedders.base import FACTORIES, LocalOrRemote
+from paperwasp.embedders.model_files import Files
+from paperwasp.embedders.settings import Settings
+from paperwasp.errors import Finding, LanguageError, NotFound, PaperwaspError
+from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.indexing.context import Context
+from paperwasp.schema.components import Component
+from paperwasp.schema.model import Schema
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
+
+_TYPES = (hugging_face,)
+"""Imported, they have registered their classes."""
+
+_Key = tuple[str, str, tuple[tuple[str, str], ...], tuple[bytes, ...]]
+_SHARED: Final[WeakValueDictionary[_Key, LocalOrRemote]] = WeakValueDictionary()
+_LOCK: Final = threading.RLock()
+
+
+class Unavailable:
+    """An embedder that cannot be used."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
+        """Errors: ValueError, always."""
+        raise ValueError(self._reason)
+
+    def check(self) -> None:
+        """Nothing: a deployment has told it."""
+
+    def load(self) -> None:
+        """Nothing."""
+
+
+def is_executed(component_type: str) -> bool:
+    """Whether there is an embedder of that type."""
+    return component_type in FACTORIES
+
+
+def is_embedder(component: Component) -> bool:
+    """Whether a component is one that `embed` may name, executed or not."""
+    if component.kind != "component":
+        return False
+    name = component.type or (component.class_name or component.id).partition(":")[0].lower()
+    return name.endswith(("embedder", "tokenizer"))
+
+
+def embedders_of(components: Sequence[Component], files: Files) -> Mapping[str, LocalOrRemote]:
+    """Id → embedder. Those of which nothing can be made now say so when they are used."""
+    return MappingProxyType({each.id: _usable(each, files) for each in components if is_embedder(each)})
+
+
+def components_of(schema: Schema) -> Components:
+    """The components that the scripts of a schema may call."""
+    return Components(embedders_of(schema.components, schema.files or {}), BUILT_IN.chunkers, BUILT_IN.generators)
+
+
+def check_components(components: Sequence[Component], files: Files) -> Iterator[Finding]:
+    """What is wrong with the embedders of an application: errors; warnings where a file may still come."""
+    for component in components:
+        yield from _check(component, files)
+
+
+def _check(component: Component, files: Files) -> Iterator[Finding]:
+    if not is_executed(component.type):
+        return
+    what = f"{component.kind} '{component.id}'"
+    try:
+        _shared(component, files).check()
+    except NotFound as error:
+        if _has_its_files(component, files):
+            yield Finding(f"{what}: {error.message}", component.position, "WARNING")
+    except LanguageError as error:
+        yield Finding(f"{what}: {error.bare_message}", component.position, "ERROR")
+    except (PaperwaspError, ValueError) as error:
+        yield Finding(f"{what}: {error}", component.position, "ERROR")
+
+
+def _has_its_files(component: Component, files: Files) -> bool:
+    """Whether all files of the package that it names are there: others are told of elsewhere."""
+    return all(path in files for path in _paths(component))
+
+
+def _paths(component: Component) -> list[str]:
+    """The files of the package that it names."""
+    return [normpath(path) for name, path in sorted(component.settings.items()) if name.endswith("@path")]
+
+
+def _usable(component: Component, files: Files) -> LocalOrRemote:
+    what = f"{component.kind} '{component.id}'"
+    if not is_executed(component.type):
+        told = f"of type '{component.type}'" if component.type else f"of class '{component.class_name}'"
+        return Unavailable(f"{what} {told} is not executed yet")
+    try:
+        return _shared(component, files)
+    except (PaperwaspError, ValueError) as error:
+        return Unavailable(f"{what}: {error}")
+
+
+def _shared(component: Component, files: Files) -> LocalOrRemote:
+    """The embedder of a component; the same one as long as somebody has it. Errors: as its class."""
+    settings = Settings(component, files)
+    digests = tuple(sha256(files[path].read()).digest() for path in _paths(component) if path in files)
+    key = component.id, component.type, tuple(sorted(component.settings.items())), digests
+    with _LOCK:
+        found = _SHARED.get(key)
+        if found is None:
+            found = _SHARED[key] = FACTORIES[component.type](settings)
+        return found
