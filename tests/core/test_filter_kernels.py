@@ -181,6 +181,29 @@ def test_distances(size: int, count: int, dtype: str, metric: int, seed: int) ->
         assert distances.distance(distances.METRICS[metric], query, widened) == pytest.approx(expected[place], abs=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("size", [1, 8, 63, 64, 65, 128, 130])
+def test_distances_of_vectors_that_stand_together(size: int, dtype: str) -> None:
+    """Rows of one vector each, in runs longer and shorter than what is worked at a time; some have none, or two."""
+    random, count = np.random.default_rng(size), 2_500
+    cells = random.integers(-128, 128, (count, size)).astype(dtype)
+    if dtype == "float32":
+        cells[[0, 7, 1_500]] = math.nan
+    rows = np.arange(count, dtype=np.uint64) << np.uint64(24) | np.uint64(1)
+    rows[[3, 1_200, count - 1]] = 0, 1_200 << 24 | 2, count << 24 | 1
+    for metric in range(4):
+        found, which, expected, plain = (
+            np.empty(count),
+            np.empty(count, np.uint32),
+            np.empty(count),
+            np.empty(count, np.uint32),
+        )
+        _core.least_distances(metric, cells[9], cells, rows, found, which)
+        distances.least_distances(metric, cells[9], cells, rows, expected, plain)
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        assert (which != plain).sum() <= 1
+
+
 def test_sums_of_the_largest_int8_do_not_overflow() -> None:
     size = 100_003
     query, cells = np.full(size, 127, np.int8), np.full((1, size), -128, np.int8)

@@ -6,14 +6,17 @@
 //   EUCLIDEAN sum of squared differences    ANGULAR 1 - cosine    PRODUCT -dot product    HAMMING bits that differ (int8), or cells
 //   GEODEGREES haversine of the central angle; two cells, latitude and longitude
 // Sums of floats are in single precision, in 32 lanes that are added up at the end; of int8 in integers.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "bitmap_fill.hpp"
 #include "clock.hpp"
 #include "core.hpp"
 #include "distances.hpp"
+#include "hamming.hpp"
 
 namespace paperwasp {
 namespace {
@@ -73,16 +76,9 @@ DIFFERING_OF(double, double)
 DIFFERING_OF(float, Bfloat16)
 
 double hamming_of(const int8_t* a, const int8_t* b, size_t n) {
-    uint64_t bits = 0;
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint64_t x, y;
-        std::memcpy(&x, a + i, 8);
-        std::memcpy(&y, b + i, 8);
-        bits += static_cast<uint64_t>(__builtin_popcountll(x ^ y));
-    }
-    for (; i < n; ++i) bits += static_cast<uint64_t>(__builtin_popcount(static_cast<uint8_t>(a[i] ^ b[i])));
-    return static_cast<double>(bits);
+    double bits;
+    differing_bits(a, b, 1, n, &bits);
+    return bits;
 }
 
 template <typename Q, typename C>
@@ -117,12 +113,33 @@ double Distance<Q, C>::operator()(const C* cells) const {
     }
 }
 
+template <typename Q, typename C>
+void Distance<Q, C>::of_run(const C* cells, size_t count, double* distances) const {
+    if constexpr (std::is_same_v<C, int8_t>) {
+        if (metric_ == HAMMING) return differing_bits(query_, cells, count, size_, distances);
+    }
+    for (size_t i = 0; i < count; ++i) distances[i] = (*this)(cells + i * size_);
+}
+
 template class Distance<float, float>;
 template class Distance<double, double>;
 template class Distance<int8_t, int8_t>;
 template class Distance<float, Bfloat16>;
 
 namespace {
+
+constexpr double NOTHING = std::numeric_limits<double>::infinity();
+constexpr size_t LONGEST_RUN = 1024;  // between two looks at the clock
+
+// How many rows from here on have one vector each, and these one after another.
+size_t run_of(const uint64_t* row, size_t count, size_t vectors) {
+    constexpr uint64_t NEXT = uint64_t{1} << ROW_LENGTH_BITS;
+    if (number_of_elements(row[0]) != 1) return 0;
+    size_t run = 1;
+    const size_t most = std::min(count, LONGEST_RUN);
+    while (run < most && row[run] == row[run - 1] + NEXT) ++run;
+    return (row[0] >> ROW_LENGTH_BITS) + run <= vectors ? run : 0;
+}
 
 template <typename Q, typename C, typename Raw>
 void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb::c_contig, nb::device::cpu> cells, In<uint64_t> rows,
@@ -141,8 +158,17 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
     Clock clock;
     const GilRelease release(is_much(count * (size / 8 + 10)));
     for (size_t i = 0; i < count; ++i) {
+        if (const size_t run = run_of(row + i, count - i, all); run > 1) {
+            clock.spend(static_cast<int64_t>(run * size / 4 + 1));
+            of.of_run(cell + (row[i] >> ROW_LENGTH_BITS) * size, run, distance + i);
+            std::fill_n(vector + i, run, 0);
+            for (size_t k = i; k < i + run; ++k)
+                if (!(distance[k] < NOTHING)) distance[k] = NOTHING;
+            i += run - 1;
+            continue;
+        }
         clock.spend(static_cast<int64_t>(number_of_elements(row[i]) * size / 4 + 1));
-        double best = std::numeric_limits<double>::infinity();
+        double best = NOTHING;
         uint32_t which = 0, number = 0;
         any_element(row[i], all, [&](uint64_t place) {
             const double found = of(cell + place * size);

@@ -19,6 +19,8 @@ class Distance {
   public:
     Distance(uint32_t metric, const Q* query, size_t size);
     double operator()(const C* cells) const;
+    // The distances of `count` vectors that stand one after another.
+    void of_run(const C* cells, size_t count, double* distances) const;
 
   private:
     uint32_t metric_;

@@ -86,6 +86,14 @@ void keep_distinct(std::vector<Hit>* hits, size_t count) {
     hits->resize(kept);
 }
 
+size_t bits_below(uint32_t limit, const In<uint64_t>& bitmap) {
+    size_t count = 0;
+    for (size_t i = 0; i < std::min(bitmap.size(), size_t{limit} / 64); ++i) count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[i]));
+    if (limit / 64 < bitmap.size())
+        count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[limit / 64] & ((uint64_t{1} << (limit & 63)) - 1)));
+    return count;
+}
+
 class Hnsw {
   public:
     Hnsw(uint32_t metric, uint32_t cell, size_t dimensions, uint32_t max_links, uint32_t explore_at_insert) {
@@ -126,7 +134,10 @@ class Hnsw {
         Filter filter{nullptr, 0, limit};
         if (accept) filter = {accept->data(), accept->size(), limit};
         constexpr size_t MOST = MOST_NODES;
-        const auto wanted = static_cast<uint32_t>(std::min(std::max(explore, count), MOST));
+        // No more than there are documents to find: a walk that has not found enough goes everywhere.
+        size_t there = index_->live();
+        if (accept) there = std::min(there, bits_below(limit, *accept));
+        const auto wanted = static_cast<uint32_t>(std::min({std::max(explore, count), std::max(there, size_t{1}), MOST}));
         Search how{wanted, filter, filter_first && accept, static_cast<float>(exploration), static_cast<float>(std::max(0.0, slack))};
         how.many = index_->has_many();
         how.all = !accept && !how.many && !(slack > 0);

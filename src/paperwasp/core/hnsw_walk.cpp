@@ -126,7 +126,7 @@ class FilteredWalk {
   public:
     FilteredWalk(const Records& records, const Space& space, const Search& search, Clock* clock)
         : records_(records), space_(space), search_(search), clock_(clock), visited_(Visited::of_thread(records.limit)), kept_(records, search),
-          enough_(2 * records.max_links), unmet_(MOST_IN_LIST), distances_(MOST_IN_LIST) {}
+          filter_first_(search.filter_first), enough_(2 * records.max_links), unmet_(MOST_IN_LIST), distances_(MOST_IN_LIST) {}
 
     void run(Near from, std::vector<Near>* found) {
         visited_.visit(from.node);
@@ -137,7 +137,7 @@ class FilteredWalk {
                 const Near next = ahead_.back();
                 ahead_.pop_back();
                 if (next.distance > reach()) break;
-                if (search_.filter_first)
+                if (filter_first_)
                     go_through(next.node);
                 else
                     go_on(next.node);
@@ -180,34 +180,40 @@ class FilteredWalk {
         matching_.clear();
         hop();
         if (matching_.size() < enough_) hop();
-        if (matching_.size() < enough_ && static_cast<float>(near_.size()) < search_.exploration * static_cast<float>(enough_ * enough_))
-            hop();
+        if (matching_.size() < enough_ && static_cast<float>(reached_) < search_.exploration * static_cast<float>(enough_ * enough_)) hop();
         meet_all(matching_.data(), static_cast<uint32_t>(matching_.size()));
     }
 
-    // From the nodes of near_ to all neighbours of theirs; those of the filter that were not met yet go to matching_, until they are enough.
+    // From the nodes of near_ to all neighbours of theirs, which take their place, but for those that have none left to be met. The ones of
+    // the filter that were not met yet go to matching_, until they are enough.
     void hop() {
         further_.clear();
+        reached_ = 0;
         for (const uint32_t from : near_) {
+            if (visited_.is_exhausted(from)) continue;
             const uint32_t count = copy_links(records_.links(from, 0), unmet_.data());
             clock_->spend(count);
+            reached_ += count;
             for (uint32_t i = 0; i < count; ++i) {
                 const uint32_t node = unmet_[i];
-                if (node >= records_.limit) continue;
+                if (node >= records_.limit || visited_.is_exhausted(node)) continue;
                 further_.push_back(node);
                 if (!visited_.visit(node)) continue;
-                if (is_let_through(node)) {
+                if (!is_let_through(node)) {
+                    beside_.push_back(node);
+                } else {
                     matching_.push_back(node);
                     if (matching_.size() >= enough_) return;
-                } else {
-                    beside_.push_back(node);
                 }
             }
+            visited_.exhaust(from);
         }
         near_.swap(further_);
     }
 
+    // On from all that was not let through, one link after the other.
     void go_beside() {
+        filter_first_ = false;
         matching_.swap(beside_);
         beside_.clear();
         meet_all(matching_.data(), static_cast<uint32_t>(matching_.size()));
@@ -219,11 +225,13 @@ class FilteredWalk {
     Clock* clock_;
     Visited& visited_;
     Kept kept_;
+    bool filter_first_;
     const uint32_t enough_;
     std::vector<uint32_t> unmet_;
     std::vector<float> distances_;
     std::vector<Near> ahead_;                                // a heap, the nearest first
     std::vector<uint32_t> near_, further_, matching_, beside_;
+    size_t reached_ = 0;  // by the last hop
 };
 
 }  // namespace
@@ -231,9 +239,10 @@ class FilteredWalk {
 Visited& Visited::of_thread(size_t nodes) {
     thread_local Visited visited;
     if (visited.tags_.size() < nodes) visited.tags_.resize(nodes + nodes / 8);
-    if (++visited.tag_ == 0) {
+    visited.tag_ = static_cast<uint8_t>(visited.tag_ + 2);
+    if (visited.tag_ == 0) {
         std::memset(visited.tags_.data(), 0, visited.tags_.size());
-        visited.tag_ = 1;
+        visited.tag_ = 2;
     }
     return visited;
 }

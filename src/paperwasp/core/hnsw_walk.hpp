@@ -18,16 +18,19 @@ struct Near {
     }
 };
 
-// Which nodes a walk has met. Each thread has one, for all graphs: a byte a node, which says in which walk it was last met.
+// Which nodes a walk has met, and which it has met all neighbours of. Each thread has one, for all graphs: a byte a node, which says in
+// which walk it was last met.
 class Visited {
   public:
     static Visited& of_thread(size_t nodes);
 
-    bool visit(uint32_t node) {  // false if it was
-        if (tags_[node] == tag_) return false;
+    bool visit(uint32_t node) {  // false if it was met
+        if (tags_[node] >= tag_) return false;
         tags_[node] = tag_;
         return true;
     }
+    bool is_exhausted(uint32_t node) const { return tags_[node] > tag_; }
+    void exhaust(uint32_t node) { tags_[node] = static_cast<uint8_t>(tag_ + 1); }
     void fetch(uint32_t node) const { __builtin_prefetch(&tags_[node]); }
 
   private:
