@@ -42,6 +42,14 @@ import pytest
 sys.exit(pytest.main())
 '
 
+# The one structure that is written beside readers without a lock, under ThreadSanitizer and without Python.
+if [ "$#" -eq 0 ] && [ -f "$("$compiler" -print-file-name=libtsan.so)" ]; then
+    core=src/paperwasp/core
+    "$compiler" -std=c++17 -O1 -g -fsanitize=thread -I"$core" tests/core/hnsw_race.cpp "$core"/hnsw_*.cpp \
+        "$core/hamming.cpp" "$core/vector_distance.cpp" -o "$work/hnsw_race"
+    "$work/hnsw_race"
+fi
+
 # Python itself is not built with the sanitizers, so their runtimes come first, and its own leaks are no concern.
 [ "$#" -gt 0 ] || set -- tests/core tests/index tests/attribute tests/search/test_content_search.py \
     tests/search/test_marking.py tests/features/test_bm25.py tests/features/test_features.py tests/features/test_native_rank.py

@@ -9,7 +9,7 @@
 #if __clang_major__ >= 18 && !__has_feature(address_sanitizer)
 #define PAPERWASP_HAS_CLONES
 #endif
-#elif defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+#elif defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define PAPERWASP_HAS_CLONES
 #endif
 

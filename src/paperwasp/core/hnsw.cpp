@@ -4,13 +4,14 @@
 // The column's cells are given with each call: (rows, dimensions), of the column's type, bfloat16 as the upper halves of floats; a reader
 // gives those of its view, which may be older than the graph: nodes beyond are not looked at. Rows never change while they are in a graph.
 // One thread writes at a time; searches take no lock, and may run beside it. How the parts work: hnsw_graph.hpp (memory), hnsw_space.hpp
-// (distances), hnsw_walk.cpp (searching), hnsw_insert.cpp, hnsw_mend.cpp (removing), hnsw_saved.cpp (arrays for files).
+// (distances), hnsw_search.cpp and hnsw_walk.cpp (searching), hnsw_insert.cpp, hnsw_mend.cpp (removing), hnsw_saved.cpp (arrays for files).
 //
 // Malkov, Yashunin: Efficient and robust approximate nearest neighbor search using hierarchical navigable small world graphs, 2018.
 #include "arrays.hpp"
 #include "clock.hpp"
 #include "core.hpp"
 #include "hnsw_index.hpp"
+#include "hnsw_search.hpp"
 
 #include <nanobind/stl/optional.h>
 
@@ -48,42 +49,6 @@ Shape checked_shape(uint32_t metric, uint32_t cell, size_t dimensions) {
     if (dimensions == 0 || dimensions > (size_t{1} << 24)) throw std::invalid_argument("no vectors of this size");
     if (metric == GEODEGREES && dimensions != 2) throw std::invalid_argument("a place has two cells");
     return {metric, cell, dimensions};
-}
-
-struct Hit {
-    double distance;
-    uint32_t owner, node;
-
-    bool operator<(const Hit& other) const {
-        return distance < other.distance || (distance == other.distance && (owner < other.owner || (owner == other.owner && node < other.node)));
-    }
-};
-
-// The exact distances of what was found: the nearest node of each document, nearest first.
-std::vector<Hit> exact_hits(const Records& records, const Exact& exact, const Filter& filter, const std::vector<Near>& found,
-                            double threshold) {
-    std::vector<Hit> hits;
-    for (const Near& near : found) {
-        const uint32_t owner = records.node(near.node).owner;
-        if (!records.is_live(near.node) || !filter.accepts(owner)) continue;
-        const double distance = exact(near.node);
-        if (distance <= threshold) hits.push_back({distance, owner, near.node});
-    }
-    std::sort(hits.begin(), hits.end());
-    return hits;
-}
-
-void keep_distinct(std::vector<Hit>* hits, size_t count) {
-    std::vector<uint32_t> owners;
-    size_t kept = 0;
-    for (const Hit& hit : *hits) {
-        if (kept == count) break;
-        const auto at = std::lower_bound(owners.begin(), owners.end(), hit.owner);
-        if (at != owners.end() && *at == hit.owner) continue;
-        owners.insert(at, hit.owner);
-        (*hits)[kept++] = hit;
-    }
-    hits->resize(kept);
 }
 
 size_t bits_below(uint32_t limit, const In<uint64_t>& bitmap) {
@@ -145,8 +110,7 @@ class Hnsw {
         {
             Clock clock;
             const GilRelease release(is_much(size_t{wanted} * 10 * (shape.dimensions / 16 + 20)));
-            if (count > 0) hits = found(of, query.data(), how, threshold, &clock);
-            keep_distinct(&hits, count);
+            hits = find(*index_, of, query.data(), how, count, threshold, &clock);
         }
         return as_arrays(hits);
     }
@@ -189,23 +153,6 @@ class Hnsw {
         if (cells.dtype() != type_of(shape.cell, false)) throw std::invalid_argument("cells of another type");
         if (cells.shape(1) != shape.dimensions) throw std::invalid_argument("vectors of another size");
         return {static_cast<const char*>(cells.data()), cells.shape(0), shape.dimensions * shape.cell_bytes()};
-    }
-
-    std::vector<Hit> found(const Column& of, const void* query, const Search& how, double threshold, Clock* clock) const {
-        const Records records = index_->graph().records(of.rows);
-        const Entry entry = index_->entry_below(records);
-        if (entry.node == NONE) return {};
-        const std::unique_ptr<Space> space = index_->space(records, of);
-        space->bind_query(query);
-        Near near{0, entry.node};
-        space->distances(&near.node, 1, &near.distance);
-        near = descend(records, *space, near, entry.level, 0);
-        std::vector<Near> met;
-        if (how.all)
-            walk(records, *space, near, 0, how.explore, clock, &met);
-        else
-            walk_filtered(records, *space, near, how, clock, &met);
-        return exact_hits(records, *make_exact(index_->shape(), of, query), how.filter, met, threshold);
     }
 
     static nb::tuple as_arrays(const std::vector<Hit>& hits) {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-#include "distances.hpp"
 #include "hnsw_graph.hpp"
+#include "vector_distance.hpp"
 
 namespace paperwasp::hnsw {
 

@@ -1,4 +1,4 @@
-// Distances between two vectors, as the exact search and the graph compute them: see distances.cpp.
+// Distances between two vectors, as the exact search and the graph compute them: see vector_distance.cpp.
 #pragma once
 
 #include <cstddef>
