@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import Bitmap, Lids
 from paperwasp.attribute.rows import split
-from paperwasp.attribute.tensor import TensorView
+from paperwasp.attribute.tensor import NO_LABEL, TensorView
 from paperwasp.content.view import View
 from paperwasp.core.distances import distance
 
@@ -55,6 +55,8 @@ class ComparingGraph:
         found = []
         for lid, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             if accept is not None and not int(accept[lid >> 6]) >> (lid & 63) & 1:
+                continue
+            if self.column.labels.size and length and self.column.labels[start, 0] == NO_LABEL:
                 continue
             apart = [(distance(self.metric, query, cells[node]), node) for node in range(start, start + length)]
             if apart and min(apart)[0] <= threshold:

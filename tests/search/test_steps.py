@@ -13,7 +13,7 @@ from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.query import FuzzyItem, Item, OrItem, TrueItem, WordItem
+from paperwasp.query import FuzzyItem, Item, NearestNeighborItem, OrItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
 from paperwasp.search.cost import is_plain
@@ -135,3 +135,7 @@ def test_costs_are_learned() -> None:
 def test_large_trees_are_not_planned_on_the_asking_thread() -> None:
     tree = OrItem(tuple(WordItem("body", str(number)) for number in range(limits.INLINE_QUERY_ITEMS // 2)))
     assert is_plain(tree, 1) and not is_plain(tree, 2)
+
+
+def test_searches_of_vectors_are_planned_where_they_are_asked() -> None:
+    assert is_plain(NearestNeighborItem("v", "q", 10), 1)

@@ -38,12 +38,24 @@ GOOD = [
     ("3", "tensor()", "tensor():{{}:3.0}"),
     ("[nan, -Infinity, 1e3]", "tensor(x[3])", "tensor(x[3]):[nan,-inf,1000.0]"),
     ("tensor<float>(x[2]):[1,2]", "tensor(x[2])", "tensor(x[2]):[1.0,2.0]"),
+    # What is written as JSON has numbers, and what nearly is.
+    (" [ 1 , -2.5e-3,0 ] ", "tensor(x[3])", "tensor(x[3]):[1.0,-0.0025,0.0]"),
+    ("[-0, -0.0, 0]", "tensor(x[3])", "tensor(x[3]):[-0.0,-0.0,0.0]"),
+    ("[+1, .5, 5.]", "tensor(x[3])", "tensor(x[3]):[1.0,0.5,5.0]"),
+    ("[1e400, -1e400, 1e-400]", "tensor(x[3])", "tensor(x[3]):[inf,-inf,0.0]"),
+    ("[12345678901234567890123]", "tensor(x[1])", "tensor(x[1]):[1.2345678901234568e+22]"),
+    ("[9007199254740993]", "tensor(x[1])", "tensor(x[1]):[9007199254740992.0]"),
+    ("[0.1,]", "tensor(x[1])", "tensor(x[1]):[0.1]"),
 ]
 
 BAD = [
     ("", None, "line 1, column 1: the value needs a type, as in tensor(x[2]):[1, 2]"),
     ("[1,2]", None, "line 1, column 1: the value needs a type, as in tensor(x[2]):[1, 2]"),
     ("[1,2]", "tensor(x[3])", "line 1, column 1: expected 3 value(s), found 2"),
+    ("[]", "tensor(x[3])", "line 1, column 1: expected 3 value(s), found 0"),
+    ("[1,true]", "tensor(x[2])", "line 1, column 4: expected a number, found 't'"),
+    ('[1,"2"]', "tensor(x[2])", "line 1, column 4: expected a number, found '\"'"),
+    ("[1,[2]]", "tensor(x[2])", "line 1, column 4: expected a number, found '['"),
     ("[[1,2]]", "tensor(x[2],y[2])", "line 1, column 1: expected 2 parts in brackets, found 1"),
     ("[[1,2],[3]]", "tensor(x[2],y[2])", "line 1, column 8: expected 2 value(s), found 1"),
     ("[1,\n two]", "tensor(x[2])", "line 2, column 2: expected a number, found 't'"),

@@ -35,6 +35,14 @@ from paperwasp.tensor.value import Tensor
 
 _BLOCK_LIDS: Final = 65_536
 """Documents whose vectors are compared together."""
+_BYTES_A_NS: Final = 16
+"""Of vectors that are compared."""
+_DOCUMENT_NS: Final = 5
+_NODE_NS: Final = 50
+"""To fetch a vector from anywhere in memory."""
+_NODES_OF_HIT: Final = 20
+"""Nodes to which a search of a graph computes distances, for each hit that it keeps in sight."""
+_LEAST_EXPLORED: Final = 30
 _Computed = tuple[NDArray[np.float64], NDArray[np.uint32]]
 
 
@@ -63,8 +71,7 @@ class NearestNeighborMatch(BestMatch):
             count = _core.bitmap_count(allowed, space.accept)
             self._strategy = choose(self._target_hits, self._tuning, count, space.documents)
         if graph is not None and self._strategy.uses_graph:
-            lids = self._searched(graph, allowed)
-            computed = self._distances.computed(lids)
+            lids, computed = self._near(self._searched(graph, allowed))
         else:
             lids, computed = self._compared(_core.bitmap_lids(allowed, space.limit))
         self._found = lids, computed
@@ -78,6 +85,12 @@ class NearestNeighborMatch(BestMatch):
         if not strategy.uses_filter and not bits_of(accept, found).all():
             found = self._search(graph, accept)
         return found[bits_of(allowed, found)]
+
+    def _near(self, lids: Lids) -> tuple[Lids, _Computed]:
+        """Of documents that a graph found those that are near in the view, too, with what is computed of them."""
+        distances, vectors = self._distances.computed(lids)
+        near = (distances <= self._limit) & (distances < np.inf)
+        return (lids, (distances, vectors)) if near.all() else (lids[near], (distances[near], vectors[near]))
 
     def _search(self, graph: GraphView, accept: Bitmap | None) -> Lids:
         strategy, tuning, limit = self._strategy, self._tuning, self._space.limit
@@ -120,6 +133,14 @@ class NearestNeighborMatch(BestMatch):
                 if np.array_equal(known[places], lids):
                     return computed[places], vectors[places]
         return self._distances.computed(lids)
+
+    def work_ns(self) -> float:
+        """About how long the search takes: rather too long, where a graph is searched."""
+        vector_ns = self._distances.bytes_of_vector / _BYTES_A_NS
+        if self._graph is None:
+            return self._space.documents * (_DOCUMENT_NS + vector_ns)
+        explored = self._target_hits + self._item.explore_additional_hits + _LEAST_EXPLORED
+        return min(explored, self._space.documents) * _NODES_OF_HIT * (_NODE_NS + vector_ns)
 
     def scores(self, lids: Lids) -> NDArray[np.float64]:
         return self._distances.closeness(self._computed(lids)[0])

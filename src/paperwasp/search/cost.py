@@ -12,6 +12,7 @@ from paperwasp import limits
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.constants import FalseOperator, TrueOperator
+from paperwasp.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.rank_operator import RankOperator
 from paperwasp.operators.term import PhraseMatch
@@ -20,6 +21,7 @@ from paperwasp.query.items import (
     EquivItem,
     FalseItem,
     Item,
+    NearestNeighborItem,
     NotItem,
     OrItem,
     PhraseItem,
@@ -37,6 +39,7 @@ PLAIN_ITEMS: Final = frozenset(
         AndItem,
         EquivItem,
         FalseItem,
+        NearestNeighborItem,
         NotItem,
         OrItem,
         PhraseItem,
@@ -82,7 +85,7 @@ def _matching(operator: Operator, limit: int) -> tuple[float, int]:
     """Return nanoseconds, and at most how many documents match. Looks at no posting and no row."""
     took_ns, matches = 0.0, 0
     kind = type(operator)
-    if kind is TermOperator:
+    if kind is TermOperator or kind is NearestNeighborOperator:
         for match in operator.matches:  # type: ignore[attr-defined]
             if type(match) is IndexMatch:
                 count = match.frequency()
@@ -110,6 +113,8 @@ def _matching(operator: Operator, limit: int) -> tuple[float, int]:
 
 
 def _match(match: FieldMatch, limit: int) -> tuple[float, int]:
+    if isinstance(match, NearestNeighborMatch):
+        return match.work_ns(), match.estimate()
     if type(match) is PhraseMatch:
         (frequency,) = match.document_frequencies()
         return frequency * POSITION_NS, frequency

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final, NoReturn
 
+import orjson
+
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position, TooLarge
@@ -21,6 +23,7 @@ _SPACE: Final = re.compile(r"\s*")
 _TYPE: Final = re.compile(r"tensor\s*(<[^>]*>\s*)?\([^)]*\)")
 _NUMBER: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)(?![\w.])", re.IGNORECASE)
 _LABEL: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@$]*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_JSON_NUMBERS: Final = frozenset({int, float})
 _HEX: Final = re.compile(r"([\"']?)([0-9A-Fa-f]+)\1(?![\w.])")  # in quotes, as in the JSON of documents
 
 
@@ -167,8 +170,12 @@ class _Reader:
     def brackets(self, shape: tuple[int, ...]) -> list[float]:
         """Numbers in brackets, nested as the dimensions are; or flat, as was the rule once."""
         start = self.at
+        values = self.plain_numbers()
+        if values is not None:
+            self.check_count(values, shape, start)
+            return values
         self.expect("[")
-        values: list[float] = []
+        values = []
         nested = 0
         while not self.accept("]"):
             if len(shape) > 1 and self.peek("["):
@@ -179,9 +186,29 @@ class _Reader:
             self.separate("]")
         if nested and nested != shape[0]:
             self.fail(f"expected {shape[0]} parts in brackets, found {nested}", start)
-        if not nested and len(shape) == 1 and len(values) != shape[0]:
-            self.fail(f"expected {shape[0]} value(s), found {len(values)}", start)
+        if not nested:
+            self.check_count(values, shape, start)
         return values
+
+    def plain_numbers(self) -> list[float] | None:
+        """Reads numbers in brackets at once, if they are written as JSON has them; None: they are to be read one by
+        one."""
+        check_time()
+        self.skip()
+        end = self.text.find("]", self.at) + 1
+        try:
+            values = orjson.loads(self.text[self.at : end])
+        except orjson.JSONDecodeError:
+            return None
+        kinds = set(map(type, values)) if type(values) is list else {None}
+        if not kinds <= _JSON_NUMBERS or (int in kinds and "-0" in self.text[self.at : end]):  # a zero has a sign
+            return None
+        self.at = end
+        return list(map(float, values)) if int in kinds else values
+
+    def check_count(self, values: list[float], shape: tuple[int, ...], start: int) -> None:
+        if len(shape) == 1 and len(values) != shape[0]:
+            self.fail(f"expected {shape[0]} value(s), found {len(values)}", start)
 
     # Tokens
 
