@@ -270,12 +270,12 @@ def content_of(response: Response) -> object:
 
 
 def describe(address: str, message: Query) -> str:
-    """The tree and whatever else is not as in a plain request, but for who may render hits; the deadline as
-    milliseconds from the start."""
+    """The tree and whatever else is not as in a plain request, but for who may render hits or rank them globally; the
+    deadline as milliseconds from the start."""
     said = [address, to_yql(message.match.tree)]
     for name, (group, field) in NAMES.items():
         value = getattr(getattr(message, group), field)
-        if name not in ("deadline_ns", "source") and value != getattr(getattr(PLAIN, group), field):
+        if name not in ("deadline_ns", "source", "global_page") and value != getattr(getattr(PLAIN, group), field):
             said.append(f"{name}={value if isinstance(value, str) else plainly(value)}")
     timeout_ms = (message.deadline.at_ns - START_NS) / 1e6
     if timeout_ms != 500:

@@ -38,6 +38,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     "now_seconds": ("rank", "now_seconds"),
     "search_after": ("order", "after"),
     "global_hits": ("rank", "global_hits"),
+    "global_page": ("rank", "global_page"),
 }
 """Flat name → group and field of a Query, in the order in which scripts show them."""
 

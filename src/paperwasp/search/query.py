@@ -130,6 +130,15 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class GlobalPage:
+    """The first hits by the global phase, where the node that is asked may rank by it."""
+
+    hits: int
+    rank_score_drop_limit: float | None = None
+    """Hits with a relevance of this or lower are none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """How the documents that match are ranked."""
 
@@ -144,6 +153,8 @@ class Rank:
     """What the time is for rank features, in seconds since 1970; None: what it is."""
     global_hits: int = 0
     """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
+    global_page: GlobalPage | None = None
+    """Set where no other hits are ranked beside those of the node: it may rank them, and answer with the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +284,8 @@ class SearchResponse:
     """What writing the hits took."""
     page: tuple[bytes | None, ...] | None = None
     """The JSON of each hit, None for those that are in `hits`; None: all are in `hits`."""
+    is_page: bool = False
+    """Whether the hits are those of `Rank.global_page`."""
     mutations: tuple[Mutate, ...] = ()
     """What the node has to apply before it answers, by the rank profile's `mutate`. Never in an answer."""
 

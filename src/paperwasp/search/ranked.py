@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.features.block import Block, FirstPhase
 from paperwasp.operators.field_match import Bitmap, Lids
-from paperwasp.ranking import RankValue
+from paperwasp.ranking import Program, RankValue
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.scoring import features_of
+from paperwasp.search.scoring import features_of, scores_of
 from paperwasp.tensor.value import Tensor
 
 Scores = NDArray[np.float64]
@@ -81,6 +81,16 @@ class RankedHits:
         block = Block(self.bound.setting, self.lids[picked], relevance, self.bound.profile.phases, end)
         found = features_of(block, programs)
         return [found[place] for place in np.argsort(order).tolist()]
+
+    def columns(self, programs: Mapping[str, Program], count: int) -> Scores:
+        """The values of programs for the first `count` hits: a row a hit, a column a program."""
+        order = np.argsort(self.lids[:count])
+        relevance = {"relevance": self.scores[:count][order]}
+        block = Block(self.bound.setting, self.lids[:count][order], relevance, self.bound.profile.phases)
+        found = np.empty((count, len(programs)))
+        for number, program in enumerate(programs.values()):
+            found[order, number] = scores_of(block, program)
+        return found
 
 
 def finite(scores: Scores) -> Scores:

@@ -25,6 +25,7 @@ from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, is_plain
 from paperwasp.search.fill import SortKeys, hits_of
+from paperwasp.search.global_phase import page_of
 from paperwasp.search.order import Level
 from paperwasp.search.page import Page, rendered_hits
 from paperwasp.search.paging import streamed_lid, within_batch
@@ -112,7 +113,12 @@ class BoundSearch:
         clock.begin_writing()
         begun_ns, spent_ns = clock.now_ns(), time.thread_time_ns()
         rendered = self._rendered(ranked, slice(order.offset, wanted))
-        if rendered is None:
+        page: Page | None
+        last = self._last_phase(ranked)
+        if last is not None:
+            page, (hits, dropped) = None, last
+            ranked = [replace(ranked[0], total_count=ranked[0].total_count - dropped)]
+        elif rendered is None:
             page, hits = None, self._page(ranked, 0 if self._streamed else order.offset, wanted)
         else:
             page, hits = rendered
@@ -133,6 +139,7 @@ class BoundSearch:
                 self._view.stamp,
                 took_ns,
                 page,
+                last is not None,
                 self._mutations(one),
             )
         counts = [bound.setting.space.documents for bound in self._indexed]
@@ -153,6 +160,12 @@ class BoundSearch:
         """What the rank profile changes in the documents that reached its phases."""
         bound = ranked.bound
         return bound.observer.mutations(bound.setting.space.schema.document.name, self._view.gids)
+
+    def _last_phase(self, ranked: Sequence[RankedHits]) -> tuple[list[Hit], int] | None:
+        """The page by the global phase, and how many hits that drops; None where the container ranks by it."""
+        if self._query.rank.global_page is None or self._streamed or len(ranked) != 1:
+            return None
+        return page_of(self._view, self._query, ranked[0], self._served.summaries)
 
     def _rendered(self, ranked: Sequence[RankedHits], window: slice) -> tuple[Page, list[Hit]] | None:
         """The hits of the page where they can be rendered from rows: those of one type, which nothing is merged

@@ -8,7 +8,7 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html#using-a-global-phase
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from paperwasp.container.search.settings import GlobalParameters
 from paperwasp.container.search.sorting import RELEVANCE
 from paperwasp.errors import IllegalQuery
 from paperwasp.ranking.global_phase import GlobalPhase
-from paperwasp.search.query import Hit, SortKey
-from paperwasp.search.rescaling import Rescaling
+from paperwasp.search.global_phase import relevances
+from paperwasp.search.query import GlobalPage, Hit, SortKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class GlobalRanking:
         limit = phase.rank_score_drop_limit if said.rank_score_drop_limit is None else said.rank_score_drop_limit
         return cls(phase, count, limit) if count > 0 else None
 
+    def page(self, hits: int) -> GlobalPage:
+        """What a content node is told that may rank the first `hits` itself."""
+        return GlobalPage(hits, self.rank_score_drop_limit)
+
     def ranked(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits with their new relevances, best first. `hits`: by falling relevance."""
         chosen = [hit for hit in hits[: self.rerank_count] if hit.global_inputs is not None]
         if not chosen:
             return list(hits)
         rows = np.array([hit.global_inputs for hit in chosen], np.float64).reshape(len(chosen), -1)
-        scores = self.phase.scores(rows)
-        scores = np.where(np.isnan(scores), -np.inf, scores)
-        before = np.array([hit.relevance for hit in chosen])
-        rest = hits[len(chosen) :]
-        rescaling = replace(Rescaling.below(before, scores), most=np.inf)  # hits below are not above those before
-        moved = rescaling(np.array([hit.relevance for hit in rest]))
-        pairs = zip((*chosen, *rest), (*scores.tolist(), *moved.tolist()), strict=True)
+        every = (*chosen, *hits[len(chosen) :])
+        scores = relevances(self.phase, rows, np.array([hit.relevance for hit in every]))
+        pairs = zip(every, scores.tolist(), strict=True)
         found = [hit._replace(relevance=relevance) for hit, relevance in pairs]
         if any(hit.explanation for hit in found):
             found = with_global_phase(self.phase, found, rows)

@@ -45,7 +45,9 @@ def _merge(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> S
         elif answer.timed_out and not soft_timeout:
             errors.append(SearchError(TIMED_OUT, f"Timed out after {query.timeout_ms(plan):g} ms", cluster))
         else:
-            found.append((cluster, answer if query.ranking is None else _rerank(query.ranking, answer)))
+            found.append(
+                (cluster, answer if query.ranking is None or answer.is_page else _rerank(query.ranking, answer))
+            )
     hits = _merged_hits(plan, found)
     bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.answering.without_summary}
     errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.query is not None]

@@ -101,6 +101,11 @@ class PreparedQuery:
     """The error that is raised if nothing else is wrong; None: there is none."""
 
     @property
+    def ranks_on_node(self) -> bool:
+        """Whether a global phase ranks hits of one query of one cluster alone, and all that is wanted is its page."""
+        return len(self.clusters) == 1 and not self.parameters.collapse.fields and not self.observe.explains_hits
+
+    @property
     def serves_others(self) -> bool:
         """Whether other requests of the shape can be bound to it."""
         steps = (self.inputs, self.failure, *self.rewrites, *self.checks)
@@ -177,6 +182,8 @@ class PreparedQuery:
             deadline = replace(deadline, at_ns=at_ns)
         if bound.inputs or bound.now_seconds is not None:
             rank = replace(rank, inputs=bound.inputs, now_seconds=bound.now_seconds)
+        if cluster.ranking is not None and self.ranks_on_node:
+            rank = replace(rank, global_page=cluster.ranking.page(bound.hits))
         if cluster.document_types:
             match = replace(match, document_types=cluster.document_types)
         hits = bound.hits if cluster.ranking is None else max(bound.hits, cluster.ranking.rerank_count)
