@@ -15,14 +15,26 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "connection_limits", "embedding_limits", "limits", "env", "yielding", "frozen", "version", "core"),
+    (
+        "errors",
+        "connection_limits",
+        "embedding_limits",
+        "remote_limits",
+        "limits",
+        "env",
+        "yielding",
+        "frozen",
+        "version",
+        "core",
+    ),
     ("large_json",),
     ("parsing", "tensor", "linguistics", "http", "remote"),
     ("document", "query"),
     ("schema", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),
     ("ranking",),
     ("indexing",),
-    ("embedders",),
+    ("embedders", "generators"),
+    ("components",),
     ("application",),
     ("operators", "client"),
     ("content", "features"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from paperwasp.connection_limits import *  # noqa: F403  # they are many, and named `limits.HTTP_…` all the same
+from paperwasp.remote_limits import *  # noqa: F403  # as those
 
 # Languages and requests
 EXPRESSION_DEPTH: Final = 200
@@ -275,16 +276,6 @@ PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Unpacked packages up to this size are kept for the next request; of the models of larger ones only the last."""
 MULTIPART_PARTS: Final = 16
 MULTIPART_HEADER_BYTES: Final = 8 * 1024
-
-# Models that are called over HTTP
-REMOTE_TIMEOUT_SECONDS: Final = 60.0
-"""A call with all its attempts, where neither services.xml nor the request allows less."""
-REMOTE_PAUSE_SECONDS: Final = 5.0
-"""The longest pause before another attempt, where the endpoint does not ask for a longer one."""
-REMOTE_CONNECTIONS: Final = 16
-"""Requests of one component at a time; others wait for their turn."""
-REMOTE_ANSWER_BYTES: Final = 64 * 1024 * 1024
-SECRET_CHARACTERS: Final = 64 * 1024
 
 # Reindexing
 REINDEX_TRIES: Final = 60

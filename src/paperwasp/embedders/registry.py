@@ -14,19 +14,17 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakValueDictionary
 
-from paperwasp.embedders import hugging_face
+from paperwasp.embedders import hugging_face, mistral, openai, tei, voyage
 from paperwasp.embedders.base import FACTORIES, LocalOrRemote
 from paperwasp.embedders.model_files import Files
 from paperwasp.embedders.settings import Settings
 from paperwasp.errors import Finding, LanguageError, NotFound, PaperwaspError
-from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
-from paperwasp.schema.model import Schema
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
-_TYPES = (hugging_face,)
+_TYPES = (hugging_face, mistral, openai, tei, voyage)
 """Imported, they have registered their classes."""
 
 _Key = tuple[str, str, tuple[tuple[str, str], ...], tuple[bytes, ...]]
@@ -67,11 +65,6 @@ def is_embedder(component: Component) -> bool:
 def embedders_of(components: Sequence[Component], files: Files) -> Mapping[str, LocalOrRemote]:
     """Id → embedder. Those of which nothing can be made now say so when they are used."""
     return MappingProxyType({each.id: _usable(each, files) for each in components if is_embedder(each)})
-
-
-def components_of(schema: Schema) -> Components:
-    """The components that the scripts of a schema may call."""
-    return Components(embedders_of(schema.components, schema.files or {}), BUILT_IN.chunkers, BUILT_IN.generators)
 
 
 def check_components(components: Sequence[Component], files: Files) -> Iterator[Finding]:
