@@ -52,6 +52,8 @@ class Settings:
     config_port: int = 19071
     repair: bool = False
     """Go on after damage to the operation log: what follows the damage is put aside."""
+    allow_python_components: bool = False
+    """Whether applications may have components that are written in Python, which do here whatever they want."""
 
 
 class Service:
@@ -73,7 +75,7 @@ class Service:
             self.applications = Applications(content, self.containers, _shown(settings.host))
             self.config = ConfigServer(
                 store,
-                _model_of,
+                partial(_model_of, allow_python=settings.allow_python_components),
                 self._activate,
                 check=self.applications.check,
                 reindex_chunk=partial(_reindex, messenger),
@@ -151,13 +153,13 @@ def _shown(host: str) -> str:
     return "localhost" if host in _ANY_HOST else host
 
 
-def _model_of(package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
+def _model_of(package: ApplicationPackage, application: ApplicationId, *, allow_python: bool) -> ApplicationModel:
     from paperwasp.application.build import build_model
     from paperwasp.application.preprocessing import DeployProperties
     from paperwasp.service.schema_check import check_schema
 
     properties = DeployProperties(instance=application.instance)
-    return build_model(package, check_schema, datetime.now(UTC).date(), properties)
+    return build_model(package, check_schema, datetime.now(UTC).date(), properties, allow_python=allow_python)
 
 
 def _reindex(

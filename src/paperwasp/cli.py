@@ -38,6 +38,13 @@ ContainerUrl = Annotated[str, typer.Option("--url", "-u", help="Where the contai
 ConfigUrl = Annotated[
     str, typer.Option("--config-url", help="Where the config server listens.", envvar="PAPERWASP_CONFIG_URL")
 ]
+AllowPython = Annotated[
+    bool,
+    typer.Option(
+        "--allow-python-components",
+        help="Run components that are written in Python and come with an application: they may do whatever you may.",
+    ),
+]
 
 
 def main() -> None:
@@ -90,6 +97,7 @@ def serve(
     repair: Annotated[
         bool, typer.Option("--repair", help="Start in spite of a damaged operation log; what follows is put aside.")
     ] = False,
+    allow_python_components: AllowPython = False,
 ) -> None:
     """Run the service in the foreground. Ctrl-C or SIGTERM stops it cleanly; a restart has everything back."""
     started = time.monotonic()
@@ -111,7 +119,8 @@ def serve(
                 typer.echo(f"Container cluster '{cluster}' of application {application} on http://{host}:{port}")
         sys.stdout.flush()
 
-    asyncio.run(serve_until_signal(Settings(data_dir, host, port, config_port, repair), application, say_ready))
+    settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
+    asyncio.run(serve_until_signal(settings, application, say_ready))
 
 
 @app.command()
@@ -121,6 +130,7 @@ def check(
         Path | None,
         typer.Option("--against", metavar="ACTIVE", help="Another package: what does changing from it to this need?"),
     ] = None,
+    allow_python_components: AllowPython = False,
 ) -> None:
     """Check an application package without a service, as a compiler does.
 
@@ -141,7 +151,7 @@ def check(
     from paperwasp.client.check import check_application
     from paperwasp.service.schema_check import check_schema
 
-    if not check_application(application, check_schema, against):
+    if not check_application(application, check_schema, against, allow_python=allow_python_components):
         raise typer.Exit(1)
 
 

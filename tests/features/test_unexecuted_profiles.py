@@ -39,7 +39,7 @@ SCHEMA = """schema s {
         field vectors type tensor<float>(p{},x[3]) { indexing: attribute }
         field stored type string { indexing: summary }
     }
-    field questions type array<string> { indexing: input title | generate llm | index }
+    field questions type string { indexing: input title | generate llm | index }
     field seen type int {
         indexing: 0 | to_int | attribute
         attribute: mutable
@@ -156,8 +156,8 @@ def test_what_is_known_is_accepted(expression: str) -> None:
     assert told(expression) == "compiled"
 
 
-def test_what_should_fill_a_field_is_named() -> None:
-    assert told("nativeRank(questions)") == "not executed yet: nativeRank(questions), which generate llm is to fill"
+def test_a_field_that_is_generated_is_ranked_by() -> None:
+    assert told("nativeRank(questions)") == "compiled"
 
 
 def test_waits_are_numbers() -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from paperwasp.core import _core
 from paperwasp.core.siphash import siphash
-from paperwasp.document.types import DataType
-from paperwasp.errors import Finding, InvalidInput
-from paperwasp.indexing import check_scripts, compiler, processor_of
+from paperwasp.document.types import INT, DataType
+from paperwasp.errors import Finding, InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
+from paperwasp.indexing import check_scripts, processor_of
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.context import Context
 from paperwasp.schema.model import Schema
@@ -37,18 +37,16 @@ class Lengths:
 class Echo:
     """Generates what it is told."""
 
+    def check(self, type: DataType) -> None:
+        if type == INT:
+            raise ValueError("no numbers")
+
     def generate(self, prompt: str, type: DataType, context: Context) -> Any:
         return f"{prompt} for {context.destination}"
 
 
 COMPONENTS = Components({"mine": Lengths()}, BUILT_IN.chunkers, {"echo": Echo()})
 VECTOR, VECTORS = "tensor<float>(x[2])", "tensor<float>(p{},x[2])"
-
-
-@pytest.fixture(autouse=True)
-def executed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if components were executed already (`schema.pending`)."""
-    monkeypatch.setattr(compiler, "is_filled_now", lambda field: True)
 
 
 def made(schema: Schema, **fields: Any) -> Any:
@@ -79,12 +77,26 @@ def test_chunk_then_embed() -> None:
 
 
 def test_generate() -> None:
-    assert made(schema_of("string", "input a | generate echo | summary"), a="x") == "x for out"
+    assert made(schema_of("string", "input a | generate echo | summary"), a="x") == "x for music.out"
 
 
 def test_what_a_component_refuses_is_told() -> None:
     with pytest.raises(InvalidInput, match="Could not index field 'out': nothing to embed"):
         made(schema_of(VECTOR, "input a | embed mine | attribute"), a="")
+
+
+@pytest.mark.parametrize("kind", [InvalidInput, Overload, Timeout, Unavailable])
+def test_the_field_is_told_of_what_happens_elsewhere(
+    kind: type[PaperwaspError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def generate(self: Echo, prompt: str, type: DataType, context: Context) -> Any:
+        raise kind("it is down")
+
+    monkeypatch.setattr(Echo, "generate", generate)
+    with pytest.raises(kind) as raised:
+        made(schema_of("string", "input a | generate echo | summary"), a="x")
+    assert type(raised.value) is kind
+    assert raised.value.message == f"In document '{ID.text}': Could not index field 'out': it is down"
 
 
 @pytest.mark.parametrize(
@@ -109,6 +121,7 @@ def test_a_component_that_is_not_there_is_told_at_the_deployment(type_: str, scr
         (VECTOR, "input a | embed other", "Can't find embedder 'other'. Valid embedders are 'mine'"),
         ("string", "input a | embed mine", "embed makes a tensor, but type string is needed"),
         (VECTOR, "input n | embed mine", "Expected string or array of string input, got int"),
+        ("int", "input a | generate echo", "For expression 'generate echo': no numbers"),
         (VECTOR, "input texts | embed mine", "to embed an array, the tensor needs a mapped dimension"),
     ],
 )

@@ -25,7 +25,7 @@ _UNSHOWN: Final = ("sddocname", "documentid")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    with deployed_service(tmp_path_factory.mktemp("chunks")) as service:
+    with deployed_service(tmp_path_factory.mktemp("chunks"), allow_python_components=True) as service:
         deploy_and_feed(service, CHUNKS)
         yield service
 
@@ -47,7 +47,7 @@ def shown(url: str, statement: str, *parameters: str) -> str:
 
 
 def _hit(hit: Mapping[str, Any]) -> str:
-    fields = {name: value for name, value in hit["fields"].items() if name not in _UNSHOWN}
+    fields = {name: value for name, value in hit.get("fields", {}).items() if name not in _UNSHOWN}
     for features in (each for name, each in fields.items() if name.endswith("features")):
         features.pop("vespa.summaryFeatures.cached", None)
     name = str(hit["id"]).rpartition(":")[2]

@@ -29,7 +29,7 @@ from paperwasp.application.rules import read_rules
 from paperwasp.application.services import SERVICES_FILE, parse_services
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Services
 from paperwasp.application.significance import check_significance
-from paperwasp.embedders.registry import check_components
+from paperwasp.components.registry import check_components, refuse_python
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
@@ -54,19 +54,26 @@ def build_model(
     check_schema: SchemaCheck,
     now: date | None = None,
     properties: DeployProperties | None = None,
+    *,
+    allow_python: bool = False,
 ) -> ApplicationModel:
     """The model of the application in the package, as a deployment with these properties sees it.
 
-    `now` is the day for which validation overrides are checked; without it they are not.
+    `now` is the day for which validation overrides are checked; without it they are not. `allow_python`: components
+    that are written in Python are loaded, which runs their code; otherwise a package that has some is refused.
     Errors: InvalidPackage with every problem found, each with file and place where there is one.
     """
     findings = Findings()
     files = looked_at(package.files)
     services = _services(files, properties or DeployProperties(), findings)
+    at_hand = PackageFiles(files)
+    if not allow_python and (refused := list(refuse_python(services.components))):
+        findings.extend(refused)
+        raise InvalidPackage(_join_errors(findings), findings.errors)
     if not findings.error_count:  # what is wrong with an element is said once
-        findings.extend(check_components(services.components, PackageFiles(files)))
+        findings.extend(check_components(services.components, at_hand))
     profiles, profile_findings = parse_query_profiles(files)
-    schemas, broken = _schemas(files, check_schema, services, profiles.input_types, findings)
+    schemas, broken = _schemas(files, at_hand, check_schema, services, profiles.input_types, findings)
     check_files(files, findings)
     findings.extend(profile_findings)
     rules = read_rules(files, findings)
@@ -98,6 +105,7 @@ def _services(files: Mapping[str, bytes], properties: DeployProperties, findings
 
 def _schemas(
     files: Mapping[str, bytes],
+    package: PackageFiles,
     check_schema: SchemaCheck,
     services: Services,
     input_types: Mapping[str, TensorType],
@@ -113,9 +121,8 @@ def _schemas(
     except InvalidSchemas as error:
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
-    at_hand = PackageFiles(files)
     schemas = {
-        name: replace(_with_inputs(schema, input_types), files=at_hand, components=services.components)
+        name: replace(_with_inputs(schema, input_types), files=package, components=services.components)
         for name, schema in schemas.items()
     }
     for name, schema in schemas.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.services_model import Content, Services
@@ -15,9 +15,6 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.model import Constant, OnnxModel, Schema
 from paperwasp.selection import Purpose, check_selection, parse_selection
 from paperwasp.tensor.json_format import read_constant
-
-_CALLS: Final = {"generate": "generator"}
-"""Indexing expression that is not executed yet → what it calls. The embedders, scripts find when they are compiled."""
 
 
 def check_references(
@@ -36,7 +33,6 @@ def check_references(
         _check_types(content, by_type, broken, findings)
         _check_parents(content, by_type, findings)
         _check_selections(content, by_type, findings)
-        _check_components(content, services, by_type, findings)
     _check_used(services.content_clusters, schemas, findings)
     for schema in schemas.values():
         _check_schema_files(schema, files, findings)
@@ -79,22 +75,6 @@ def _check_parents(content: Content, by_type: Mapping[str, Schema], findings: Fi
                 findings.error(f"{problem} not in content cluster '{content.id}'", field.position)
             elif not parent.is_global:
                 findings.error(f"{problem} not global in content cluster '{content.id}'", field.position)
-
-
-def _check_components(content: Content, services: Services, by_type: Mapping[str, Schema], findings: Findings) -> None:
-    """That there are the components which the indexing scripts of the cluster's schemas call."""
-    known = {component.id for container in services.containers for component in container.components}
-    for schema in (by_type[document.type] for document in content.documents if document.type in by_type):
-        for field in schema.fields.values():
-            tree = field.script.tree if field.script is not None and field.imported is None else None
-            for call in tree.walk() if tree is not None else ():
-                kind = _CALLS.get(call.keyword)
-                if kind is None or (call.arguments[0] in known if call.arguments else known):
-                    continue
-                problem = f"For schema '{schema.name}', field '{field.name}': For expression '{call}'"
-                which = f" '{call.arguments[0]}'" if call.arguments else ""
-                there = f"components are {', '.join(sorted(known))}" if known else "services.xml has no components"
-                findings.error(f"{problem}: Can't find {kind}{which}: {there}", field.position)
 
 
 def _check_used(clusters: Sequence[Content], schemas: Mapping[str, Schema], findings: Findings) -> None:

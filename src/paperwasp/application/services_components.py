@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from paperwasp.application.findings import Findings
+from paperwasp.application.services_config import note_unused
 from paperwasp.application.xml import Element
-from paperwasp.embedders.registry import is_executed
+from paperwasp.components.registry import is_executed
 from paperwasp.schema.components import Component
 
 _JAVA_TAGS: Final = frozenset(
@@ -39,11 +40,10 @@ def read_components(container: Element, findings: Findings) -> tuple[Component, 
         component = _component(element)
         if element.tag in _PENDING_TAGS:
             findings.warning(f"{_describe(component)} is not executed yet", element.position)
-        elif component.type and not is_executed(component.type):
-            message = f"{_describe(component)} of type '{component.type}' is not executed yet"
-            findings.warning(message, element.position)
-        elif not component.type:
-            _tell_java(component, findings)
+        elif not is_executed(component):
+            _tell(component, findings)
+            for config in element.all("config") if not component.type else ():
+                note_unused(config, element, findings)
         found.append(component)
     return tuple(found)
 
@@ -82,7 +82,10 @@ def _settings(element: Element, path: str) -> Iterator[tuple[str, str]]:
         yield from _settings(child, f"{below}/")
 
 
-def _tell_java(component: Component, findings: Findings) -> None:
+def _tell(component: Component, findings: Findings) -> None:
+    if component.type:
+        findings.warning(f"{_describe(component)} of type '{component.type}' is not executed yet", component.position)
+        return
     class_name = (component.class_name or component.id).partition(":")[0]
     bundle = component.bundle.partition(":")[0]
     if class_name.startswith(_VESPA_CLASSES) and bundle in _VESPA_BUNDLES:

@@ -60,7 +60,7 @@ class JuniperConfig:
                 settings |= _settings(config, findings, _OVERRIDE)
                 overrides |= _overrides(config, findings)
             elif element.tag != "services" or _name_of(config) != _OPEN_NLP:
-                _note_unused(config, element, findings)
+                note_unused(config, element, findings)
         return JuniperConfig(settings, overrides)
 
     def teasers(self) -> Teasers:
@@ -77,7 +77,7 @@ def snowball_english(root: Element, container: Element, findings: Findings) -> b
             if _name_of(config) == _OPEN_NLP:
                 found = _open_nlp(config, findings, found)
             elif element is container:
-                _note_unused(config, element, findings)
+                note_unused(config, element, findings)
     return found
 
 
@@ -106,7 +106,8 @@ def _name_of(config: Element) -> str:
     return f"{namespace}.{name}" if namespace else name
 
 
-def _note_unused(config: Element, element: Element, findings: Findings) -> None:
+def note_unused(config: Element, element: Element, findings: Findings) -> None:
+    """Notes that a `config` in an element is not read."""
     what = f"element 'config' in '{element.tag}' has no effect: {RULES['config'].why}"
     findings.add(Finding(what, config.position, "INFO"))
 

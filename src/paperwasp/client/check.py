@@ -47,20 +47,26 @@ class Checked:
 
 
 def check_application(
-    application: Path, check_schema: SchemaCheck, against: Path | None = None, console: Console | None = None
+    application: Path,
+    check_schema: SchemaCheck,
+    against: Path | None = None,
+    console: Console | None = None,
+    *,
+    allow_python: bool = False,
 ) -> bool:
     """Prints the findings about the package in `application`. Returns whether it could be deployed.
 
-    With `against` also what it needs to take the place of that application. Errors: UnreadablePackage.
+    With `against` also what it needs to take the place of that application. `allow_python`: components that are
+    written in Python are loaded, which runs their code. Errors: UnreadablePackage.
     """
     console = console or Console(highlight=False)
-    checked = _check(application, check_schema)
+    checked = _check(application, check_schema, allow_python)
     for finding in _sort_by_place(checked.findings):
         for line in describe(finding, checked.package.files):
             console.print(line, soft_wrap=True)
     refused = 0
     if checked.model is not None and against is not None:
-        active = _active(against, check_schema)
+        active = _active(against, check_schema, allow_python)
         refused = _tell_changes(console, against, find_changes(active, checked.model), checked.model)
     counts = {level: sum(finding.level == level for finding in checked.findings) for level in _NAMES}
     counts["ERROR"] += refused
@@ -68,18 +74,18 @@ def check_application(
     return not counts["ERROR"]
 
 
-def _check(application: Path, check_schema: SchemaCheck) -> Checked:
+def _check(application: Path, check_schema: SchemaCheck, allow_python: bool) -> Checked:
     package = load_package(application)
     try:
-        model = build_model(package, check_schema, _today())
+        model = build_model(package, check_schema, _today(), allow_python=allow_python)
     except InvalidPackage as error:
         return Checked(package, None, error.findings or (Finding(error.message, level="ERROR"),))
     return Checked(package, model, model.findings)
 
 
-def _active(against: Path, check_schema: SchemaCheck) -> ApplicationModel:
+def _active(against: Path, check_schema: SchemaCheck, allow_python: bool) -> ApplicationModel:
     """The application to compare with. Errors: InvalidPackage for one that could never have been active."""
-    checked = _check(against, check_schema)
+    checked = _check(against, check_schema, allow_python)
     if checked.model is None:
         errors = sum(finding.level == "ERROR" for finding in checked.findings)
         raise InvalidPackage(

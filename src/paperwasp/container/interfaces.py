@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from paperwasp.application.significance import significance_models
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.components.registry import components_in, files_of
 from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document.v1 import DocumentApi
@@ -19,12 +20,10 @@ from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running
-from paperwasp.embedders.registry import embedders_of
 from paperwasp.env import Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.messages import Request, Response
-from paperwasp.schema.files import PackageFiles
 
 
 class Interfaces:
@@ -48,7 +47,7 @@ class Interfaces:
             for cluster in model.content_clusters
         )
         models = significance_models(running.container, model.files)
-        embedders = embedders_of(running.container.components, PackageFiles(model.files))
+        embedders = components_in(running.container.components, files_of(model.schemas.values())).embedders
         self.documents.configure(model, running.container)
         self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models, embedders))
 

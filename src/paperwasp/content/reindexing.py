@@ -17,6 +17,7 @@ from functools import partial
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.components.registry import components_of
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.operation_queue import OperationQueue
@@ -25,7 +26,6 @@ from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal
-from paperwasp.embedders.registry import components_of
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument

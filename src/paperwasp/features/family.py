@@ -21,7 +21,7 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema.data_types import is_position
 from paperwasp.schema.model import Field, RankProfile, Schema, SubField
-from paperwasp.schema.pending import is_attribute_now, is_indexed_now, is_z_curve, unexecuted_calls
+from paperwasp.schema.pending import is_attribute_now, is_indexed_now, is_z_curve
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 
@@ -255,13 +255,7 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
         executed = is_indexed_now(described) or (kind == "field" and is_attribute_now(described))
     else:
         executed = is_attribute_now(described) or isinstance(described.type, TensorFieldType)
-    return "" if executed else f"{feature}({name}){_why_not_executed(described)}"
-
-
-def _why_not_executed(described: Field) -> str:
-    """The reason why a feature of a field is not executed: the calls that should fill it, or its type."""
-    calls = unexecuted_calls(described)
-    return f", which {', '.join(calls)} is to fill" if calls else f" of type {described.type}"
+    return "" if executed else f"{feature}({name}) of type {described.type}"
 
 
 def _index_problem(described: Field | SubField) -> str:

@@ -66,7 +66,7 @@ def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterat
         if field.in_document or (field.attribute is not None and field.attribute.mutable)
     }
     for field in in_order_of_execution(scripts):
-        scope = Scope(field.name, field.type, types, components)
+        scope = Scope(field.name, field.type, types, components, schema.document.name)
         try:
             yield _compile_script(field, _script(field), scope)
         except LanguageError as error:

@@ -34,9 +34,13 @@ class Chunker(Protocol):
 
 
 class Generator(Protocol):
-    """Makes a value of a field from a text."""
+    """Makes a value of a field from a text. Errors: ValueError for a text or a type that it makes no value of."""
 
-    def generate(self, prompt: str, type: DataType, context: Context) -> Any: ...
+    def check(self, type: DataType) -> None:
+        """Errors: ValueError, at deployment, for a type that it makes no values of."""
+
+    def generate(self, prompt: str, type: DataType, context: Context) -> Any:
+        """A value of that type; None: there is none."""
 
 
 def _none() -> Mapping[str, Any]:

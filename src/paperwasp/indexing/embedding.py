@@ -32,7 +32,7 @@ def _chunk(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
         scope.fail(expression, str(error))
 
     def chunk(text: Value, run: Run) -> list[str]:
-        chunks = chunker.chunk(text, Context(scope.owner, run.language, arguments))
+        chunks = chunker.chunk(text, Context(scope.destination, run.language, arguments))
         run.elements(len(chunks))
         return chunks
 
@@ -54,7 +54,7 @@ def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
         scope.fail(expression, f"to embed an array, the tensor needs a mapped dimension, and {target} has none")
 
     def embed(value: Value, run: Run) -> Value:
-        context = Context(scope.owner, run.language, arguments)
+        context = Context(scope.destination, run.language, arguments)
         if not is_array:
             return embedder.embed([value], target, context)[0]
         return stack(embedder.embed(value, inner_of(target), context), target)
@@ -68,9 +68,13 @@ def _generate(expression: Expression, type_: DataType | None, scope: Scope) -> C
     generator = _component(expression, name, "generator", scope.components.generators, scope)
     if not is_text(type_):
         scope.expected(expression, "string", type_)
+    try:
+        generator.check(scope.type)
+    except ValueError as error:
+        scope.fail(expression, str(error))
 
     def generate(value: Value, run: Run) -> Value:
-        return generator.generate(value, scope.type, Context(scope.owner, run.language, arguments))
+        return generator.generate(value, scope.type, Context(scope.destination, run.language, arguments))
 
     return Compiled(generate, scope.type)
 

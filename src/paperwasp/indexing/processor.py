@@ -19,15 +19,18 @@ from paperwasp.document.operations import Value
 from paperwasp.document.types import NumericType
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import InvalidInput, LanguageError
+from paperwasp.errors import InvalidInput, LanguageError, Overload, Timeout, Unavailable
 from paperwasp.indexing.compiler import FieldScript, compile_scripts
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.scope import Run
 from paperwasp.indexing.updates import derived_updates
+from paperwasp.schema.indexing_tree import Expression
 from paperwasp.schema.model import Field, Schema
 
 _SHOWN = 500
 _SLOW = frozenset({"embed", "generate"})
+_REFUSALS = (InvalidInput, ValueError, TypeError, ArithmeticError, LookupError, RecursionError, MemoryError)
+"""The errors of scripts, and of the components that they call, that are the document's."""
 
 
 class Processor:
@@ -45,11 +48,14 @@ class Processor:
         self.fields = frozenset(script.field.name for script in self._scripts if not script.field.in_document)
         """Those that the scripts make."""
         self.is_slow = any(_calls_component(script) for script in self._scripts)
-        """Whether scripts call embedders or generators, so that they may take long and are not for an event loop."""
+        """Whether scripts call components of an application: they may take long, and are not for an event loop."""
         self._counters = {script.field.name: _zero(script.field) for script in self._scripts if _is_counter(script)}
 
     def derived(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
-        """The fields that the scripts make of a whole document. Errors: InvalidInput that names the field."""
+        """The fields that the scripts make of a whole document.
+
+        Errors, as of all here: InvalidInput that names the field; Overload, Timeout, Unavailable of a component.
+        """
         return {**self._counters, **self._outputs(self._run(id, fields, is_update=False))}
 
     def put(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
@@ -101,10 +107,11 @@ class Processor:
     def _execute(self, script: FieldScript, run: Run) -> None:
         try:
             script.run(run)
-        except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
-            reason = str(error)[:_SHOWN] or type(error).__name__
-            message = f"In document '{run.id.text}': Could not index field '{script.field.name}': {reason}"
-            raise InvalidInput(message) from None
+        except (Overload, Timeout, Unavailable) as error:
+            raise type(error)(_problem(script, run, error.message)) from None
+        except _REFUSALS as error:
+            reason = error.message if isinstance(error, InvalidInput) else str(error)[:_SHOWN]
+            raise InvalidInput(_problem(script, run, reason or type(error).__name__)) from None
 
     def _outputs(self, run: Run) -> dict[str, Value]:
         """The outputs for fields outside the document; fields of the document itself are not changed."""
@@ -113,7 +120,16 @@ class Processor:
 
 def _calls_component(script: FieldScript) -> bool:
     tree = script.field.script.tree if script.field.script is not None else None
-    return tree is not None and any(each.keyword in _SLOW for each in tree.walk())
+    return tree is not None and any(_is_slow(each) for each in tree.walk())
+
+
+def _is_slow(expression: Expression) -> bool:
+    is_chunker = expression.keyword == "chunk" and expression.arguments[0] not in BUILT_IN.chunkers
+    return is_chunker or expression.keyword in _SLOW
+
+
+def _problem(script: FieldScript, run: Run, reason: str) -> str:
+    return f"In document '{run.id.text}': Could not index field '{script.field.name}': {reason}"
 
 
 def _is_counter(script: FieldScript) -> bool:

@@ -84,11 +84,17 @@ class Scope:
     sources: Mapping[str, DataType]
     """The fields that `input` may name."""
     components: Components = BUILT_IN
+    document_type: str = ""
     variables: dict[str, DataType] = field(default_factory=dict)
 
     def compile(self, expression: Expression, type_: DataType | None) -> Compiled:
         """The expression after a value of `type_` (None: no value). Errors: LanguageError, placed in the script."""
         return COMPILERS[expression.keyword](expression, type_, self)
+
+    @property
+    def destination(self) -> str:
+        """The field as components are told of it: `type.field`."""
+        return f"{self.document_type}.{self.owner}"
 
     def fail(self, expression: Expression, message: str) -> NoReturn:
         raise LanguageError(f"For expression '{expression}': {message}", expression.position)

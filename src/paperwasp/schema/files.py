@@ -6,8 +6,12 @@ are released with the schema: nothing else holds them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class PackageFiles(Mapping[str, PackageFile]):
 
     def __init__(self, contents: Mapping[str, bytes] | None = None) -> None:
         self._contents = {} if contents is None else contents
+        self._made: dict[Hashable, Any] = {}
+        self._making = threading.RLock()
 
     def __getitem__(self, path: str) -> PackageFile:
         return PackageFile(path, self._contents[path])
@@ -38,3 +44,11 @@ class PackageFiles(Mapping[str, PackageFile]):
 
     def __contains__(self, path: object) -> bool:
         return path in self._contents
+
+    def once(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        """The result of the first `make` with that key, kept as long as the files are. Any thread. Errors: its own."""
+        with self._making:
+            if key not in self._made:
+                self._made[key] = make()
+            made: _Made = self._made[key]
+            return made

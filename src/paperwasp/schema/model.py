@@ -18,7 +18,7 @@ from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType,
 from paperwasp.errors import Position
 from paperwasp.linguistics import uri
 from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFile
+from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.schema.summary_model import DocumentSummary, FieldSummary
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
@@ -389,7 +389,7 @@ class Schema:
     teasers: Teasers = DEFAULT_TEASERS
     """How dynamic summaries are made: what the content cluster says, and no schema."""
     position: Position | None = None
-    files: Mapping[str, PackageFile] | None = field(default=None, compare=False, repr=False)
+    files: PackageFiles | None = field(default=None, compare=False, repr=False)
     """The files of the package by path: constants and models. None: they are not available, and not checked."""
     components: tuple[Component, ...] = field(default=(), compare=False, repr=False)  # which scripts may call
     _named: Mapping[str, Field | None] = field(init=False, compare=False, repr=False)

@@ -38,7 +38,6 @@ from paperwasp.schema.model import (
 from paperwasp.schema.query_commands import is_known
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", "gram"})
-_COMPONENTS: Final = ("generate",)
 _FOR_JAVA: Final = "it is for searchers written in Java"
 Z_CURVE_SUFFIX: Final = "_zcurve"
 """The end of the name of the attribute that is made of a position."""
@@ -52,7 +51,7 @@ def is_filled_now(field: Field) -> bool:
     own: places are searched in the column of the position."""
     if field.imported is not None:
         return False
-    return field.in_document or (bool(field.indexing) and not unexecuted_calls(field))
+    return field.in_document or bool(field.indexing)
 
 
 def is_derived(field: Field) -> bool:
@@ -64,12 +63,6 @@ def _calls(field: Field, keyword: str) -> bool:
     """Whether the script of the field has an expression of that keyword."""
     tree = field.script.tree if field.script is not None else None
     return tree is not None and any(each.keyword == keyword for each in tree.walk())
-
-
-def unexecuted_calls(field: Field) -> list[str]:
-    """The expressions in the script of a field that are not executed yet, as texts."""
-    tree = field.script.tree if field.script is not None else None
-    return [str(each) for each in tree.walk() if each.keyword in _COMPONENTS] if tree is not None else []
 
 
 def is_indexed_now(field: Field) -> bool:
@@ -174,9 +167,7 @@ def _field(field: Field, schema: Schema) -> Iterator[Finding]:
                 f"{subject}: importing {field.imported.target} of {field.imported.target_document}", field.position
             )
         return
-    if calls := unexecuted_calls(field):
-        yield _later(f"{subject}: {', '.join(calls)}, so filling it", field.position)
-    elif field.type != PREDICATE and (
+    if field.type != PREDICATE and (
         (field.index and not (is_indexed_now(field) or _is_ranked(field)))
         or (field.attribute and not (is_matched_now(field) or _is_ranked(field)))
     ):

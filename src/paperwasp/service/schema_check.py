@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from paperwasp.embedders.registry import components_of
+from paperwasp.components.registry import components_of
 from paperwasp.errors import Finding
 from paperwasp.features.compile import check_profiles
 from paperwasp.indexing import check_scripts

@@ -9,7 +9,7 @@ include  used dir!
 bundle  used class:id bundle:id
 java  used id:id idref:id ident:id
     +bundle
-    config@config
+    config@read-config
 ordered  used before after
     before  used = id
     after  used = id

@@ -31,7 +31,7 @@ remote-embedder  used id!:id type!
     model!  used = text
     endpoint?  used = text
     batching?  used max-size!:integer max-delay!:seconds
-    config@config
+    config@read-config
     component@component
 component  used
     +java
@@ -98,6 +98,6 @@ component/hugging-face-tei-embedder  used id!:id type!
     timeout?  used = positive
     batching?  used max-size!:integer max-delay!:seconds
     +prepending
-    config@config
+    config@read-config
     component@component
 """

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
+from paperwasp.components.registry import components_of
 from paperwasp.container.document.conditions import ConditionCheck
 from paperwasp.container.document.selections import Acceptance, acceptance_of
 from paperwasp.document.ids import DocumentId
@@ -27,7 +28,6 @@ from paperwasp.document.operations import Operation, Value
 from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import SentFields
-from paperwasp.embedders.registry import components_of
 from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from paperwasp.errors import IllegalQuery, LanguageError, PaperwaspError, Timeout
+from paperwasp.errors import IllegalQuery, LanguageError, Overload, PaperwaspError, Timeout, Unavailable
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
 from paperwasp.tensor.types import TensorType
@@ -43,12 +43,12 @@ class Embedding:
     language: str = ""
 
     def make(self) -> Tensor:
-        """The tensor. Blocks. Errors: IllegalQuery."""
+        """The tensor. Blocks. Errors: IllegalQuery; Overload, Timeout, Unavailable of an embedder elsewhere."""
         context = Context(f"query({self.name})", self.language)
         try:
             return self.embedder.embed([self.text], self.type, context)[0]
-        except Timeout:
-            raise
+        except (Overload, Timeout, Unavailable) as error:
+            raise type(error)(_problem(self.name, self.written, error.message)) from None
         except LanguageError as error:
             problem = error.bare_message
         except (PaperwaspError, ValueError) as error:
@@ -58,8 +58,12 @@ class Embedding:
 
 def not_set(name: str, written: str, problem: str) -> IllegalQuery:
     """The error of an input whose value cannot be used."""
+    return IllegalQuery(_problem(name, written, problem))
+
+
+def _problem(name: str, written: str, problem: str) -> str:
     shown = written if len(written) <= _SHOWN_CHARACTERS else f"{written[:_SHOWN_CHARACTERS]}…"
-    return IllegalQuery(f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}")
+    return f"Could not set 'ranking.features.query({name})' to '{shown}': {problem}"
 
 
 def is_call(written: str) -> bool:

@@ -1,0 +1,73 @@
+"""Components that are written in Python and come with an application package: what they are given, and what they give.
+
+A class in the package's folder `components/` has one of the methods below, or several. services.xml names it:
+
+    <component id="lengths" class="lengths.Lengths" bundle="python">     components/lengths.py has the class Lengths
+      <config name="lengths"><factor>2</factor></config>                 setup.settings == {"factor": "2"}
+    </component>
+
+An object of it is made at the deployment. It is called by several threads at a time. An exception refuses the
+document, or the query, that it was called for. A class need not inherit from anything here: these are protocols, for
+type checkers and readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+Vector = Sequence[float] | NDArray[Any]
+"""The cells of a dense tensor in its order, last dimension first to change: `call.size` of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The setup of a component: the one argument of its class."""
+
+    id: str
+    settings: Mapping[str, str]
+    """The elements in its `config`, or directly in it, by name; those in others by their path: `model/name`."""
+    read: Callable[[str], bytes]
+    """Path → the content of a file of the package. Errors: FileNotFoundError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The circumstances of one call."""
+
+    destination: str
+    """The field that the value is for, `type.field`; or an input of a query, `query(name)`."""
+    is_query: bool
+    language: str
+    """A language tag, `en`; empty: unknown."""
+    arguments: tuple[str, ...]
+    """The words behind the component's id in the indexing statement."""
+    type: str
+    """The type of the value, such as `tensor<float>(x[384])` or `array<string>`."""
+    size: int
+    """Cells of one vector of a tensor: the product of its indexed dimensions. 0 for other types."""
+
+
+class Embedder(Protocol):
+    """Makes tensors of texts, for `embed` in indexing statements and queries."""
+
+    def embed(self, texts: Sequence[str], call: Call) -> Sequence[Vector | Mapping[str, Vector | float]]:
+        """One for each text: a vector for a dense tensor; for one with a mapped dimension, label → vector (or number,
+        where it has no other dimension)."""
+
+
+class Chunker(Protocol):
+    """Cuts texts, for `chunk` in indexing statements."""
+
+    def chunk(self, text: str, call: Call) -> Sequence[str]:
+        """The chunks of the text."""
+
+
+class Generator(Protocol):
+    """Makes values of fields, for `generate` in indexing statements."""
+
+    def generate(self, prompt: str, call: Call) -> object:
+        """A value as in the JSON of a document (str, int, list, dict, …); None: there is none."""
