@@ -23,6 +23,7 @@ from bench import (
     sorting,
     start,
     top_k,
+    vectors,
 )
 from bench.report import Report
 
@@ -32,6 +33,7 @@ BENCHMARKS = (
     "filters",
     "ranking",
     "recall",
+    "vectors",
     "feed",
     "update",
     "documents",
@@ -76,6 +78,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         ranking.run(report, ranking.Options())
     elif name == "recall":
         recall.run(report, recall.Options(**count))
+    elif name == "vectors":
+        vectors.run(report, vectors.Options(passes=arguments.passes, works=arguments.works, **count))
     elif name == "feed":
         feed.run(report, feed.Options(**count))
     elif name == "update":

@@ -67,6 +67,13 @@ class Pool {
         return node;
     }
 
+    // Asks the memory for the links that will be followed next, unless something nearer is met before.
+    void fetch_next(uint32_t level) const {
+        if (level != 0 || next_ >= places_.size()) return;
+        const auto* links = reinterpret_cast<const char*>(records_.links(places_[next_].node & NUMBER, 0).ids);
+        for (size_t at = 0; at < 2 * records_.max_links * sizeof(uint32_t); at += LINE) __builtin_prefetch(links + at);
+    }
+
     void finish() {
         for (Near& near : places_) near.node &= NUMBER;
     }
@@ -274,6 +281,7 @@ void walk(const Records& records, const Space& space, Near from, uint32_t level,
     for (uint32_t node; (node = pool.leave()) != NONE;) {
         const uint32_t count = unmet_neighbours(records, node, level, &visited, unmet);
         if (clock != nullptr) clock->spend(count * 20 + 20);
+        pool.fetch_next(level);
         space.distances(unmet, count, distances);
         for (uint32_t i = 0; i < count; ++i)
             if (distances[i] < pool.bound()) pool.add({distances[i], unmet[i]});
