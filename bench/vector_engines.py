@@ -63,7 +63,7 @@ class Paperwasp:
         distances, vectors = np.empty(len(lids)), np.empty(len(lids), np.uint32)
         rows = lids.astype(np.uint64) << np.uint64(24) | np.uint64(1)
         _core.least_distances(METRICS.index("angular"), query, self._cells, rows, distances, vectors)
-        return lids[np.argpartition(distances, HITS)[:HITS]]
+        return lids[np.argsort(distances, kind="stable")[:HITS]]
 
 
 class Hnswlib:
