@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,6 +48,15 @@ class StandIn:
         return [each.body for each in self.asked]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a client that has gone."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def stand_in(answer: Callable[[Asked], Reply | object]) -> Iterator[StandIn]:
     """Serves on a free port of this machine alone, a thread for each connection."""
@@ -75,8 +85,7 @@ def stand_in(answer: Callable[[Asked], Reply | object]) -> Iterator[StandIn]:
         def log_message(self, *given: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     found = StandIn(f"http://127.0.0.1:{server.server_port}", answer)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -10,6 +10,8 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
@@ -207,6 +209,34 @@ def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REMOTE_ANSWER_BYTES", 10)
     with stand_in(replies("x" * 9)) as server, pytest.raises(Unavailable, match="the answer has more than 10 bytes"):
         Clock().client(server.url).post({})
+
+
+def test_a_chunk_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A size below 0 would be read until the connection ends."""
+    monkeypatch.setattr(limits, "REMOTE_ANSWER_BYTES", 10)
+    raw = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + b"x" * (2 << 20)
+    with stand_in(replies(Reply(raw=raw))) as server, pytest.raises(Unavailable, match="does not answer: "):
+        Clock().client(server.url, max_retries=0).post({})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        st.binary(max_size=100).map(lambda rest: b"HTTP/1.1 200 OK\r\n" + rest),
+        st.binary(max_size=100).map(lambda rest: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + rest),
+        st.binary(max_size=100).map(lambda rest: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + rest),
+    )
+)
+def test_whatever_is_answered_is_a_value_or_an_error_of_ours(raw: bytes) -> None:
+    with stand_in(replies(Reply(raw=raw))) as server:
+        client = Clock().client(server.url, max_retries=0)
+        try:
+            client.post({}, timeout_seconds=20)
+        except PaperwaspError as error:
+            assert error.message.startswith("the model: ")
+        finally:
+            client.close()
 
 
 def test_so_many_requests_at_a_time() -> None:

@@ -36,6 +36,8 @@ _AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 _REFUSED: Final = frozenset({400, 413, 422})
 _SHOWN: Final = 500
 _PIECE_BYTES: Final = 64 * 1024
+_HEAD_BYTES: Final = 1024 * 1024
+_TOO_LARGE: Final = "the answer has more than {} bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class JsonClient:
             with connection.getresponse() as response:
                 body = response.read(limits.REMOTE_ANSWER_BYTES + 1)
                 if len(body) > limits.REMOTE_ANSWER_BYTES:
-                    raise http.client.HTTPException(f"the answer has more than {limits.REMOTE_ANSWER_BYTES} bytes")
+                    raise http.client.HTTPException(_TOO_LARGE.format(limits.REMOTE_ANSWER_BYTES))
                 if response.length:
                     raise http.client.IncompleteRead(body, response.length)
                 keep = not response.will_close
@@ -278,19 +280,27 @@ def _timed_response(left: Callable[[], float]) -> type[http.client.HTTPResponse]
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads a socket, and keeps it open until it is closed itself; each read has what is left of the time."""
+    """Reads a socket, and keeps it open until it is closed itself; each read has what is left of the time.
+
+    It reads no more than an answer may have, with room for its head: a length or a chunk may say less than comes.
+    """
 
     def __init__(self, sock: socket.socket, left: Callable[[], float]) -> None:
         self._sock = sock
         self._raw = sock.makefile("rb", buffering=0)
         self._left = left
+        self._bytes_left = limits.REMOTE_ANSWER_BYTES + _HEAD_BYTES
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        if self._bytes_left <= 0:
+            raise http.client.HTTPException(_TOO_LARGE.format(limits.REMOTE_ANSWER_BYTES))
         self._sock.settimeout(self._left())
-        return self._raw.readinto(buffer)
+        count = self._raw.readinto(buffer)
+        self._bytes_left -= count or 0
+        return count
 
     def close(self) -> None:
         self._raw.close()
