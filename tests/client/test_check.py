@@ -193,6 +193,17 @@ def test_the_command_ends_with_the_status_of_a_compiler(tmp_path: Path) -> None:
     assert told.count("error") == 2
 
 
+def test_python_is_run_only_where_that_is_allowed(tmp_path: Path) -> None:
+    component = '<component id="c" class="c.C" bundle="python"/></container>'
+    code = "raise RuntimeError('it runs')"
+    services = SERVICES.replace("</container>", component)
+    package = str(write(tmp_path, services=services, **{"components/c.py": code}))
+    refused, run = (CliRunner().invoke(app, ["check", package, *more]) for more in ([], ["--allow-python-components"]))
+    assert refused.exit_code == run.exit_code == 1
+    assert "start it with --allow-python-components" in refused.output and "it runs" not in refused.output
+    assert "component 'c': components/c.py, line 1: RuntimeError: it runs" in run.output
+
+
 def test_the_active_application_must_be_one(tmp_path: Path) -> None:
     broken = write(tmp_path / "broken", "schema x")
     result = CliRunner().invoke(app, ["check", os.fspath(write(tmp_path / "new")), "--against", os.fspath(broken)])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from paperwasp.components import python_modules
+from paperwasp.components import Call, Chunker, Embedder, Generator, python_modules
 from paperwasp.components.loading import PythonComponent, load
+from paperwasp.components.python_components import PythonChunker, PythonEmbedder, PythonGenerator
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
@@ -142,6 +144,30 @@ class C:
     assert generator.generate("p", INT, DOCUMENT) == 7
     assert generator.generate("p", array_of(STRING), DOCUMENT) == ["p", "mine"]
     assert generator.generate("p", STRING, DOCUMENT) is None
+
+
+class Typed:
+    """What type checkers are told of the protocols: this file is checked."""
+
+    def embed(self, texts: Sequence[str], call: Call) -> list[list[float]]:
+        return [[1.0] * call.size for _ in texts]
+
+    def chunk(self, text: str, call: Call) -> list[str]:
+        return [text]
+
+    def generate(self, prompt: str, call: Call) -> str:
+        return prompt
+
+
+def test_a_class_with_types_has_the_protocols() -> None:
+    embedder: Embedder = Typed()
+    chunker: Chunker = Typed()
+    generator: Generator = Typed()
+    assert PythonEmbedder(embedder).embed(["a"], TensorType.parse("tensor(x[1])"), DOCUMENT)[0].cells.tolist() == [
+        [1.0]
+    ]
+    assert PythonChunker(chunker).chunk("a", DOCUMENT) == ["a"]
+    assert PythonGenerator(generator).generate("a", STRING, DOCUMENT) == "a"
 
 
 def test_a_chunk_that_is_no_text() -> None:

@@ -12,6 +12,7 @@ import httpx
 import orjson
 import pytest
 
+from paperwasp import embedding_limits
 from tests import web
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 from tests.service.in_process import Deployed, active, deployed_service
@@ -178,6 +179,28 @@ def test_documents_wait_beside_each_other(service: Deployed, model: StandIn) -> 
         released.set()
         assert waiting.result().status_code == 200
     assert len(hits(service, "true")) == 2
+
+
+def test_a_query_waits_no_longer_than_its_timeout(service: Deployed, model: StandIn) -> None:
+    """The thread that asks for its vector gives up then, too: there are more such queries than threads."""
+    put(service, "1", "cats")
+    released = threading.Event()
+
+    def slow(asked: Asked) -> object:
+        if asked.body["input"] != ["other"]:
+            assert released.wait(60)
+        return answer(asked)
+
+    model.answer = slow
+    try:
+        for number in range(2 * embedding_limits.QUERY_THREADS):
+            text = {"input.query(q)": f"embed(text {number})", "timeout": "20ms"}
+            found = search(service, "true", ranking="near", **text)
+            (error,) = found.json()["root"]["errors"]
+            assert (found.status_code, error["code"]) == (504, 12), found.text
+        assert len(hits(service, "true", ranking="near", **{"input.query(q)": "embed(other)"})) == 1
+    finally:
+        released.set()
 
 
 def test_what_a_deployment_refuses(tmp_path: Path) -> None:

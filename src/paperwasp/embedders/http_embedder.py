@@ -103,7 +103,8 @@ class HttpEmbedder(ABC):
 
     def _request(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> list[NDArray[Any]]:
         """The vectors of some texts, by one request."""
-        sent = self.embeddings(self._client.post(self.body(texts, size, form, context)))
+        answer = self._client.post(self.body(texts, size, form, context), context.timeout_seconds)
+        sent = self.embeddings(answer)
         if len(sent) != len(texts):
             raise Unavailable(f"{self.name}: {len(sent)} embeddings were sent for {len(texts)} inputs.")
         return [read_vector(each, size, form, self.name) for each in sent]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -14,6 +15,8 @@ class Context:
     language: str = ""
     """A language tag; empty: unknown."""
     arguments: tuple[str, ...] = ()
+    timeout_seconds: float = math.inf
+    """The time that the caller has; a component that waits for others may take less."""
 
     @property
     def is_query(self) -> bool:

@@ -13,7 +13,7 @@ Differs: a quoted text may have line ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,9 +42,15 @@ class Embedding:
     type: TensorType
     language: str = ""
 
-    def make(self) -> Tensor:
-        """The tensor. Blocks. Errors: IllegalQuery; Overload, Timeout, Unavailable of an embedder elsewhere."""
-        context = Context(f"query({self.name})", self.language)
+    def make(self, seconds_left: Callable[[], float]) -> Tensor:
+        """The tensor. Blocks, for no longer than is left where it waits for an embedder elsewhere.
+
+        Errors: IllegalQuery; Overload, Timeout, Unavailable of an embedder elsewhere.
+        """
+        left = seconds_left()
+        if left <= 0:
+            raise Timeout(_problem(self.name, self.written, "the query's time is over"))
+        context = Context(f"query({self.name})", self.language, timeout_seconds=left)
         try:
             return self.embedder.embed([self.text], self.type, context)[0]
         except (Overload, Timeout, Unavailable) as error:

@@ -142,9 +142,13 @@ class SearchHandler:
     async def _embed(self, plan: SearchPlan, started_ns: int) -> SearchPlan:
         """The plan with the tensors that embedders make for it, on other threads. Errors: IllegalQuery, Timeout."""
         end_ns = started_ns + int(plan.timeout_ms * 1e6)
-        work = [self._embedding.run(each.make) for each in plan.embeddings]
+
+        def seconds_left() -> float:
+            return (end_ns - self._environment.monotonic_ns()) / 1e9
+
+        work = [self._embedding.run(each.make, seconds_left) for each in plan.embeddings]
         try:
-            async with asyncio.timeout((end_ns - self._environment.monotonic_ns()) / 1e9):
+            async with asyncio.timeout(seconds_left()):
                 made = await asyncio.gather(*work)
         except TimeoutError:
             raise Timeout(f"the time was over before the query's text was embedded ({plan.timeout_ms:g} ms)") from None
