@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from minilm import bert_model
@@ -76,6 +77,15 @@ def tiny_weights() -> Mapping[str, NDArray[np.float32]]:
 def tiny_bert() -> bytes:
     """The model: input_ids, attention_mask, token_type_ids → last_hidden_state of 16 dimensions."""
     return bert_model(tiny_weights(), LAYERS, HEADS)
+
+
+@cache
+def tiny_masked_bert() -> bytes:
+    """The same without an input for the types of tokens."""
+    made = onnx.load_model_from_string(tiny_bert())
+    made.graph.input.pop()
+    made.graph.node.insert(0, onnx.helper.make_node("Sub", ["input_ids", "input_ids"], ["token_type_ids"]))
+    return bytes(made.SerializeToString())
 
 
 def tiny_tokenizer(**changes: Any) -> bytes:

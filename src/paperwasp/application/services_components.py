@@ -5,6 +5,7 @@ Classes of Vespa's own are right and are not executed yet; all others would need
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -73,8 +74,11 @@ def _component(element: Element) -> Component:
 
 
 def _settings(element: Element, path: str) -> Iterator[tuple[str, str]]:
+    seen: Counter[str] = Counter()
     for child in element.children:
-        below = f"{path}{child.tag}"
+        seen[child.tag] += 1
+        count = f"#{seen[child.tag]}" if seen[child.tag] > 1 else ""
+        below = f"{path}{child.tag}{count}"
         if child.text or not (child.attributes or child.children):
             yield below, child.text
         for name, text in child.attributes.items():

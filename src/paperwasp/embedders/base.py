@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
+from paperwasp import embedding_limits
 from paperwasp.embedders.batches import Item, Lane, Made, Remembered
 from paperwasp.embedders.settings import Settings
 from paperwasp.indexing.context import Context
@@ -36,13 +37,16 @@ class TextEmbedder(ABC, Generic[Item, Made]):
 
     tries_alone: ClassVar[bool] = True
     """Whether the texts of a run that failed are tried again, each by itself."""
+    batch_tokens: ClassVar[int] = embedding_limits.BATCH_TOKENS
+    """The tokens of one run, padding included."""
 
     def __init__(self, settings: Settings) -> None:
         """Errors: NotFound for a file that is not there (yet); LanguageError, ValueError for what cannot work."""
         self.id = settings.id
         self._prepended = {is_query: settings.text(f"prepend/{side}") for is_query, side in _SIDES}
         self._lanes = {
-            is_query: Lane[Item, Made](self.run, self.length, tries_alone=self.tries_alone) for is_query, _ in _SIDES
+            is_query: Lane[Item, Made](self.run, self.length, self.batch_tokens, tries_alone=self.tries_alone)
+            for is_query, _ in _SIDES
         }
         self._remembered = Remembered[Made](self.size_bytes)
 

@@ -27,15 +27,18 @@ class Lane(Generic[Item, Made]):
         self,
         run: Callable[[Sequence[Item]], Sequence[Made]],
         length: Callable[[Item], int],
+        batch_length: int = embedding_limits.BATCH_TOKENS,
         *,
         tries_alone: bool = True,
     ) -> None:
         """`run` makes one value of each item, in their order. `length`: what padding adds to, such as tokens.
 
-        `tries_alone`: whether the items of a run that failed are tried again, each by itself.
+        `batch_length`: of one run, padding included. `tries_alone`: whether the items of a run that failed are tried
+        again, each by itself.
         """
         self._run = run
         self._length = length
+        self._batch_length = batch_length
         self._tries_alone = tries_alone
         self._changed = threading.Condition()
         self._waiting: list[_Job[Item, Made]] = []
@@ -78,7 +81,7 @@ class Lane(Generic[Item, Made]):
         batch: list[_Job[Item, Made]] = []
         batch_start = 0
         for length, job in sorted(((self._length(job.item), job) for job in jobs), key=lambda pair: pair[0]):
-            if batch and ((len(batch) + 1) * length > embedding_limits.BATCH_TOKENS or length > _padded(batch_start)):
+            if batch and ((len(batch) + 1) * length > self._batch_length or length > _padded(batch_start)):
                 yield batch
                 batch = []
             if not batch:

@@ -5,13 +5,14 @@ Vespa: ai.vespa.embedding.PoolingStrategy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.embedders.transformer import Output
+from paperwasp.errors import LanguageError
 
 Vector = NDArray[np.float32]
 
@@ -30,3 +31,13 @@ def pooled(output: Output, strategy: str) -> Vector:
         wanted = 2 if strategy == "none" else 3
         raise ValueError(f"Expected {wanted} output dimensions with pooling-strategy '{strategy}'")
     return np.array(POOLINGS[strategy](output), np.float32)
+
+
+def check_pooling(shape: Sequence[int], strategy: str) -> None:
+    """Errors: LanguageError where a model's output of this shape cannot be pooled so."""
+    if len(shape) == 2 and strategy != "none":
+        raise LanguageError("Expected pooling-strategy 'none' with 2 output dimensions")
+    if len(shape) == 3 and strategy == "none":
+        raise LanguageError("Unexpected pooling-strategy 'none' with 3 output dimensions")
+    if len(shape) not in (2, 3):
+        raise LanguageError(f"Expected 2 or 3 output dimensions, but got {len(shape)}")

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakValueDictionary
 
-from paperwasp.embedders import hugging_face, mistral, openai, tei, voyage
+from paperwasp.embedders import bert, colbert, hugging_face, mistral, openai, splade, tei, token_numbers, voyage
 from paperwasp.embedders.base import FACTORIES, LocalOrRemote
 from paperwasp.embedders.model_files import Files
 from paperwasp.embedders.settings import Settings
@@ -24,7 +24,7 @@ from paperwasp.schema.components import Component
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
-_TYPES = (hugging_face, mistral, openai, tei, voyage)
+_TYPES = (bert, colbert, hugging_face, mistral, openai, splade, tei, token_numbers, voyage)
 """Imported, they have registered their classes."""
 
 _Key = tuple[str, str, tuple[tuple[str, str], ...], tuple[bytes, ...]]

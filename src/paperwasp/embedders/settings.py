@@ -38,6 +38,11 @@ class Settings:
         """Whether there is such an element, or something in it."""
         return any(path.partition("@")[0] == name for path in self._given)
 
+    def repeated(self, name: str) -> list[str]:
+        """The names of an element that may be there several times, as the other methods take them."""
+        names = {path.partition("@")[0] for path in self._given}
+        return sorted(each for each in names if each.partition("#")[0] == name)
+
     def model(self, name: str) -> ModelFile:
         """The file that an element names. Errors: NotFound; ValueError where it names none."""
         given = {attribute: self._given.get(f"{name}@{attribute}", "") for attribute in _MODEL_ATTRIBUTES}

@@ -30,8 +30,11 @@ class Tokens:
 class TextTokenizer:
     """A tokenizer. Any threads."""
 
-    def __init__(self, file: ModelFile, most_tokens: int, *, adds_special_tokens: bool = True) -> None:
-        """`most_tokens`: where the file does not say how texts are cut. Errors: LanguageError for a damaged file."""
+    def __init__(self, file: ModelFile, most_tokens: int | None, *, adds_special_tokens: bool = True) -> None:
+        """`most_tokens`: where the file does not say how texts are cut; None: then they are not.
+
+        Errors: LanguageError for a damaged file.
+        """
         from tokenizers import Tokenizer
 
         self._name = file.name
@@ -44,7 +47,7 @@ class TextTokenizer:
             raise LanguageError(f"{file.name} is no tokenizer: {_shown(error)}") from None
         self._tokenizer.no_padding()
         said: dict[str, Any] | None = self._tokenizer.truncation
-        self._most = _most_tokens(said, min(most_tokens, embedding_limits.TOKENS))
+        self._most = _most_tokens(said, min(most_tokens or embedding_limits.TOKENS, embedding_limits.TOKENS))
         if said is None or said["strategy"] != _LONGEST_FIRST or said["max_length"] != self._most:
             self._tokenizer.enable_truncation(self._most)
 

@@ -24,5 +24,6 @@ class Component:
     class_name: str = ""
     bundle: str = ""
     settings: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
-    """Path of the child element (`transformer-model`, `transformer-model@path`) → its text or attribute."""
+    """Path of the child element (`transformer-model`, `transformer-model@path`) → its text or attribute. The second of
+    several is `model#2`."""
     position: Position | None = None
