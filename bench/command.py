@@ -11,6 +11,7 @@ from bench import (
     beside_feed,
     deploy,
     documents,
+    embedding,
     feed,
     filters,
     front,
@@ -34,6 +35,7 @@ BENCHMARKS = (
     "ranking",
     "recall",
     "vectors",
+    "embedding",
     "feed",
     "update",
     "documents",
@@ -80,6 +82,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         recall.run(report, recall.Options(**count))
     elif name == "vectors":
         vectors.run(report, vectors.Options(passes=arguments.passes, works=arguments.works, **count))
+    elif name == "embedding":
+        embedding.run(report, arguments.documents or embedding.TEXTS, arguments.passes)
     elif name == "feed":
         feed.run(report, feed.Options(**count))
     elif name == "update":

@@ -1,5 +1,7 @@
 """Searches the documentation of the Python that runs this: starts a service, deploys, feeds, asks, keeps serving.
 
+By words first; then, where the weights of a small model are installed (`make minilm`), by meaning beside words.
+
 `make demo` runs it; `make demo ONCE=1` ends after showing the answers.
 """
 
@@ -23,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from index_pydoc import documents, installation_roots
+from meaning_demo import show_meaning
 from paperwasp.client.deploy import deploy_package
 from paperwasp.client.feed import FeedOperation, FeedResult, feed, progress_bar, read_operation
 from paperwasp.client.query import excerpt, highlight, search
@@ -53,6 +56,7 @@ def main() -> int:
             return 1
         for text, extra in QUERIES:
             show(url, text, extra)
+        show_meaning(console, url, config_url)
         tell_more(url, config_url)
         if not once:
             wait_for_interrupt()

@@ -40,6 +40,11 @@ def wheel_folder() -> Path | None:
     return Path(found.origin).parent / "model" if found is not None and found.origin else None
 
 
+def can_write() -> bool:
+    """Whether the library that writes ONNX is installed."""
+    return importlib.util.find_spec("onnx") is not None
+
+
 def read_safetensors(path: Path) -> Weights:
     """The float32 tensors of a file by name. Errors: ValueError for a file that is damaged."""
     content = path.read_bytes()

@@ -6,17 +6,17 @@ from typing import Final
 
 BATCH_TOKENS: Final = 1024
 """Tokens of one run of a model, padding included: more are not faster, and a query may wait behind a run."""
-PADDING: Final = 1.25
-"""How many times as long as the shortest the longest text of one run may be …"""
-PADDING_TOKENS: Final = 4
-"""… and so many tokens more."""
+PADDING_TOKENS: Final = 16
+"""The padding of one run: so many tokens, since a run costs about as much as they do, …"""
+PADDING_SHARE: Final = 0.05
+"""… and this share of its texts' own."""
 CACHE_BYTES: Final = 32 << 20
 """What one embedder remembers of the texts that came last."""
 CACHE_ENTRY_BYTES: Final = 300
 """The memory of an entry beside text and value."""
 TOKENS: Final = 1 << 15
 """The most tokens of one text, whatever `max-tokens` says: the memory of attention grows with its square."""
-DOCUMENT_THREADS: Final = 32
+DOCUMENT_THREADS: Final = 64
 """Documents whose scripts run beside each other where they embed: most wait for one run of a model."""
 QUERY_THREADS: Final = 16
 WAITING: Final = 10_000

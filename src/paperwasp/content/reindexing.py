@@ -12,11 +12,12 @@ keeps what the change made, and is read and processed again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from paperwasp import limits
+from paperwasp import embedding_limits, limits
 from paperwasp.components.registry import components_of
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
@@ -110,11 +111,18 @@ class _Answers:
 
         Errors: InvalidInput of a document that cannot be processed; Overload.
         """
-        operations = [self._operation(view, document) for document in documents]
+        operations = self._operations_of(view, documents)
         if not operations:
             self._answer()
         for operation, document in zip(operations, documents, strict=True):
             self._operations.submit(operation, partial(self._take, operation.id), len(document.fields))
+
+    def _operations_of(self, view: View, documents: Sequence[StoredDocument]) -> list[Reindex]:
+        """Beside each other where scripts wait for a model, which works on texts of many documents at once."""
+        if self._processor is None or not self._processor.is_slow or len(documents) < 2:
+            return [self._operation(view, document) for document in documents]
+        with ThreadPoolExecutor(embedding_limits.DOCUMENT_THREADS, "reindexing") as pool:
+            return list(pool.map(partial(self._operation, view), documents))
 
     def _operation(self, view: View, document: StoredDocument) -> Reindex:
         document_id = DocumentId.parse(document.id)

@@ -40,53 +40,64 @@ class Lane(Generic[Item, Made]):
         self._length = length
         self._batch_length = batch_length
         self._tries_alone = tries_alone
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._waiting: list[_Job[Item, Made]] = []
-        self._is_running = False
+        self._is_led = False
 
     def make(self, items: Sequence[Item]) -> list[Made]:
         """One value of each item. Errors: the first that `run` raises for one of them."""
-        jobs = [_Job[Item, Made](item) for item in items]
-        with self._changed:
+        waiter = _Waiter(len(items))
+        jobs = [_Job[Item, Made](item, waiter) for item in items]
+        with self._lock:
             self._waiting.extend(jobs)
-        while not self._is_done(jobs):
-            self._run_waiting()
+            leads, self._is_led = not self._is_led, True
+        try:
+            while waiter.left:
+                if leads:
+                    self._run_waiting()
+                else:
+                    waiter.wait()
+                    leads = waiter.left > 0
+        finally:
+            if leads:
+                self._hand_over()
         return [job.value() for job in jobs]
 
-    def _is_done(self, jobs: Sequence[_Job[Item, Made]]) -> bool:
-        """Waits until all jobs are done, or nobody runs what waits."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._is_running or all(job.is_done for job in jobs))
-            if all(job.is_done for job in jobs):
-                return True
-            self._is_running = True
-            return False
+    def waiting(self) -> list[Item]:
+        """The items that are not in a run yet."""
+        with self._lock:
+            return [job.item for job in self._waiting]
+
+    def _hand_over(self) -> None:
+        """Has one of those that wait run what waits."""
+        with self._lock:
+            if self._waiting:
+                self._waiting[0].waiter.wake()
+            else:
+                self._is_led = False
 
     def _run_waiting(self) -> None:
-        with self._changed:
+        with self._lock:
             taken, self._waiting = self._waiting, []
         try:
             for batch in self._batches(taken):
                 self._run_batch(batch)
-                with self._changed:
-                    self._changed.notify_all()
         finally:
-            with self._changed:
-                self._waiting = [job for job in taken if not job.is_done] + self._waiting
-                self._is_running = False
-                self._changed.notify_all()
+            left = [job for job in taken if not job.is_done]
+            for job in left:  # an error that no run should raise
+                job.fail(RuntimeError("the run of the model was broken off"))
 
     def _batches(self, jobs: Sequence[_Job[Item, Made]]) -> Iterator[list[_Job[Item, Made]]]:
         """Jobs of about the same length, together no more than a run should have."""
         batch: list[_Job[Item, Made]] = []
-        batch_start = 0
+        filled = 0
         for length, job in sorted(((self._length(job.item), job) for job in jobs), key=lambda pair: pair[0]):
-            if batch and ((len(batch) + 1) * length > self._batch_length or length > _padded(batch_start)):
+            padded = (len(batch) + 1) * length
+            if batch and (padded > self._batch_length or padded - filled - length > _most_padding(filled)):
                 yield batch
-                batch = []
-            if not batch:
-                batch_start = length
+                batch, filled = [], 0
             batch.append(job)
+            filled += length
         if batch:
             yield batch
 
@@ -105,29 +116,56 @@ class Lane(Generic[Item, Made]):
             job.finish(value)
 
 
-def _padded(length: int) -> float:
-    """How long a text may be that is run with one of that length."""
-    return length * embedding_limits.PADDING + embedding_limits.PADDING_TOKENS
+def _most_padding(filled: int) -> float:
+    """How much padding a run may have whose texts are so long together."""
+    return embedding_limits.PADDING_TOKENS + embedding_limits.PADDING_SHARE * filled
+
+
+class _Waiter:
+    """A thread that waits for its jobs, or until it is to run what waits."""
+
+    __slots__ = ("_woken", "left")
+
+    def __init__(self, jobs_count: int) -> None:
+        self.left = jobs_count
+        self._woken = threading.Semaphore(0)
+
+    def wait(self) -> None:
+        self._woken.acquire()
+
+    def wake(self) -> None:
+        self._woken.release()
+
+    def count_down(self) -> None:
+        """One of its jobs is done. In one thread at a time."""
+        self.left -= 1
+        if self.left == 0:
+            self.wake()
 
 
 class _Job(Generic[Item, Made]):
     """One item and what becomes of it."""
 
-    __slots__ = ("_error", "_value", "is_done", "item")
+    __slots__ = ("_error", "_value", "is_done", "item", "waiter")
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: Item, waiter: _Waiter) -> None:
         self.item = item
+        self.waiter = waiter
         self.is_done = False
         self._value: Made | None = None
         self._error: Exception | None = None
 
     def finish(self, value: Made) -> None:
         self._value = value
-        self.is_done = True
+        self._end()
 
     def fail(self, error: Exception) -> None:
         self._error = error
+        self._end()
+
+    def _end(self) -> None:
         self.is_done = True
+        self.waiter.count_down()
 
     def value(self) -> Made:
         if self._error is not None:
