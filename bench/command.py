@@ -18,6 +18,7 @@ from bench import (
     hostile,
     http_load,
     http_query,
+    hybrid,
     ranking,
     recall,
     soak,
@@ -42,6 +43,7 @@ BENCHMARKS = (
     "front",
     "http_query",
     "http_load",
+    "hybrid",
     "beside_feed",
     "start",
     "start_full",
@@ -96,6 +98,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         http_query.run(report, http_query.Options(**count))
     elif name == "http_load":
         http_load.run(report, http_load.Options(rounds=arguments.passes, works=arguments.works, **count))
+    elif name == "hybrid":
+        hybrid.run(report, hybrid.Options(passes=arguments.passes, **count))
     elif name == "beside_feed":
         beside_feed.run(report, beside_feed.Options(**count))
     elif name == "soak":
