@@ -16,6 +16,7 @@ from paperwasp.document.operations import Put
 from paperwasp.query import FuzzyItem, Item, NearestNeighborItem, OrItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
+from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.cost import is_plain
 from paperwasp.search.query import Query, SearchResponse, SortKey, Streaming
 from paperwasp.search.rank_cost import RankCost
@@ -139,3 +140,14 @@ def test_large_trees_are_not_planned_on_the_asking_thread() -> None:
 
 def test_searches_of_vectors_are_planned_where_they_are_asked() -> None:
     assert is_plain(NearestNeighborItem("v", "q", 10), 1)
+
+
+def test_the_first_block_is_as_large_as_is_known_to_take_little_time() -> None:
+    cost = RankCost()
+    assert cost.known_ns is None
+    cost.ranked(1000, 100_000)  # 100 ns each, of which a tenth counts
+    assert cost.known_ns == pytest.approx(1810.0)
+    assert first_block(200.0) == 5000
+    assert first_block(1810.0) == 552
+    assert first_block(50_000.0) == FIRST_BLOCK_LIDS
+    assert list(blocks_of(700, 1, 500)) == [slice(0, 500), slice(500, 700)]

@@ -11,18 +11,26 @@ FIRST_BLOCK_LIDS: Final = 256
 LEAST_BLOCK_LIDS: Final = 64
 BLOCK_NS: Final = 10_000_000
 """How long a block is computed, about: between blocks the clock is asked, and hits of whole blocks are the answer."""
+FIRST_BLOCK_NS: Final = 1_000_000
+"""How long the first block is to take, which is computed before anything is known of the query."""
 MANY_TERMS: Final = 1024
 """So many may be ranked by in whole blocks."""
 
 
-def blocks_of(hits: int, terms: int) -> Iterator[slice]:
-    """Yield slices of the hits in blocks, each sized so that its expression takes about BLOCK_NS.
+def first_block(hit_ns: float) -> int:
+    """Return how many hits the first block has where one is known to take so long."""
+    return max(FIRST_BLOCK_LIDS, int(FIRST_BLOCK_NS / max(1.0, hit_ns)))
+
+
+def blocks_of(hits: int, terms: int, first: int = FIRST_BLOCK_LIDS) -> Iterator[slice]:
+    """Yield slices of the hits in blocks, the first of so many, and each sized so that its expression takes about
+    BLOCK_NS.
 
     Expressions that are expensive for each hit, such as those over tensors, get small blocks, so that some hits have
     scores when the time is over. So do queries of many terms: what is known of each in a block would fill the memory.
     """
     most = max(BLOCK_LIDS * MANY_TERMS // max(MANY_TERMS, terms), 1)
-    start, size = 0, min(most, FIRST_BLOCK_LIDS)
+    start, size = 0, min(most, first)
     while start < hits:
         end = min(start + size, hits)
         begun_ns = time.monotonic_ns()

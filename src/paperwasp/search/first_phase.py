@@ -14,7 +14,7 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.features.block import Block
 from paperwasp.operators.field_match import Lids
 from paperwasp.search.best_hits import best_of, best_with
-from paperwasp.search.blocks import blocks_of
+from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH
 from paperwasp.search.paging import ranked_behind
@@ -66,7 +66,9 @@ def exhaustive(
     scored = dropped = 0
     highest = -np.inf
     passed: list[Lids] = []
-    for places in blocks_of(len(lids), len(bound.setting.terms)):
+    known_ns = bound.plan.cost.known_ns
+    first = FIRST_BLOCK_LIDS if known_ns is None else first_block(known_ns)
+    for places in blocks_of(len(lids), len(bound.setting.terms), first):
         block = lids[places]
         floor = float(best_scores[-1]) if rescaling is None and len(best_scores) == kept else -np.inf
         found = _scored_in_time(bound, block, scored == 0, floor)

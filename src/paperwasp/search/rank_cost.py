@@ -37,6 +37,11 @@ class RankCost:
         second_ns = 0 if second is None else FEATURE_NS * max(1, len(second.features))
         return cls(FEATURE_NS * max(1, len(profile.first_phase.features)), second_ns)
 
+    @property
+    def known_ns(self) -> float | None:
+        """What ranking one match takes; None: that is not measured, or not less than it was taken to be."""
+        return self.first_ns if self.first_ns < FEATURE_NS else None
+
     def ranked(self, count: int, took_ns: int) -> None:
         """Note what the first phase of so many matches took."""
         self.first_ns = _updated(self.first_ns, count, took_ns)
