@@ -196,6 +196,23 @@ def test_settings_of_rank_profile_query_and_annotation(corpus: Corpus) -> None:
     assert corpus.asked(f"n < 69 and {NEAREST}", "tuned", **others) == Asked(5, 5, 69, float("inf"), False, 0.5, 0.75)
 
 
+@pytest.mark.parametrize(
+    "tuning",
+    [
+        "hnsw.postFilterThreshold: 0.0, hnsw.targetHitsMaxAdjustmentFactor: -3.0",
+        "hnsw.approximateThreshold: -1.0, hnsw.filterFirstThreshold: 9.0, hnsw.filterFirstExploration: -1.0",
+        "hnsw.explorationSlack: -1.0",
+        "hnsw.explorationSlack: 1e300, hnsw.exploreAdditionalHits: 2147483647",
+    ],
+)
+@pytest.mark.parametrize("where", ["true", "n < 40"])
+def test_annotations_of_any_size(corpus: Corpus, tuning: str, where: str) -> None:
+    """Vespa checks none of them."""
+    found = corpus.numbers(f"{where} and ({{targetHits: 5, {tuning}}}nearestNeighbor(v, q))")
+    assert found == list(range(len(found)))
+    assert found
+
+
 def test_adjusted_target_hits(corpus: Corpus) -> None:
     late = {"vespa__matching__global_filter__upper_limit": "0.4"}
     assert corpus.asked(f"n < 50 and {NEAREST}", **late).count == 10

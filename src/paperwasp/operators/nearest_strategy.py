@@ -67,5 +67,5 @@ def choose(target_hits: int, tuning: NeighborTuning, allowed: int, documents: in
         return Strategy(EXACT_FALLBACK, target_hits, ratio, allowed)
     if ratio > tuning.post_filter_threshold:
         adjusted = min(target_hits / ratio, target_hits * tuning.target_hits_max_adjustment_factor)
-        return Strategy(TOP_K, int(adjusted), ratio, allowed)
+        return Strategy(TOP_K, max(1, int(adjusted)), ratio, allowed)
     return Strategy(TOP_K_WITH_FILTER, target_hits, ratio, allowed, ratio < tuning.filter_first_threshold)
