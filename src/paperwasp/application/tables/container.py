@@ -132,7 +132,7 @@ container  used version!:1.0 id:name ~jetty:boolean
     client-authorize?  noted -- Vespa checks clients in its cloud only
     document  refused type! class! bundle! -- there is no Java here
     secret-store?  pending type! any
-    secrets?  pending any
+    secrets?  noted any -- a secret is found where the service runs, by the name that refers to it
     zookeeper?  noted session-timeout-seconds -- there is one process, and nothing to agree on
     load-balancer?  noted any -- there is none
     threadpool@threadpool?
