@@ -147,7 +147,7 @@ CONTAINER_PORTS_TRIED: Final = 1000
 """Ports after the command line's that a container without one of its own may get."""
 RESTART_WAITING_MESSAGES: Final = 4096
 """Messages that wait while a content cluster is restarted; one more is answered with 429."""
-REINDEXING_CALL_SECONDS: Final = 60
+REINDEXING_CALL_SECONDS: Final = 150
 """How long a chunk of reindexing may take before it is requested again."""
 HTTP_SMALL_GUNZIP_BYTES: Final = 64 * 1024
 """Bodies that say they inflate to no more than this are inflated on the event loop, without letting other threads run
@@ -473,5 +473,7 @@ COMPACTION_DOCUMENTS: Final = 256
 REINDEX_DOCUMENTS: Final = 512
 """Documents that are indexed again at a time: a client's operation waits behind no more."""
 REINDEX_BYTES: Final = 8 * 1024 * 1024
+REINDEX_SLOW_SECONDS: Final = 10.0
+"""How long documents of a chunk are processed where scripts call components; it may take the time of one call more."""
 REINDEX_SCANNED: Final = 20_000
 """Documents of any type looked at for those."""

@@ -12,10 +12,11 @@ import httpx
 import orjson
 import pytest
 
-from paperwasp import embedding_limits
+from paperwasp import embedding_limits, limits
 from tests import web
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 from tests.service.in_process import Deployed, active, deployed_service
+from tests.service.test_live_changes import overrides, wait_for_reindexing
 
 SERVICES = """<services version="1.0">
   <container id="default" version="1.0">
@@ -201,6 +202,35 @@ def test_a_query_waits_no_longer_than_its_timeout(service: Deployed, model: Stan
         assert len(hits(service, "true", ranking="near", **{"input.query(q)": "embed(other)"})) == 1
     finally:
         released.set()
+
+
+def test_documents_that_are_there_are_generated_beside_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at a time, in three chunks: the first two are only answered together."""
+    monkeypatch.setattr(embedding_limits, "DOCUMENT_THREADS", 2)
+    monkeypatch.setattr(limits, "REINDEX_SLOW_SECONDS", 0.0)
+    both = threading.Barrier(2)
+    begun: list[Asked] = []
+
+    def together(asked: Asked) -> object:
+        begun.append(asked)
+        if len(begun) <= 2:
+            both.wait(60)
+        return answer(asked)
+
+    field = "field words type int { indexing: input text | generate questions | attribute | summary }"
+    before = "schema passage { document passage { field text type string { indexing: summary } } }"
+    with stand_in(together) as elsewhere, deployed_service(tmp_path) as service:
+        services = SERVICES.format(url=elsewhere.url)
+        files = {"services.xml": services, "schemas/passage.sd": before, "files/ask.txt": PROMPT, **overrides()}
+        active(service.deploy(files))
+        for number in range(5):
+            assert put(service, str(number), "word " * (number + 1)).status_code == 200
+        active(service.deploy({**files, "schemas/passage.sd": before[:-1] + field + "}"}))
+        wait_for_reindexing(service)
+        assert sorted(hit["fields"]["words"] for hit in hits(service, "words > 0")) == [1, 2, 3, 4, 5]
+        assert len(elsewhere.asked) == 5
 
 
 def test_what_a_deployment_refuses(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ between. A chunk is small and waits its turn among the operations of clients.
 Where the schema makes fields of documents, its scripts run here, before the log, on the documents as they are read:
 what they make is part of the operation, `now` and `random` included. A document that was changed before its turn came
 keeps what the change made, and is read and processed again.
+
+Scripts that call components, such as a language model, may take seconds for a document: a thread of its own processes
+several of a chunk at a time, and the chunk ends with those that are done when its time is over.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from threading import Thread
+from time import monotonic
 from typing import Final
 
 from paperwasp import embedding_limits, limits
@@ -27,7 +32,7 @@ from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal
-from paperwasp.errors import InvalidInput, Overload, PaperwaspError
+from paperwasp.errors import InvalidInput, Overload, PaperwaspError, failure
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
 
@@ -47,6 +52,12 @@ class Chunk:
         """How far into the space of global ids the chunk reaches."""
         return 1.0 if self.token is None else int.from_bytes(self.token, "big") / (1 << 8 * GID_BYTES)
 
+    def first(self, count: int) -> Chunk:
+        """The chunk that ends with so many of its documents."""
+        if count == len(self.documents):
+            return self
+        return Chunk(self.documents[:count], DocumentId.parse(self.documents[count - 1].id).gid)
+
 
 def reindex(
     reader: Reader, operations: OperationQueue, request: ReindexRequest, reply: Callable[[object], None]
@@ -63,8 +74,7 @@ def reindex(
     chunk = next_chunk(view.store, request)
     schema = view.schemas.get(request.document_type)
     processor = None if schema is None else processor_of(schema, components_of(schema))
-    answers = _Answers(reader, operations, chunk, processor, reply)
-    answers.submit(view, chunk.documents)
+    _Answers(reader, operations, chunk, processor, reply).begin(view)
 
 
 def next_chunk(store: DocumentStore, request: ReindexRequest) -> Chunk:
@@ -85,7 +95,7 @@ def next_chunk(store: DocumentStore, request: ReindexRequest) -> Chunk:
 
 
 class _Answers:
-    """Submits a chunk and waits for the outcomes. Only the writer thread calls `_take`, after `submit`."""
+    """Submits a chunk and waits for the outcomes. Only the writer thread calls `_take`, after `_submit`."""
 
     def __init__(
         self,
@@ -105,24 +115,44 @@ class _Answers:
         self._tries = 0
         self._changed: list[DocumentId] = []
         self._error: BaseException | None = None
+        self._is_slow = processor is not None and processor.is_slow
 
-    def submit(self, view: View, documents: Sequence[StoredDocument]) -> None:
-        """`view` is from before the documents were read, from its store.
+    def begin(self, view: View) -> None:
+        """Submits the documents of the chunk; `view` is from before they were read, from its store.
 
         Errors: InvalidInput of a document that cannot be processed; Overload.
         """
-        operations = self._operations_of(view, documents)
+        documents = self._chunk.documents
+        if self._is_slow:
+            self._process_beside(view, documents, self._shorten)
+        else:
+            self._submit([self._operation(view, document) for document in documents], documents)
+
+    def _process_beside(
+        self, view: View, documents: Sequence[StoredDocument], take_count: Callable[[int], None]
+    ) -> None:
+        """Processes the first of some documents on another thread, tells how many they are, and submits them."""
+
+        def process() -> None:
+            try:
+                operations = _made_in_time(partial(self._operation, view), documents)
+                self._waiting = len(operations)
+                take_count(len(operations))
+                self._submit(operations, documents[: len(operations)])
+            except Exception as error:
+                self._error = error if isinstance(error, PaperwaspError) else failure(error)
+                self._answer()
+
+        Thread(target=process, name="reindexing", daemon=True).start()
+
+    def _shorten(self, count: int) -> None:
+        self._chunk = self._chunk.first(count)
+
+    def _submit(self, operations: Sequence[Reindex], documents: Sequence[StoredDocument]) -> None:
         if not operations:
             self._answer()
         for operation, document in zip(operations, documents, strict=True):
             self._operations.submit(operation, partial(self._take, operation.id), len(document.fields))
-
-    def _operations_of(self, view: View, documents: Sequence[StoredDocument]) -> list[Reindex]:
-        """Beside each other where scripts wait for a model, which works on texts of many documents at once."""
-        if self._processor is None or not self._processor.is_slow or len(documents) < 2:
-            return [self._operation(view, document) for document in documents]
-        with ThreadPoolExecutor(embedding_limits.DOCUMENT_THREADS, "reindexing") as pool:
-            return list(pool.map(partial(self._operation, view), documents))
 
     def _operation(self, view: View, document: StoredDocument) -> Reindex:
         document_id = DocumentId.parse(document.id)
@@ -158,7 +188,11 @@ class _Answers:
         try:
             if self._tries > limits.REINDEX_TRIES:
                 raise Overload("documents change faster than they are indexed anew: reindexing waits")
-            self.submit(view, documents)
+            if self._is_slow:
+                ids = [DocumentId.parse(document.id) for document in documents]
+                self._process_beside(view, documents, lambda count: self._changed.extend(ids[count:]))
+            else:
+                self._submit([self._operation(view, document) for document in documents], documents)
         except PaperwaspError as error:
             self._error = error
             self._answer()
@@ -166,3 +200,15 @@ class _Answers:
     def _answer(self) -> None:
         response = ReindexResponse(self._chunk.token, self._chunk.progress, self._written)
         self._reply(self._error or response)
+
+
+def _made_in_time(make: Callable[[StoredDocument], Reindex], documents: Sequence[StoredDocument]) -> list[Reindex]:
+    """The operations of the first documents: of some at a time, which share runs of models, until the time is over."""
+    made: list[Reindex] = []
+    at_once, end = embedding_limits.DOCUMENT_THREADS, monotonic() + limits.REINDEX_SLOW_SECONDS
+    with ThreadPoolExecutor(at_once, "reindexing") as pool:
+        for start in range(0, len(documents), at_once):
+            if start and monotonic() >= end:
+                break
+            made += pool.map(make, documents[start : start + at_once])
+    return made
