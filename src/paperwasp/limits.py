@@ -413,6 +413,12 @@ ROW_CHUNK_BYTES: Final = 8 * 1024 * 1024
 """Bytes of JSON that end such a chunk earlier."""
 ROW_CHUNK_LEAST: Final = 1024
 """New documents that are added to the row store while others come; fewer only when no more have come for a while."""
+GRAPH_FIRST_VECTORS: Final = 256
+"""Vectors that are added at first to a graph that is built behind the writer."""
+GRAPH_STEP_SECONDS: Final = 0.2
+"""About how long each later step takes: other chores of the cluster wait for it."""
+GRAPH_SECONDS: Final = 1.0
+"""How often it is looked whether a graph is to be built."""
 ROW_SECONDS: Final = 1.0
 """How often documents are looked for that are not in the row store yet."""
 TOMBSTONE_SECONDS: Final = 14 * 24 * 3600

@@ -7,12 +7,17 @@ from typing import Final
 
 import orjson
 
+from paperwasp.attribute.tensor import TensorView
 from paperwasp.content.bitmaps import lids_of
+from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import TensorBuilder
+from tests.attribute.graph_checks import check_graph
 from tests.content.document_model import RULES, Fields
 from tests.content.document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
 from tests.content.nodes import TestNode
@@ -38,6 +43,24 @@ def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:
                 (elements,) = source.values([typed])
                 found = view.columns["thing", source.name].get(lid)
                 assert found == (elements or None), f"document {name}, part {source.name}"
+
+
+def check_graphs(view: View) -> None:
+    """Graphs over vectors that are built find what comparing all vectors finds."""
+    for (name, _), column in view.columns.items():
+        if isinstance(column, TensorView) and column.graph is not None:
+            lids = lids_of(view.live)
+            lids = lids[view.document_types[lids] == view.type_numbers[name]]
+            query = TensorBuilder(TensorType(column.type.indexed, column.type.cell_type))
+            query.subspace((), [1.5] * column.type.shape[0])
+            check_graph(column, lids.tolist(), "", query.build())
+
+
+def build_graphs(node: TestNode) -> None:
+    """Has the node build the graphs that it lacks."""
+    chore = node.node.graph_building()
+    while any(unbuilt_graphs(node.node.reader.view())):
+        chore()
 
 
 def shown_of(node: TestNode, name: int) -> Fields | None:

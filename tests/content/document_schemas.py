@@ -28,7 +28,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.indexing import processor_of
 from paperwasp.schema import parse_schemas
-from paperwasp.schema.model import AttributeSettings, Field, Schema, SubField
+from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexSettings, Schema, SubField
 from paperwasp.tensor.types import TensorType
 from tests.content.nodes import ATTRIBUTE, INDEX, schema
 
@@ -67,6 +67,13 @@ PARTS: Final[dict[str, dict[str, DataType]]] = {
 }
 """Those of fields that are attributes, of some of the fields in each variant."""
 VARIANTS: Final = 4
+GRAPHS: Final = (
+    None,
+    IndexSettings(hnsw=Hnsw(4, 20)),
+    IndexSettings(hnsw=Hnsw(4, 20, multi_threaded_indexing=False)),
+    IndexSettings(hnsw=Hnsw(8, 20)),
+)
+"""The index of dense vectors in each variant."""
 
 MADE_SCHEMA: Final = parse_schemas(
     {
@@ -130,7 +137,7 @@ def variant_schema(variant: int) -> Schema:
         Field(
             name,
             kind,
-            index=INDEX if name in INDEXED else None,
+            index=INDEX if name in INDEXED else GRAPHS[variant] if name == "dense" else None,
             attribute=settings.get(name),
             sub_fields=_parts(name) if name in parts else {},
         )

@@ -62,7 +62,7 @@ def work(path: Path, seed: int, first: int, descriptor: int) -> None:
         os.write(descriptor, number.to_bytes(4, "little"))
         room.release()
 
-    filling = RowFilling(node.node.reader)
+    filling, building = RowFilling(node.node.reader), node.node.graph_building()
     number = first
     while True:
         if number % OPERATIONS_OF_SCHEMA == 0 and number > first:
@@ -72,6 +72,7 @@ def work(path: Path, seed: int, first: int, descriptor: int) -> None:
             room.release(IN_FLIGHT)
         if number % 500 == 0:
             filling()
+            building()
         room.acquire()
         operation = deed_of(seed, number).operation()
         node.node.operations.submit(operation, partial(acknowledge, number))

@@ -19,7 +19,7 @@ from paperwasp import limits
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome
-from tests.content.document_checks import check_columns, check_stored, shown_of
+from tests.content.document_checks import build_graphs, check_columns, check_graphs, check_stored, shown_of
 from tests.content.document_model import Fields, random_deed, with_made
 from tests.content.document_schemas import VARIANTS, attributes_of, variant_schema
 from tests.content.nodes import reindexed, start
@@ -118,6 +118,10 @@ class DocumentModel(RuleBasedStateMachine):
         there = [name for name, fields in self.documents.items() if fields is not None]
         assert self.node.node.reader.view().limit == len(there)
 
+    @rule()
+    def build_graphs(self) -> None:
+        build_graphs(self.node)
+
     def found_times(self) -> dict[int, int]:
         view = self.node.node.reader.view()
         found = (document for _, document in view.store.scan(removes=True))
@@ -130,6 +134,7 @@ class DocumentModel(RuleBasedStateMachine):
         assert {name: shown_of(self.node, name) for name in range(DOCUMENTS)} == self.documents
         view = self.node.node.reader.view()
         check_columns(view, self.documents)
+        check_graphs(view)
         assert check_stored(view, self.documents) == {str(name) for name in self.removed}
         assert self.found_times() == self.times
 

@@ -16,7 +16,14 @@ import pytest
 from paperwasp import limits
 from tests.chance import SEED
 from tests.children import start_child
-from tests.content.document_checks import check_columns, check_searches, check_stored, shown_of
+from tests.content.document_checks import (
+    build_graphs,
+    check_columns,
+    check_graphs,
+    check_searches,
+    check_stored,
+    shown_of,
+)
 from tests.content.document_model import Fields
 from tests.content.document_schemas import variant_schema
 from tests.content.killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, deed_of, set_limits, variant_of
@@ -59,6 +66,8 @@ def test_no_operation_is_lost_or_done_by_half(tmp_path: Path, monkeypatch: pytes
             assert {name: shown_of(node, name) for name in documents} == documents, f"seed {SEED}, {first} operations"
             check_columns(node.node.reader.view(), documents)
             check_stored(node.node.reader.view(), documents)
+            build_graphs(node)
+            check_graphs(node.node.reader.view())
             fill_rows(node.node)
             check_rows(node.node.reader.view())
             check_searches(node.node.reader.view(), documents, variant_of(first))

@@ -15,6 +15,7 @@ from paperwasp.attribute.raw import RawColumn
 from paperwasp.attribute.rows import LONGEST_ROW
 from paperwasp.attribute.string import StringColumn
 from paperwasp.attribute.tensor import TensorColumn
+from paperwasp.attribute.vector_graph import GraphSettings
 from paperwasp.attribute.weighted_set import WeightedSetColumn
 from paperwasp.document.types import (
     POSITION,
@@ -38,10 +39,15 @@ _RowsOf = Callable[..., Column]
 
 
 def create_column(
-    data_type: DataType, *, fast_search: bool = False, cased: bool = False, paged_in: Path | None = None
+    data_type: DataType,
+    *,
+    fast_search: bool = False,
+    cased: bool = False,
+    paged_in: Path | None = None,
+    graph: GraphSettings | None = None,
 ) -> Column:
     """An empty column. `fast_search` keeps posting lists; `cased` makes strings differ that differ in case alone;
-    `paged_in` is the folder where the cells of tensors are in a mapped file.
+    `paged_in` is the folder where the cells of tensors are in a mapped file; `graph` keeps a graph over their vectors.
 
     Errors: InvalidInput for a type that has no columns.
     """
@@ -49,7 +55,7 @@ def create_column(
         case NumericType():
             return NumericColumn(data_type, fast_search=fast_search)
         case TensorFieldType():
-            return TensorColumn(data_type.tensor, paged_in)
+            return TensorColumn(data_type.tensor, paged_in, graph)
         case ReferenceType():
             return StringColumn(cased=True, fast_search=fast_search)
         case ArrayType() if data_type.element == POSITION:

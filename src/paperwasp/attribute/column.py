@@ -175,6 +175,11 @@ class Column(ABC):
         """The value of one row; None where unset."""
         return self.snapshot().get(lid)
 
+    def settle(self, dead: Lids) -> None:
+        """Brings up to date what is derived from the rows, before a batch is published. `dead`: documents that are gone
+        since the last time; rows of other columns may be among them."""
+        return
+
     @abstractmethod
     def snapshot(self) -> ColumnView:
         """A view of all rows appended so far."""

@@ -57,6 +57,11 @@ class GrowableArray:
         return GrowableArray(self.array.dtype, self._fill, self.array.shape[1:], self._large)
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether it has address space reserved, so that it does not move when it grows."""
+        return self._reserved is not None
+
+    @property
     def size_bytes(self) -> int:
         """How much memory it takes, with what is spare."""
         return self.array.nbytes if self._reserved is None else self.view().nbytes

@@ -65,11 +65,17 @@ class RowStore:
 
     def set(self, lid: int, *elements: NDArray[Any]) -> None:
         """Other elements for one row."""
-        self._unused += int(self._rows.array[lid]) & LONGEST_ROW
         if self.is_sparse:
             self.compact()
+        self._unused += int(self._rows.array[lid]) & LONGEST_ROW
         added = self._append(np.array([len(elements[0])], np.uint64), elements)
         self._rows.array[lid] = added[0]
+
+    @property
+    def shown(self) -> int:
+        """The number below which the last of the arrays that readers hold has, or will have, the present elements."""
+        last = self._parts[-1]
+        return len(last.array) if last.is_fixed else last.length
 
     @property
     def is_sparse(self) -> bool:

@@ -5,6 +5,8 @@ whose labels are `NO_LABEL`. Cells of bfloat16 are kept as their upper 16 bits.
 
 A dense row is not changed where it stands: a reader never sees the cells of two values mixed. So cells are found by
 `rows[lid] >> 24`, and rows that are unset take no cells.
+
+Where the field has an index there is a graph beside the rows (`attribute.vector_graph`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +25,18 @@ from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.growable import GrowableArray, Large
 from paperwasp.attribute.opaque import OpaqueView
 from paperwasp.attribute.row_column import RowColumn
-from paperwasp.attribute.rows import Rows, RowStore, split
+from paperwasp.attribute.rows import Rows, RowStore, places_of, split
 from paperwasp.attribute.string import checked_codes, used_codes
+from paperwasp.attribute.vector_graph import NO_LABEL, GraphSettings, VectorGraph, Vectors
 from paperwasp.document.operations import Value
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES, Tensor
 
-NO_LABEL: Final = 0xFFFFFFFF
-"""The label of what stands for a tensor without subspaces."""
+__all__ = ["NO_LABEL", "TensorColumn", "TensorView", "cells_at", "cells_of", "unset_tensors"]
+
 _BFLOAT16: Final = "bfloat16"
+_COMPARED_VECTORS: Final = 4096
+"""How many are compared at once."""
 
 
 def unset_tensors(tensor_type: TensorType, limit: int) -> TensorView:
@@ -41,10 +46,22 @@ def unset_tensors(tensor_type: TensorType, limit: int) -> TensorView:
     return TensorView(tensor_type, rows, view.labels, view.cells, view.dictionary)
 
 
+class UnbuiltGraph(NamedTuple):
+    """A graph that is to be built, and of what: a moment of its column."""
+
+    graph: VectorGraph
+    vectors: Vectors
+    numbering: int
+
+    def build(self, is_live: NDArray[np.bool_], most: int) -> bool:
+        """Adds up to about `most` vectors of live documents; says whether all are in. Any thread, one at a time."""
+        return self.graph.build(self.vectors, self.numbering, is_live, most)
+
+
 class TensorView(OpaqueView):
     """Rows of subspaces: `labels` (subspaces, mapped dimensions) codes, `cells` (subspaces, *shape) as kept."""
 
-    __slots__ = ("_type", "cells", "dictionary", "graph", "labels", "limit", "rows")
+    __slots__ = ("_type", "cells", "dictionary", "graph", "labels", "limit", "rows", "unbuilt")
 
     def __init__(
         self,
@@ -54,14 +71,17 @@ class TensorView(OpaqueView):
         cells: NDArray[Any],
         dictionary: StringDictionary,
         graph: GraphView | None = None,
+        unbuilt: UnbuiltGraph | None = None,
     ) -> None:
-        """`graph`: finds near vectors among the cells; None: all have to be compared."""
+        """`graph`: finds near vectors among the cells; None: all have to be compared. `unbuilt`: the graph that is to
+        be built."""
         self._type = tensor_type
         self.rows = rows
         self.labels = labels
         self.cells = cells
         self.dictionary = dictionary
         self.graph = graph
+        self.unbuilt = unbuilt
         self.limit = len(rows)
 
     @property
@@ -92,8 +112,12 @@ class TensorView(OpaqueView):
 class TensorColumn(RowColumn):
     """The writer's side of tensors of one type."""
 
-    def __init__(self, tensor_type: TensorType, paged_in: Path | None = None) -> None:
-        """`paged_in`: the folder where the cells are in a mapped file. None: they are in memory."""
+    def __init__(
+        self, tensor_type: TensorType, paged_in: Path | None = None, graph: GraphSettings | None = None
+    ) -> None:
+        """`paged_in`: the folder where the cells are in a mapped file. None: they are in memory. `graph`: of what kind
+        the graph over its vectors is; None: it has none."""
+        self.graph = VectorGraph(graph, tensor_type) if graph is not None else None
         self._type = tensor_type
         self._dictionary = StringDictionary(cased=True)
         dtype = "uint16" if tensor_type.cell_type == _BFLOAT16 else DTYPES[tensor_type.cell_type]
@@ -103,17 +127,74 @@ class TensorColumn(RowColumn):
         cells = GrowableArray(dtype, row_shape=tensor_type.shape, large=Large(paged_in))
         super().__init__(RowStore(labels, cells))
 
-    def snapshot(self) -> TensorView:
+    def append(self, values: Sequence[Value | None]) -> None:
+        first = self.length
+        super().append(values)
+        self._note(np.arange(first, self.length, dtype=np.uint32))
+
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        super().fill(lids, values)
+        if self.graph is not None:
+            self.graph.rebuild()
+
+    def set(self, lid: int, value: Value | None) -> None:
+        if self._store.is_sparse:
+            self._compact()
+        super().set(lid, value)
+        self._note(np.array([lid], np.uint32))
+
+    def settle(self, dead: Lids) -> None:
+        if self.graph is not None:
+            self.graph.settle(self._vectors(), dead)
+
+    def finish_graph(self, is_live: NDArray[np.bool_]) -> bool:
+        """Shows readers the graph that was built, from the next snapshot on; False where that has to begin again."""
+        return self.graph is None or self.graph.finish(self._vectors(), is_live)
+
+    def adopt_graph(self, other: TensorColumn, lids: Lids) -> None:
+        """Takes the graph of a column that has the same documents in these rows, rising, and others that are gone. If
+        it does not fit, the graph is to be built."""
+        if self.graph is None or other.graph is None:
+            return
+        mine, theirs = self._vectors(), other._vectors()
+        if other.graph.is_fit(self.graph) and _are_same(mine, theirs, lids):
+            self.graph.take_over(other.graph, theirs, lids, mine)
+        else:
+            self.graph.rebuild()
+
+    def _note(self, lids: Lids) -> None:
+        if self.graph is not None:
+            self.graph.note(lids)
+
+    def _compact(self) -> None:
+        """Goes on without the elements that no row has any more."""
+        self.settle(np.zeros(0, np.uint32))
+        before = self._vectors()
+        places = self._store.compact()
+        if self.graph is not None:
+            self.graph.renumber(before, places, self._vectors().rows)
+
+    def _vectors(self) -> Vectors:
         rows, (labels, cells) = self._store.snapshot()
-        return TensorView(self._type, rows, labels, cells, self._dictionary)
+        return Vectors(rows, labels, cells)
+
+    def snapshot(self) -> TensorView:
+        vectors, graph = self._vectors(), self.graph
+        rows, labels, cells = vectors
+        shown = unbuilt = None
+        if graph is not None:
+            shown = graph.view(vectors, self._store.shown)
+            unbuilt = None if graph.is_built else UnbuiltGraph(graph, vectors, graph.numbering)
+        return TensorView(self._type, rows, labels, cells, self._dictionary, shown, unbuilt)
 
     def freeze(self) -> Frozen:
         (rows, labels, cells), strings = self._store.freeze_whole(), self._dictionary.strings()
+        graph = {} if self.graph is None else self.graph.freeze()
 
         def arrays() -> Arrays:
             codes, is_label = labels.copy(), labels != NO_LABEL
             codes[is_label], frozen = used_codes(labels[is_label], strings)
-            return {"rows": rows, "labels": codes, "cells": cells, **frozen}
+            return {"rows": rows, "labels": codes, "cells": cells, **frozen, **graph}
 
         return arrays
 
@@ -125,9 +206,12 @@ class TensorColumn(RowColumn):
             self._store.load_whole(arrays["rows"], labels, arrays["cells"])
         else:  # from before elements that no row has were kept
             self._store.load(arrays["lengths"], labels, arrays["cells"])
+        if self.graph is not None:
+            self.graph.load(arrays, self._vectors())
 
     def size_bytes(self) -> int:
-        return self._store.size_bytes() + self._dictionary.size_bytes
+        graph = 0 if self.graph is None else self.graph.size_bytes()
+        return self._store.size_bytes() + self._dictionary.size_bytes + graph
 
     def spare_strings(self) -> int:
         return max(0, len(self._dictionary) - 1 - self._store.elements * len(self._type.mapped))
@@ -165,3 +249,17 @@ def cells_at(kept: NDArray[Any], rows: Any, tensor_type: TensorType) -> NDArray[
     if tensor_type.cell_type == _BFLOAT16:
         return (taken.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return taken
+
+
+def _are_same(mine: Vectors, theirs: Vectors, lids: Lids) -> bool:
+    """Whether the elements of a column are those of these documents of another, in the same order."""
+    places, lengths = places_of(theirs.rows_of(lids))
+    rows = mine.rows_of(np.arange(len(lids), dtype=np.uint32))
+    found, found_lengths = places_of(rows)
+    if not (np.array_equal(found_lengths, lengths) and np.array_equal(found, np.arange(len(found)))):
+        return False
+    for start in range(0, len(places), _COMPARED_VECTORS):
+        chunk = places[start : start + _COMPARED_VECTORS]
+        if mine.cells[start : start + len(chunk)].tobytes() != theirs.cells[chunk].tobytes():
+            return False
+    return True

@@ -82,6 +82,7 @@ class Checkpoints:
 
     def freeze(self, state: NodeState) -> FrozenState:
         """Called by the writer, between two batches."""
+        state.settle()
         directory = self._directory / f"{_last_number(self._directory, '') + 1:016d}"
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()

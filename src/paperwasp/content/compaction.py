@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.attribute.tensor import TensorColumn
 from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.bitmaps import lids_of
@@ -72,6 +73,7 @@ def compact(
     `pause` is called now and then.
     """
     _LOGGER.info("giving %d documents new rows: %d of %d are dead", state.live_count, _dead(state), state.limit)
+    state.settle()
     compacted = NodeState(index, state.store, index_directory)
     change_layout(compacted, state.layout)
     lids = lids_of(state.live.copy(state.limit))
@@ -80,6 +82,10 @@ def compact(
         if index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES:
             index.flush(index.freeze())
         pause()
+    for key, column in compacted.columns.items():
+        before = state.columns[key]
+        if isinstance(column, TensorColumn) and isinstance(before, TensorColumn):
+            column.adopt_graph(before, lids)
     compacted.applied = state.applied
     compacted.timestamp_us = state.timestamp_us
     compacted.conform_below = {name: int(np.searchsorted(lids, lid)) for name, lid in state.conform_below.items()}

@@ -19,6 +19,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.attribute import LONGEST_ROW, Column, create_column
+from paperwasp.attribute.vector_graph import GraphSettings
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
 from paperwasp.document.operations import Value
@@ -38,7 +39,7 @@ from paperwasp.errors import InvalidInput
 from paperwasp.index.fields import IndexedField
 from paperwasp.linguistics import TextProfile, uri
 from paperwasp.schema.languages import language_statements
-from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.model import AttributeSettings, Field, Schema
 from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.text_profiles import text_profile
@@ -57,6 +58,8 @@ class ColumnSettings:
     cased: bool = False
     paged: bool = False
     """Whether the cells of its tensors need not be in memory."""
+    graph: GraphSettings | None = None
+    """Of what kind the graph over its vectors is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,16 @@ class FieldLayout:
             yield IndexedField(document_type, f"{self.name}.{part}", profile, part)
 
     def create_column(self, folder: Path | None = None) -> Column:
-        """An empty column. `folder`: where the file of a paged one is; None: it is in memory."""
+        """An empty column. `folder`: where the file of a paged one is. None: it is for one query, and has neither file
+        nor graph."""
         settings = self.column or ColumnSettings()
-        paged_in = folder if settings.paged else None
-        return create_column(self.type, fast_search=settings.fast_search, cased=settings.cased, paged_in=paged_in)
+        return create_column(
+            self.type,
+            fast_search=settings.fast_search,
+            cased=settings.cased,
+            paged_in=folder if settings.paged else None,
+            graph=None if folder is None else settings.graph,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +276,25 @@ def _field_layout(field: Field) -> FieldLayout:
         text = text_profile(field)
     if field.attribute is not None and is_attribute_now(field):
         paged = field.attribute.paged and isinstance(field.type, TensorFieldType)
-        column = ColumnSettings(field.attribute.fast_search, field.attribute.cased or field.cased, paged)
+        cased = field.attribute.cased or field.cased
+        column = ColumnSettings(field.attribute.fast_search, cased, paged, _graph_of(field, field.attribute))
     return FieldLayout(field.name, field.type, text, column)
+
+
+def _graph_of(field: Field, attribute: AttributeSettings) -> GraphSettings | None:
+    """The kind of the graph over the vectors of a field with an index."""
+    if field.index is None or field.index.hnsw is None or not isinstance(field.type, TensorFieldType):
+        return None
+    indexed = field.type.tensor.indexed
+    if len(indexed) != 1 or (attribute.distance_metric == "geodegrees" and indexed[0].size != 2):
+        return None
+    hnsw = field.index.hnsw
+    return GraphSettings(
+        attribute.distance_metric,
+        hnsw.max_links_per_node,
+        hnsw.neighbors_to_explore_at_insert,
+        hnsw.multi_threaded_indexing,
+    )
 
 
 def _describe_type(kind: TypeLayout) -> dict[str, Any]:
@@ -296,7 +322,13 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
 
 def _describe_column(column: ColumnSettings) -> dict[str, Any]:
     described: dict[str, Any] = {"fast_search": column.fast_search, "cased": column.cased}
-    return described | ({"paged": True} if column.paged else {})
+    described |= {"paged": True} if column.paged else {}
+    return described | ({"graph": asdict(column.graph)} if column.graph is not None else {})
+
+
+def _read_column(found: Mapping[str, Any]) -> ColumnSettings:
+    graph = found.get("graph")
+    return ColumnSettings(**{**found, "graph": None if graph is None else GraphSettings(**graph)})
 
 
 def _read_type(found: Mapping[str, Any]) -> TypeLayout:
@@ -311,7 +343,7 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
         found["name"],
         type_from_description(found["type"]),
         TextProfile(**found["text"]) if "text" in found else None,
-        ColumnSettings(**found["column"]) if "column" in found else None,
+        _read_column(found["column"]) if "column" in found else None,
         tuple(map(_read_field, found.get("parts", ()))),
         found.get("derived", False),
         found.get("languages_before", 0),

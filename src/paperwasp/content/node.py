@@ -22,6 +22,7 @@ from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.directory_lock import lock_directory
 from paperwasp.content.fault import Fault
+from paperwasp.content.graph_building import GraphBuilding
 from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue
@@ -89,6 +90,10 @@ class ContentNode:
             generation, MappingProxyType(dict(schemas)), MappingProxyType(dict(modes)), distribution_key
         )
         self.operations.run(lambda: self._machine.configure(configured))
+
+    def graph_building(self) -> GraphBuilding:
+        """The chore that builds graphs over vectors which are missing."""
+        return GraphBuilding(self._current, self.operations)
 
     def recover_if_due(self) -> None:
         """Tries to end a fault where that is due; a failure is tried again later."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from paperwasp.content.references import References
 from paperwasp.index.text_index import TextIndex
 from paperwasp.store.document_store import DocumentStore, StoredDocument
 from paperwasp.store.row_store import RowStore
+
+_NO_LIDS: Final = np.zeros(0, np.uint32)
 
 
 class NodeState:
@@ -51,6 +54,8 @@ class NodeState:
         """The sum of those of live rows."""
         self.dead_bytes = 0
         """The sum of those of dead rows, and the sizes of updates in place that left values behind."""
+        self._buried: list[NDArray[np.uint32]] = []
+        """Rows that died since `settle`."""
         self.conform_below: dict[str, int] = {}
         """By document type: what is stored of rows below may be of an earlier layout. None where absent."""
         self.applied: list[Mark] = [START] * limits.PARTITIONS
@@ -77,14 +82,18 @@ class NodeState:
     def bury(self, lids: NDArray[np.uint32]) -> None:
         """These rows are dead from now on."""
         self.live.clear(lids)
+        self._buried.append(lids)
         size_bytes = int(self.row_bytes.array[lids].sum(dtype=np.int64))
         self.live_bytes -= size_bytes
         self.dead_bytes += size_bytes
 
-    def pad_columns(self) -> None:
-        """Gives every column, of any type, a row for every lid."""
+    def settle(self) -> None:
+        """Gives every column, of any type, a row for every lid, and brings up to date what columns derive from rows."""
+        dead = np.concatenate([_NO_LIDS, *self._buried])
+        self._buried = []
         for column in self.columns.values():
             column.pad(self.limit)
+            column.settle(dead)
 
     @property
     def live_count(self) -> int:

@@ -36,7 +36,7 @@ _NOTHING: Final = Configuration()
 def view_of(state: NodeState, configured: Configuration | None, imports: Sequence[Import]) -> View:
     """The state as it is now; None: it is not configured yet."""
     configured = configured or _NOTHING
-    state.pad_columns()
+    state.settle()
     live = state.live.copy(state.limit)
     # The index drops the dead when it merges, and must not take rows that are being added for dead.
     state.index.live = open_ended(live, state.limit)

@@ -99,6 +99,7 @@ class RunningCluster:
         yield partial(prune, self._node)
         yield partial(prepare, self._node.reader)
         yield RowFilling(self._node.reader)
+        yield self._node.graph_building()
         if (collection := collection_of(cluster)) is not None:
             yield GarbageCollector(self._node.reader, self._node.operations, collection)
 

@@ -1,0 +1,82 @@
+"""What a graph has, and what it finds when it is asked for everything, compared with all vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.distances import Distances
+from paperwasp.attribute.tensor import NO_LABEL, TensorView, cells_of
+from paperwasp.attribute.vector_graph import VectorGraphView
+from paperwasp.tensor.value import Tensor
+
+EVERYTHING = 100_000
+_REMOVED = 0x80
+_MOST_SQUARE = 2.0**120
+
+
+def check_graph(view: TensorView, live: Sequence[int], metric: str, query: Tensor) -> None:
+    """The nodes are just the vectors of the `live` documents, and what is found has the right distances. A graph is
+    not sure to lead to each of its nodes: one in 50 may be missed, or a single one."""
+    assert view.graph is not None
+    assert nodes_of(view) == expected_nodes(view, live)
+    distances = Distances(view, query, metric)
+    computed, _ = distances.computed(np.array(live, np.uint32))
+    expected = {lid: found for lid, found in zip(live, computed.tolist(), strict=True) if found < np.inf}
+    found = search(view, distances, None, np.inf)
+    check_found(found, expected)
+    for lid, _, node in found:
+        assert node in elements_of(view, lid)
+    if len(expected) > 1:
+        accepted = list(expected)[::2]
+        flags = np.zeros(-(-view.limit // 64) * 64, np.bool_)
+        flags[accepted] = True
+        threshold = float(np.median(list(expected.values())))
+        found = search(view, distances, np.packbits(flags, bitorder="little").view(np.uint64), threshold)
+        check_found(found, {lid: expected[lid] for lid in accepted if expected[lid] <= threshold})
+
+
+def check_found(found: list[tuple[int, float, int]], expected: dict[int, float]) -> None:
+    assert len({lid for lid, _, _ in found}) == len(found), "a document is found twice"
+    assert [distance for _, distance, _ in found] == sorted(distance for _, distance, _ in found)
+    distances = {lid: distance for lid, distance, _ in found}
+    assert not distances.keys() - expected.keys() and all(distances[lid] >= expected[lid] for lid in distances)
+    missed = [lid for lid in expected if distances.get(lid) != expected[lid]]
+    assert len(missed) <= max(1, len(expected) // 50), f"{missed} of {len(expected)} are missed"
+
+
+def nodes_of(view: TensorView) -> dict[int, int]:
+    """Node → lid, as the graph has them."""
+    assert isinstance(view.graph, VectorGraphView)
+    _, levels, owners, _, _ = view.graph._hnsw.arrays()
+    return {int(node): int(owners[node]) for node in np.flatnonzero((levels != 0) & ((levels & _REMOVED) == 0))}
+
+
+def expected_nodes(view: TensorView, live: Sequence[int]) -> dict[int, int]:
+    """The same, of the rows of documents that are there, without vectors that cannot be in a graph."""
+    cells = cells_of(view.cells, view.type) if len(view.cells) < EVERYTHING else view.cells
+    found = {}
+    for lid in live:
+        for element in elements_of(view, lid):
+            vector = cells[element].astype(np.float64)
+            if (view.labels.shape[1] == 0 or view.labels[element, 0] != NO_LABEL) and vector @ vector <= _MOST_SQUARE:
+                found[element] = int(lid)
+    return found
+
+
+def elements_of(view: TensorView, lid: int) -> range:
+    row = int(view.rows[lid])
+    return range(row >> 24, (row >> 24) + (row & 0xFFFFFF))
+
+
+def search(
+    view: TensorView, distances: Distances, accept: NDArray[np.uint64] | None, threshold: float
+) -> list[tuple[int, float, int]]:
+    """Lid, distance and node of all that is accepted and within the threshold, the nearest first."""
+    assert view.graph is not None
+    cells, most = view.cells.reshape(len(view.cells), -1), EVERYTHING
+    found = view.graph.search(cells, distances._query, most, most, accept, view.limit, threshold, False, 0.0, 0.0)
+    lids, values, nodes = (each.tolist() for each in found)
+    return list(zip(lids, values, nodes, strict=True))
