@@ -14,9 +14,11 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from paperwasp.embedders.registry import check_components, embedders_of
+from paperwasp.embedders import transformer
+from paperwasp.embedders.registry import check_components, embedders_of, load_models
 from paperwasp.errors import Finding, Position
 from paperwasp.indexing.context import Context
+from paperwasp.ranking.onnx_session import OnnxSession, SessionSettings
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
 from paperwasp.tensor.types import TensorType
@@ -316,6 +318,21 @@ def test_many_threads() -> None:
         expected = twin(tokens_of(*words[: number % 9 + 1], words[number // 9])).mean(axis=0)
         assert_near(vector, expected)
     assert len(made) == 81
+
+
+def test_models_are_loaded_before_the_first_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+
+    def session_of(path: str, content: bytes, settings: SessionSettings) -> OnnxSession:
+        loaded.append(path)
+        return OnnxSession(content, settings)
+
+    monkeypatch.setattr(transformer, "session_of", session_of)
+    found = embedders_of([component(max_tokens="63")], PackageFiles(FILES))
+    load_models([*found.values(), object()])
+    assert loaded == ["m/model.onnx"]
+    found["e5"].embed(["the"], TensorType.parse(FLOATS), DOCUMENT)
+    assert loaded == ["m/model.onnx"]
 
 
 def test_settings_of_the_runtime() -> None:

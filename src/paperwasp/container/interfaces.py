@@ -20,6 +20,7 @@ from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running
+from paperwasp.embedders.registry import load_models
 from paperwasp.env import Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
@@ -48,6 +49,7 @@ class Interfaces:
         )
         models = significance_models(running.container, model.files)
         embedders = components_in(running.container.components, files_of(model.schemas.values())).embedders
+        load_models(embedders.values())
         self.documents.configure(model, running.container)
         self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models, embedders))
 

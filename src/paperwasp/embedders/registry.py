@@ -7,7 +7,8 @@ that index documents again. What cannot be used is there all the same, and says 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from posixpath import normpath
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from paperwasp.embedders import bert, colbert, hugging_face, mistral, openai, splade, tei, token_numbers, voyage
-from paperwasp.embedders.base import FACTORIES, LocalOrRemote
+from paperwasp.embedders.base import FACTORIES, LocalOrRemote, TextEmbedder
 from paperwasp.embedders.model_files import Files
 from paperwasp.embedders.settings import Settings
 from paperwasp.errors import Finding, LanguageError, NotFound, PaperwaspError
@@ -65,6 +66,17 @@ def is_embedder(component: Component) -> bool:
 def embedders_of(components: Sequence[Component], files: Files) -> Mapping[str, LocalOrRemote]:
     """Id → embedder. Those of which nothing can be made now say so when they are used."""
     return MappingProxyType({each.id: _usable(each, files) for each in components if is_embedder(each)})
+
+
+def load_models(embedders: Iterable[object]) -> None:
+    """Loads the models that run in this process, so that the first text does not wait for that.
+
+    What cannot be loaded says so when it is used.
+    """
+    for each in embedders:
+        if isinstance(each, TextEmbedder):
+            with suppress(PaperwaspError):
+                each.load()
 
 
 def check_components(components: Sequence[Component], files: Files) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from paperwasp.embedders.model_files import Files, ModelFile, find_model
 from paperwasp.ranking.onnx_session import SessionSettings
 from paperwasp.schema.components import Component
 
+_INTRAOP_THREADS = 4
 _MODEL_ATTRIBUTES = ("path", "url", "model-id")
 
 
@@ -52,11 +53,12 @@ class Settings:
         return found
 
     def session(self) -> SessionSettings:
-        """How the model is run, within the processors that there are."""
-        threads = {name: self.integer(f"onnx-{name}-threads", n) for name, n in (("intraop", 4), ("interop", 1))}
+        """How the model is run, within the processors that there are: one is left to others, unless it is said how many
+        are to be used."""
+        others = max(1, (os.cpu_count() or 1) - 1)
         return SessionSettings(
-            intraop_threads=_threads(threads["intraop"]),
-            interop_threads=_threads(threads["interop"]),
+            intraop_threads=_threads(self.integer("onnx-intraop-threads", min(_INTRAOP_THREADS, others))),
+            interop_threads=_threads(self.integer("onnx-interop-threads", 1)),
             parallel=self.text("onnx-execution-mode") == "parallel",
             gpu_device=self.integer("onnx-gpu-device", 0),
             spins=False,
