@@ -21,6 +21,7 @@ from paperwasp.embedders.model_files import Files
 from paperwasp.embedders.settings import Settings
 from paperwasp.errors import Finding, LanguageError, NotFound, PaperwaspError
 from paperwasp.indexing.context import Context
+from paperwasp.ranking.onnx_session import has_gpu
 from paperwasp.schema.components import Component
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -28,6 +29,12 @@ from paperwasp.tensor.value import Tensor
 _TYPES = (bert, colbert, hugging_face, mistral, openai, splade, tei, token_numbers, voyage)
 """Imported, they have registered their classes."""
 
+_NO_EFFECT: Final[Mapping[str, str]] = {
+    "batching": "what waits together is run together, and nothing waits for more",
+    "concurrency": "one run of documents and one of queries are beside each other",
+    "model-config-override": "there is no file of the runtime to override",
+    "onnx-optimize-model": "models are always optimized",
+}
 _Key = tuple[str, str, tuple[tuple[str, str], ...], tuple[bytes, ...]]
 _SHARED: Final[WeakValueDictionary[_Key, LocalOrRemote]] = WeakValueDictionary()
 _LOCK: Final = threading.RLock()
@@ -89,6 +96,8 @@ def _check(component: Component, files: Files) -> Iterator[Finding]:
     if not is_executed(component.type):
         return
     what = f"{component.kind} '{component.id}'"
+    for name, why in _without_effect(component):
+        yield Finding(f"{what}: {name} is accepted without effect: {why}", component.position, "INFO")
     try:
         _shared(component, files).check()
     except NotFound as error:
@@ -98,6 +107,16 @@ def _check(component: Component, files: Files) -> Iterator[Finding]:
         yield Finding(f"{what}: {error.bare_message}", component.position, "ERROR")
     except (PaperwaspError, ValueError) as error:
         yield Finding(f"{what}: {error}", component.position, "ERROR")
+
+
+def _without_effect(component: Component) -> Iterator[tuple[str, str]]:
+    """The settings of the runtime that change nothing here, and why."""
+    said = {path.partition("@")[0] for path in component.settings}
+    for name, why in _NO_EFFECT.items():
+        if name in said and "transformer-model" in said:
+            yield name, why
+    if int(component.settings.get("onnx-gpu-device", "-1")) >= 0 and not has_gpu():
+        yield "onnx-gpu-device", "the onnxruntime that is installed has no CUDA, so processors run the model"
 
 
 def _has_its_files(component: Component, files: Files) -> bool:

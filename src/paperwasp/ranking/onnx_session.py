@@ -41,6 +41,7 @@ DTYPES: Final[Mapping[str, type[np.generic]]] = {
 """Element types of the runtime that inputs may have."""
 _SILENT: Final = 4
 """The log level of the runtime at which it logs only fatal errors: others are raised as exceptions."""
+_CUDA: Final = "CUDAExecutionProvider"
 _NEAR: Final = 1e-4
 """How far the values of a row may be apart when it is computed together with others and alone."""
 
@@ -129,11 +130,16 @@ def _agree(together: NDArray[Any], alone: Sequence[NDArray[Any]]) -> bool:
     return bool(np.allclose(together, np.concatenate(alone), rtol=_NEAR, atol=_NEAR, equal_nan=True))
 
 
-def _providers(settings: SessionSettings) -> list[Any]:
+def has_gpu() -> bool:
+    """Whether the runtime that is installed can use one."""
     import onnxruntime
 
-    if settings.gpu_device is not None and "CUDAExecutionProvider" in onnxruntime.get_available_providers():
-        return [("CUDAExecutionProvider", {"device_id": settings.gpu_device}), "CPUExecutionProvider"]
+    return _CUDA in onnxruntime.get_available_providers()
+
+
+def _providers(settings: SessionSettings) -> list[Any]:
+    if settings.gpu_device is not None and settings.gpu_device >= 0 and has_gpu():
+        return [(_CUDA, {"device_id": settings.gpu_device}), "CPUExecutionProvider"]
     return ["CPUExecutionProvider"]
 
 

@@ -1,0 +1,84 @@
+"""Changes whose texts are embedded: on threads, in the order in which they came for each document."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from paperwasp.container.document.turns import Turn, Turns
+from paperwasp.container.embedding_threads import EmbeddingThreads
+from paperwasp.errors import Overload
+
+
+async def loop_rounds() -> None:
+    """Lets all run that is ready, and what that makes ready."""
+    loop = asyncio.get_running_loop()
+    for _ in range(5):
+        reached = loop.create_future()
+        loop.call_soon(reached.set_result, None)
+        await reached
+
+
+def test_changes_of_a_document_are_sent_in_their_order() -> None:
+    async def run() -> None:
+        turns, sent = Turns(), list[str]()
+        first, second, other = turns.join("x"), turns.join("x"), turns.join("y")
+
+        async def send(turn: Turn, name: str) -> None:
+            await turn.wait()
+            sent.append(name)
+            turn.end_soon()
+
+        waiting = asyncio.create_task(send(second, "second"))
+        await send(other, "other")
+        await loop_rounds()
+        assert sent == ["other"] and "x" in turns and "y" not in turns
+        await send(first, "first")
+        await waiting
+        await loop_rounds()
+        assert sent == ["other", "first", "second"] and "x" not in turns
+
+    asyncio.run(run())
+
+
+def test_a_change_that_is_cancelled_lets_the_next_one_wait_for_those_before() -> None:
+    async def run() -> None:
+        turns = Turns()
+        first, second, third = (turns.join("x") for _ in range(3))
+
+        async def wait(turn: Turn) -> None:
+            try:
+                await turn.wait()
+            finally:
+                turn.end_soon()
+
+        waiting = [asyncio.create_task(wait(turn)) for turn in (second, third)]
+        await loop_rounds()
+        waiting[0].cancel()
+        await loop_rounds()
+        assert waiting[0].cancelled() and not waiting[1].done()
+        first.end_soon()
+        await waiting[1]
+        await loop_rounds()
+        assert "x" not in turns
+
+    asyncio.run(run())
+
+
+def test_the_event_loop_goes_on_and_too_much_is_refused() -> None:
+    go_on = threading.Event()
+
+    async def run() -> None:
+        threads = EmbeddingThreads("test", threads=1, waiting=2)
+        work = [asyncio.create_task(threads.run(go_on.wait, 30)) for _ in range(2)]
+        await loop_rounds()
+        with pytest.raises(Overload, match="2 requests already wait for embedding"):
+            await threads.run(go_on.wait, 30)
+        assert not any(task.done() for task in work)
+        go_on.set()
+        assert await asyncio.gather(*work) == [True, True]
+        assert await threads.run(lambda: threading.current_thread() is not threading.main_thread())
+
+    asyncio.run(run())
