@@ -22,7 +22,7 @@ from paperwasp.ranking.onnx_session import OnnxSession, SessionSettings
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
 from paperwasp.tensor.types import TensorType
-from tests.embedders.tiny_models import MASK, assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
+from tests.embedders.tiny_models import MASK, PLACES, assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
 from tests.ranking.onnx_models import model
 
 DOCUMENT, QUERY = Context("embedding"), Context("query(q)")
@@ -137,6 +137,14 @@ def test_long_texts_are_cut() -> None:
     )
     (found,) = embedded(["the cat is a blue dog"], files={**FILES, "m/tokenizer.json": cutting}, max_tokens="4")
     assert_near(found, twin(tokens_of("the")).mean(axis=0))
+
+
+def test_a_text_that_the_model_does_not_take() -> None:
+    """It has more tokens than the model has places."""
+    with pytest.raises(ValueError, match=r"m/model\.onnx does not run with this text: "):
+        embedded(["the cat", "a " * PLACES])
+    (found,) = embedded(["the cat"])
+    assert_near(found, twin(tokens_of("the", "cat")).mean(axis=0))
 
 
 def test_the_padding_of_the_file_is_not_for_us() -> None:

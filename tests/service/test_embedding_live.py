@@ -162,6 +162,15 @@ def test_updates(service: Deployed) -> None:
     assert_near(fields_of(service, "update")["embedding"]["values"], mean("blue"))
 
 
+def test_a_text_that_the_model_does_not_take_is_an_error_of_its_document_or_query(service: Deployed) -> None:
+    answer = web.post(f"{service.url}/document/v1/n/t/docid/long", json={"fields": {"title": "a " * 100}})
+    assert answer.status_code == 400
+    problem = "Could not index field 'embedding': models/tiny.onnx does not run with this text"
+    assert problem in answer.json()["message"]
+    (error,) = search(service, **{"input.query(q)": f"embed({'a ' * 100})"})["errors"]
+    assert error["code"] == 3 and "models/tiny.onnx does not run with this text" in error["message"]
+
+
 def test_many_at_once_and_one_document_in_order(service: Deployed) -> None:
     """Each document has the vector of its own text, and the last of many operations on one document wins."""
     words = ("a", "blue", "cat", "dog", "is", "red", "sky", "the", "walk")

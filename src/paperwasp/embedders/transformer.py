@@ -18,7 +18,7 @@ from paperwasp.embedders.text_tokenizer import Tokens
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.onnx_file import OnnxValue, read_onnx
 from paperwasp.ranking.onnx_probe import probe
-from paperwasp.ranking.onnx_session import OnnxSession, SessionSettings, session_of
+from paperwasp.ranking.onnx_session import OnnxSession, RunFailed, SessionSettings, session_of
 
 Output = NDArray[np.floating[Any]]
 
@@ -71,7 +71,7 @@ class Transformer:
             return self._session
 
     def run(self, texts: Sequence[Tokens]) -> list[Output]:
-        """The output of each text: (tokens, dimensions), or (dimensions,) of a model that pools. Errors: RunFailed."""
+        """The output of each text: (tokens, dimensions), or (dimensions,) of a model that pools. Errors: ValueError."""
         session = self.load()
         if len(texts) > 1 and self._takes_batches is None:
             self._takes_batches = self._try_batch(session, [texts[0], texts[-1]])
@@ -80,7 +80,10 @@ class Transformer:
         return _split(self._run(session, texts), texts)
 
     def _run(self, session: OnnxSession, texts: Sequence[Tokens]) -> Output:
-        return session.run(self._fed(texts))[self._output]
+        try:
+            return session.run(self._fed(texts))[self._output]
+        except RunFailed as error:  # of these texts: a deployment has run the model
+            raise ValueError(f"{self._file.name} does not run with this text: {error}") from None
 
     def _fed(self, texts: Sequence[Tokens]) -> Mapping[str, NDArray[np.int64]]:
         shape = len(texts), max(len(text.ids) for text in texts)
