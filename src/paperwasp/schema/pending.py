@@ -293,10 +293,7 @@ _TIPPING_POINT: Final = MatchPhase("").pre_post_filter_tipping_point
 _RESERVED: Final = "vespa."
 _BY_WORDS: Final = "what it sets, the words of the schema say"
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
-_EXACT: Final = "nearest neighbours are exact"
 _TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("num-threads-per-search", "min-hits-per-thread", "num-search-partitions"), _EXECUTION),
     **dict.fromkeys(("termwise-limit", "prefetch-tensors"), _EXECUTION),
-    **dict.fromkeys(("post-filter-threshold", "approximate-threshold", "filter-first-threshold"), _EXACT),
-    **dict.fromkeys(("filter-first-exploration", "exploration-slack", "target-hits-max-adjustment-factor"), _EXACT),
 }
