@@ -16,6 +16,7 @@ namespace {
 
 constexpr double NOTHING = std::numeric_limits<double>::infinity();
 constexpr size_t LONGEST_RUN = 1024;  // between two looks at the clock
+constexpr size_t MOST_AHEAD_BYTES = 4096;
 
 // How many rows from here on have one vector each, and these one after another.
 size_t run_of(const uint64_t* row, size_t count, size_t vectors) {
@@ -25,6 +26,15 @@ size_t run_of(const uint64_t* row, size_t count, size_t vectors) {
     const size_t most = std::min(count, LONGEST_RUN);
     while (run < most && row[run] == row[run - 1] + NEXT) ++run;
     return (row[0] >> ROW_LENGTH_BITS) + run <= vectors ? run : 0;
+}
+
+// Asks the memory for the first vector of a row.
+template <typename C>
+void fetch_vector(const C* cells, uint64_t row, size_t vectors, size_t size) {
+    const uint64_t place = row >> ROW_LENGTH_BITS;
+    if (place >= vectors) return;
+    const char* vector = reinterpret_cast<const char*>(cells + place * size);
+    for (size_t at = 0; at < std::min(size * sizeof(C), MOST_AHEAD_BYTES); at += 64) __builtin_prefetch(vector + at);
 }
 
 template <typename Q, typename C, typename Raw>
@@ -42,6 +52,7 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
     uint32_t* vector = vectors.data();
     const Distance<Q, C> of(metric, query.data(), size);
     Clock clock;
+    const size_t ahead = 1 + MOST_AHEAD_BYTES / (size * sizeof(C));  // rows
     const GilRelease release(is_much(count * (size / 8 + 10)));
     for (size_t i = 0; i < count; ++i) {
         if (const size_t run = run_of(row + i, count - i, all); run > 1) {
@@ -54,6 +65,7 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
             continue;
         }
         clock.spend(static_cast<int64_t>(number_of_elements(row[i]) * size / 4 + 1));
+        if (i + ahead < count) fetch_vector(cell, row[i + ahead], all, size);
         double best = NOTHING;
         uint32_t which = 0, number = 0;
         any_element(row[i], all, [&](uint64_t place) {
