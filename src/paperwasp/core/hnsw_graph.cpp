@@ -65,10 +65,9 @@ void Graph::reserve(uint32_t nodes) {
     }
     while (table_->count < wanted) {
         table_->pages[table_->count] = map_memory(size_t{stride_} << page_bits_);
-        store(&size_bytes_, size_bytes_ + (size_t{stride_} << page_bits_));
         store(&table_->count, table_->count + 1);
     }
-    size_ = std::max(size_, nodes);
+    store(&size_, std::max(size_, nodes));
 }
 
 void Graph::give_lists(Node& node, uint32_t level) {
@@ -80,7 +79,7 @@ void Graph::give_lists(Node& node, uint32_t level) {
     if (blocks_.empty() || block_used_ + wanted > block) {
         blocks_.push_back(std::make_unique<uint32_t[]>(block));
         block_used_ = 0;
-        store(&size_bytes_, size_bytes_ + block * sizeof(uint32_t));
+        store(&lists_bytes_, lists_bytes_ + block * sizeof(uint32_t));
     }
     node.upper = blocks_.back().get() + block_used_;
     block_used_ += wanted;

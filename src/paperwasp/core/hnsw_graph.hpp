@@ -47,9 +47,9 @@ struct Node {
     uint8_t level;
     uint8_t state;  // atomic
     uint8_t lock;   // atomic
-    uint8_t spare;
+    uint8_t unused;
     int32_t links_here;  // atomic; how many lists of the lowest level, of nodes that are not removed, have this one
-    uint32_t spare_too;
+    uint32_t unused_too;
     uint32_t count;  // atomic; of the links behind the Node
 };
 static_assert(sizeof(Node) == 40);
@@ -137,9 +137,10 @@ class Graph {
     }
     void set_entry(Entry to) { store(&entry_, uint64_t{to.level} << 32 | to.node); }
 
-    uint32_t size() const { return size_; }  // one more than the greatest number of a node
+    uint32_t size() const { return load(&size_); }  // one more than the greatest number of a node
     uint32_t max_links() const { return max_links_; }
-    size_t size_bytes() const { return load(&size_bytes_); }
+    // Of the memory that was written to, nearly.
+    size_t size_bytes() const { return load(&lists_bytes_) + size_t{load(&size_)} * stride_; }
 
   private:
     struct Table {
@@ -149,10 +150,10 @@ class Graph {
     };
 
     uint32_t max_links_, head_, stride_, page_bits_ = 0;
-    uint32_t size_ = 0;
+    uint32_t size_ = 0;           // atomic
     uint64_t entry_ = NONE;       // atomic
     Table* table_ = nullptr;      // atomic; the last of tables_
-    size_t size_bytes_ = 0;       // atomic
+    size_t lists_bytes_ = 0;      // atomic
     std::vector<std::unique_ptr<Table>> tables_;
     std::mutex lists_mutex_;
     std::vector<std::unique_ptr<uint32_t[]>> blocks_;  // of lists above the lowest level
