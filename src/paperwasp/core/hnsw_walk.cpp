@@ -185,6 +185,7 @@ class FilteredWalk {
     void go_through(uint32_t node) {
         near_.assign(1, node);
         matching_.clear();
+        exhausted_ = 0;
         hop();
         if (matching_.size() < enough_) hop();
         if (matching_.size() < enough_ && static_cast<float>(reached_) < search_.exploration * static_cast<float>(enough_ * enough_)) hop();
@@ -195,7 +196,8 @@ class FilteredWalk {
     // the filter that were not met yet go to matching_, until they are enough.
     void hop() {
         further_.clear();
-        reached_ = 0;
+        reached_ = exhausted_ * (enough_ / 2);  // about as many links as they have
+        exhausted_ = 0;
         for (const uint32_t from : near_) {
             if (visited_.is_exhausted(from)) continue;
             const uint32_t count = copy_links(records_.links(from, 0), unmet_.data());
@@ -203,7 +205,11 @@ class FilteredWalk {
             reached_ += count;
             for (uint32_t i = 0; i < count; ++i) {
                 const uint32_t node = unmet_[i];
-                if (node >= records_.limit || visited_.is_exhausted(node)) continue;
+                if (node >= records_.limit) continue;
+                if (visited_.is_exhausted(node)) {
+                    ++exhausted_;
+                    continue;
+                }
                 further_.push_back(node);
                 if (!visited_.visit(node)) continue;
                 if (!is_let_through(node)) {
@@ -238,7 +244,8 @@ class FilteredWalk {
     std::vector<float> distances_;
     std::vector<Near> ahead_;                                // a heap, the nearest first
     std::vector<uint32_t> near_, further_, matching_, beside_;
-    size_t reached_ = 0;  // by the last hop
+    size_t reached_ = 0;    // by the last hop, met before or not
+    size_t exhausted_ = 0;  // of those
 };
 
 }  // namespace
