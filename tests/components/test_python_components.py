@@ -105,11 +105,11 @@ def test_what_an_embedder_gives(made: str, type_: str, labels: object, cells: ob
         ("[]", "tensor(x[1])", "the embedder gave 0 values for 1 texts"),
         ("[[1], [2]]", "tensor(x[1])", "the embedder gave 2 values for 1 texts"),
         ("[[1]]", "tensor(x[2])", "the embedder gave 1 numbers where tensor(x[2]) has 2"),
-        ("['ab']", "tensor(x[2])", "the embedder gave a str that is no vector of numbers"),
+        ("['ab']", "tensor(x[2])", "the embedder gave a str that is not a vector of numbers"),
         ("[None]", "tensor(x[1])", "the embedder gave a number that is not finite"),
         ("[[1, float('nan')]]", "tensor(x[2])", "the embedder gave a number that is not finite, as double"),
         ("[[1e300]]", "tensor<float>(x[1])", "the embedder gave a number that is not finite, as float"),
-        ("[[10 ** 400]]", "tensor(x[1])", "the embedder gave a list that is no vector of numbers"),
+        ("[[10 ** 400]]", "tensor(x[1])", "the embedder gave a list that is not a vector of numbers"),
         ("[[1]]", "tensor(t{},x[1])", "the embedder gave a list for tensor(t{},x[1]): label → vector is wanted"),
         ("[{}]", "tensor(s{},t{})", "the embedder gave a dict for tensor(s{},t{}): label → vector is wanted"),
         ("7", "tensor(x[1])", "TypeError: 'int' object is not iterable"),
@@ -147,7 +147,7 @@ class C:
 
 
 class Typed:
-    """What type checkers are told of the protocols: this file is checked."""
+    """A class with type annotations, which the type checker holds to the protocols below."""
 
     def embed(self, texts: Sequence[str], call: Call) -> list[list[float]]:
         return [[1.0] * call.size for _ in texts]

@@ -394,11 +394,11 @@ def test_types_that_tei_does_not_make(type_: str, problem: str) -> None:
         ([[1, 2], [3, 4]], "Expected embedding dimension 4, got 4."),
         ([1, 2, 3, None], "that has a number that is not finite"),
         ([1, 2, 3, 1e39], "that has a number that is not finite"),
-        ([1, 2, 3, "x"], "that is no vector of float"),
-        ({"a": 1}, "that is no vector of float"),
-        ("AAA", "that is no vector of float"),
-        ("not base64!", "that is no vector of float"),
-        (None, "that is no vector of float"),
+        ([1, 2, 3, "x"], "that is not a vector of float"),
+        ({"a": 1}, "that is not a vector of float"),
+        ("AAA", "that is not a vector of float"),
+        ("not base64!", "that is not a vector of float"),
+        (None, "that is not a vector of float"),
     ],
 )
 def test_embeddings_that_are_none(embedding: object, problem: str) -> None:
@@ -414,7 +414,7 @@ def test_bytes_that_are_none(embedding: object, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PAPERWASP_SECRET_KEY", "sesame")
     with stand_in(lambda _: {"data": [{"embedding": embedding}]}) as server:
         each = embedder("mistral-embedder", model="m", dimensions="16", endpoint=server.url, api_key_secret_ref="key")
-        with pytest.raises(Unavailable, match="that is no vector of binary"):
+        with pytest.raises(Unavailable, match="that is not a vector of binary"):
             each.embed(["a"], TensorType.parse("tensor<int8>(x[2])"), DOCUMENT)
 
 

@@ -40,7 +40,7 @@ class StandIn:
 
     url: str
     answer: Callable[[Asked], Reply | object]
-    """May be set anew. What is no Reply is the JSON of one."""
+    """It may be replaced while the server runs. A value that is not a Reply is the JSON of one."""
     asked: list[Asked] = field(default_factory=list)
 
     @property

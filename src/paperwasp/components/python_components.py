@@ -123,7 +123,7 @@ def _cells(vectors: Sequence[Any], type_: TensorType) -> NDArray[Any]:
         try:
             numbers = np.asarray(vector, dtype=np.float64).reshape(-1)
         except (ValueError, TypeError, OverflowError):
-            raise ValueError(f"the embedder gave a {type(vector).__name__} that is no vector of numbers") from None
+            raise ValueError(f"the embedder gave a {type(vector).__name__} that is not a vector of numbers") from None
         if len(numbers) != size:
             raise ValueError(f"the embedder gave {len(numbers)} numbers where {type_} has {size}")
         row[:] = numbers

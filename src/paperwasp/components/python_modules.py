@@ -63,11 +63,11 @@ def _path(module_name: str) -> str:
 
 def place_of(error: BaseException) -> str:
     """The message of an error, with its place in the folder: `components/a.py, line 7, in embed: ValueError: no`."""
-    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     frame = _last_frame(error.__traceback__)
-    return f"{frame}: {told}" if frame else told
+    return f"{frame}: {message}" if frame else message
 
 
 def _last_frame(traceback: TracebackType | None) -> str:

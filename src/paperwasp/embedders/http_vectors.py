@@ -58,7 +58,7 @@ def read_vector(sent: object, size: int, form: Sent, who: str) -> NDArray[Any]:
     """The cells of one vector in an answer: float32 or int8. Errors: Unavailable for one of another form or size."""
     cells = _decoded(sent, form)
     if cells is None:
-        raise Unavailable(f"{who} answered with an embedding that is no vector of {form}: {str(sent)[:100]}")
+        raise Unavailable(f"{who} answered with an embedding that is not a vector of {form}: {str(sent)[:100]}")
     if cells.shape != (size,):
         raise Unavailable(f"{who}: Expected embedding dimension {size}, got {cells.size}.")
     if form == "float" and not np.isfinite(cells).all():

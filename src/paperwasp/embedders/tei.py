@@ -59,7 +59,7 @@ class TeiEmbedder(HttpEmbedder):
         return size, self._prompt_of(context)
 
     def body(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> Mapping[str, Any]:
-        """A single text is no array."""
+        """A single text is sent as a string, several as an array."""
         prompt = self._prompt_of(context)
         named = {"prompt_name": prompt} if prompt else {}
         inputs = texts[0] if len(texts) == 1 else list(texts)

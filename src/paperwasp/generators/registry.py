@@ -35,7 +35,7 @@ class Unusable:
         self._reason = reason
 
     def check(self, type: DataType) -> None:
-        """Nothing: a deployment has told it."""
+        """Nothing: the deployment has reported the reason."""
 
     def generate(self, prompt: str, type: DataType, context: Context) -> Value | None:
         """Errors: ValueError, always."""
@@ -75,7 +75,7 @@ def check_components(components: Sequence[Component], files: Mapping[str, File])
 
 
 def _models(components: Sequence[Component]) -> Mapping[str, ChatCompletions]:
-    """The language models that can be used. Those that cannot be are told of by themselves."""
+    """The language models that can be used. The others are reported for themselves."""
     found: dict[str, ChatCompletions] = {}
     for component in components:
         if component.class_name in SERVICES:

@@ -223,10 +223,10 @@ class JsonClient:
             raise Unavailable(problem) from None
 
     def _failure(self, reply: _Reply, key: str) -> PaperwaspError:
-        told = _told(reply.body)
+        said = _said(reply.body)
         if key:
-            told = told.replace(key, "…")
-        problem = f"{self.endpoint.name}: {self.endpoint.url} answered {reply.status}" + (f": {told}" if told else "")
+            said = said.replace(key, "…")
+        problem = f"{self.endpoint.name}: {self.endpoint.url} answered {reply.status}" + (f": {said}" if said else "")
         if reply.status == 429:
             return Overload(problem)
         if reply.status in (401, 403):
@@ -248,7 +248,7 @@ def _wait_seconds(retry: int, reply: _Reply | None) -> float:
     return min(limits.REMOTE_PAUSE_SECONDS, 0.1 * 2.0 ** (retry - 1))
 
 
-def _told(body: bytes) -> str:
+def _said(body: bytes) -> str:
     """The message of an error: of OpenAI's form, of Voyage's or Hugging Face's, else the text itself."""
     try:
         content = orjson.loads(body)

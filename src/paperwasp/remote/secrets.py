@@ -1,8 +1,9 @@
 """Secrets that services.xml refers to by a name: the keys of services that models run on.
 
 A secret is the content of the file of its name in the folder that PAPERWASP_SECRETS names, else the value of the
-environment variable PAPERWASP_SECRET_<NAME>, the name in capitals, with `_` for all that is no letter or digit. It is
-looked up at each use, so that a new key holds without a deployment, and is never part of a package, a log or a message.
+environment variable PAPERWASP_SECRET_<NAME>, the name in capitals, with `_` for everything but letters and digits. It
+is looked up at each use, so that a new key holds without a deployment, and is never part of a package, a log or a
+message.
 
 Differs: Vespa has secrets in the store of its cloud alone: https://docs.vespa.ai/en/security/secret-store
 """

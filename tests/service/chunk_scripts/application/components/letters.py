@@ -1,4 +1,4 @@
-"""An embedder that can be worked out by hand: how often a text has the letter e, and how often a, by its language."""
+"""An embedder whose vectors can be computed by hand: how often a text has the letter e, and how often a."""
 
 from collections.abc import Sequence
 
