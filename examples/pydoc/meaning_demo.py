@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ from rich.text import Text
 import minilm
 from index_pydoc import documents, installation_roots
 from paperwasp.client.deploy import deploy_package
-from paperwasp.client.feed import FeedOperation, feed, progress_bar, read_operation
+from paperwasp.client.feed import FeedResult, feed, progress_bar, read_operation
 from paperwasp.client.query import search
 
 HERE = Path(__file__).parent
 FEED_SECONDS = 20.0
 """How long vectors are made; what is left then is left out."""
+TRIED = 100
+"""How many show how fast vectors are made here."""
 CONNECTIONS = 32
 TEXT_CHARACTERS = 160
 HITS_SHOWN = 4
@@ -69,25 +71,25 @@ def show_meaning(console: Console, url: str, config_url: str) -> None:
 
 
 def feed_passages(console: Console, url: str) -> None:
-    with progress_bar(console) as progress:
-        task = progress.add_task("Embedding", total=None)
-        result = feed(url, operations(), CONNECTIONS, lambda result: progress.update(task, completed=result.ok))
-        progress.update(task, total=result.ok)
-    rate = result.ok / result.seconds
-    console.print(f"{result.ok} passages in {result.seconds:.1f} s ({rate:.0f}/s), each with its vector")
-    for error in result.errors:
+    """Feeds a few, and then as many more as there is time for at the rate of these."""
+    found = list(passages())
+    random.Random(len(QUESTIONS)).shuffle(found)  # what there is no time for is of all modules
+    started = time.monotonic()
+    first = fed(console, url, found[:TRIED])
+    rate = first.ok / first.seconds
+    rest = fed(console, url, found[TRIED:][: int(rate * (FEED_SECONDS - first.seconds))])
+    count, seconds = first.ok + rest.ok, time.monotonic() - started
+    console.print(f"{count} of {len(found)} passages in {seconds:.1f} s, each with its vector", highlight=False)
+    for error in (*first.errors, *rest.errors):
         console.print(error, style="red", markup=False)
 
 
-def operations() -> Iterator[FeedOperation]:
-    """The passages that there is time for."""
-    found = list(passages())
-    random.Random(len(QUESTIONS)).shuffle(found)  # what there is no time for is of all modules
-    ends = time.monotonic() + FEED_SECONDS
-    for passage in found:
-        if time.monotonic() > ends:
-            return
-        yield read_operation(orjson.dumps(passage), str(passage["put"]))
+def fed(console: Console, url: str, chosen: Sequence[dict[str, Any]]) -> FeedResult:
+    """Feeds these passages, with a bar that says how far it is."""
+    operations = (read_operation(orjson.dumps(passage), str(passage["put"])) for passage in chosen)
+    with progress_bar(console) as progress:
+        task = progress.add_task("Embedding", total=len(chosen))
+        return feed(url, operations, CONNECTIONS, lambda result: progress.update(task, completed=result.ok))
 
 
 def passages() -> Iterator[dict[str, Any]]:
