@@ -47,6 +47,8 @@ class Echo:
 
 COMPONENTS = Components({"mine": Lengths()}, BUILT_IN.chunkers, {"echo": Echo()})
 VECTOR, VECTORS = "tensor<float>(x[2])", "tensor<float>(p{},x[2])"
+TOKENS, WEIGHTS = "tensor<float>(p{},t{},x[2])", "tensor<float>(p{},t{})"
+EITHER = "either be a dense 1d tensor, a mapped 1d tensor, a mapped 2d tensor, an array of dense 1d tensors, or a mixed"
 
 
 def made(schema: Schema, **fields: Any) -> Any:
@@ -69,6 +71,36 @@ def test_embed(script: str, cells: list[list[int]]) -> None:
 def test_embed_each_text_of_an_array() -> None:
     found = made(schema_of(VECTORS, "input texts | embed mine | attribute"), texts=["a", "bb"])
     assert (found.labels, found.cells.tolist()) == ((("0",), ("1",)), [[1, 0], [2, 0]])
+
+
+class Words:
+    """Embeds a text as its words: one at a label each, with the word's length and its place from 1."""
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
+        return [self._tensor(text.split(), type) for text in texts]
+
+    def _tensor(self, words: list[str], type: TensorType) -> Tensor:
+        (_,) = type.mapped
+        pairs = [[len(word), place] for place, word in enumerate(words, 1)]
+        cells = np.array(pairs, np.float32).reshape(-1, 2) if type.indexed else np.array([each[0] for each in pairs])
+        return Tensor(type, tuple((word,) for word in words), cells)
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("p", "t"), ("t", "p")])
+def test_the_argument_names_the_dimension_of_the_elements(outer: str, inner: str) -> None:
+    """Of two mapped dimensions, the first or the last by name; a text without words has no cells."""
+    components = Components({"words": Words()}, BUILT_IN.chunkers, {})
+    for type_, cells in ((TOKENS, [[1, 1], [3, 2], [2, 1]]), (WEIGHTS, [1, 3, 2])):
+        schema = schema_of(type_, f"input texts | embed words {outer} | attribute")
+        assert not list(check_scripts(schema, components))
+        processor = processor_of(schema, components, NOW)
+        assert processor is not None
+        found = processor.derived(ID, {"texts": ["a cat", "", "it"]})["out"]
+        labels = [{outer: place, inner: word} for place, word in (("0", "a"), ("0", "cat"), ("2", "it"))]
+        assert found.labels == tuple((each["p"], each["t"]) for each in labels)
+        assert found.cells.tolist() == cells
+        empty = processor.derived(ID, {"texts": []})["out"]
+        assert empty.labels == () and len(empty.cells) == 0
 
 
 def test_chunk_then_embed() -> None:
@@ -120,9 +152,44 @@ def test_a_component_that_is_not_there_is_told_at_the_deployment(type_: str, scr
     [
         (VECTOR, "input a | embed other", "Can't find embedder 'other'. Valid embedders are 'mine'"),
         ("string", "input a | embed mine", "embed makes a tensor, but type string is needed"),
-        (VECTOR, "input n | embed mine", "Expected string or array of string input, got int"),
+        (VECTOR, "input n | embed mine", "This requires either a string or array<string> input type, but got int"),
         ("int", "input a | generate echo", "For expression 'generate echo': no numbers"),
-        (VECTOR, "input texts | embed mine", "to embed an array, the tensor needs a mapped dimension"),
+        (
+            VECTOR,
+            "input texts | embed mine",
+            "Input is an array, so output must be a rank 2 or 3 tensor with at least one mapped dimension, but got "
+            "tensor<float>(x[2])",
+        ),
+        ("tensor<float>(p{})", "input texts | embed mine", "Input is an array, so output must be a rank 2 or 3 tensor"),
+        (
+            TOKENS,
+            "input a | embed mine p",
+            "Input is a string, so output must be a rank 1 tensor, or a rank 2 tensor with one mapped dimension, but "
+            "got tensor<float>(p{},t{},x[2])",
+        ),
+        (
+            TOKENS,
+            "input texts | embed mine",
+            "When the embedding target field is a 3d tensor the name of the tensor dimension that corresponds to the "
+            "input array elements must be given as a second argument to embed, e.g: ... | embed colbert paragraph",
+        ),
+        (TOKENS, "input texts | embed mine p t", "When the embedding target field is a 3d tensor the name of"),
+        (
+            TOKENS,
+            "input texts | embed mine x",
+            "The dimension 'x' given to embed is not a sparse dimension of the target type tensor<float>(p{},t{},x[2])",
+        ),
+        (
+            WEIGHTS,
+            "input texts | embed mine",
+            "When the embedding target field is a 2d mapped tensor the name of the tensor dimension that corresponds "
+            "to the input array elements must be given as a second argument to embed, e.g: ... | embed splade",
+        ),
+        (WEIGHTS, "input texts | embed mine q", "The dimension 'q' given to embed is not a sparse dimension of the"),
+        *(
+            (f"tensor<float>({dimensions})", "input texts | embed mine p", f"The embedding target field must {EITHER}")
+            for dimensions in ("x[2],y[2]", "p{},x[2],y[2]", "p{},q{},r{}", "p{},q{},r{},x[2]")
+        ),
     ],
 )
 def test_what_does_not_fit_is_told_at_the_deployment(type_: str, script: str, message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,14 @@ from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
 _T = TypeVar("_T")
+_TARGETS: Final = (
+    "The embedding target field must either be a dense 1d tensor, a mapped 1d tensor, a mapped 2d tensor, "
+    "an array of dense 1d tensors, or a mixed 2d or 3d tensor"
+)
+_NO_DIMENSION: Final = (
+    "When the embedding target field is a {} tensor the name of the tensor dimension that corresponds to the input "
+    "array elements must be given as a second argument to embed, e.g: ... | embed {} paragraph | ..."
+)
 
 
 @compiles("chunk")
@@ -41,25 +49,63 @@ def _chunk(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
 
 @compiles("embed")
 def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    """Compiles embed: of a text, or of each text of an array, along the one mapped dimension that then comes first."""
+    """Compiles embed: of a text, or of each text of an array, along the mapped dimension that `array_dimension` names.
+
+    Vespa: EmbedExpression.java
+    """
     name, arguments = (expression.arguments[0] if expression.arguments else ""), _arguments(expression.arguments[1:])
     embedder = _component(expression, name, "embedder", scope.components.embedders, scope)
     if not isinstance(scope.type, TensorFieldType):
         scope.fail(expression, f"embed makes a tensor, but type {scope.type} is needed")
     target = scope.type.tensor
     is_array = isinstance(type_, ArrayType)
+    if type_ is None:
+        scope.expected(expression, "string or array<string>", type_)
     if not is_text(type_.element if isinstance(type_, ArrayType) else type_):
-        scope.expected(expression, "string or array of string", type_)
-    if is_array and not target.mapped:
-        scope.fail(expression, f"to embed an array, the tensor needs a mapped dimension, and {target} has none")
+        scope.fail(expression, f"This requires either a string or array<string> input type, but got {type_}")
+    try:
+        outer = array_dimension(target, arguments)
+        _check_rank(target, is_array)
+    except ValueError as error:
+        scope.fail(expression, str(error))
 
     def embed(value: Value, run: Run) -> Value:
         context = Context(scope.destination, run.language, arguments)
         if not is_array:
             return embedder.embed([value], target, context)[0]
-        return stack(embedder.embed(value, inner_of(target), context), target)
+        return stack(embedder.embed(value, inner_of(target, outer), context), target, outer)
 
     return Compiled(embed, scope.type)
+
+
+def array_dimension(target: TensorType, arguments: Sequence[str]) -> str:
+    """The mapped dimension for the elements of an array: where there are several, the one argument of `embed`.
+
+    A target without mapped dimensions has none (""). Errors: ValueError for a target that `embed` does not make.
+    """
+    rank, mapped = len(target.dimensions), [dimension.name for dimension in target.mapped]
+    if not (rank == 1 or (rank == 2 and mapped) or (rank == 3 and len(mapped) == 2)):
+        raise ValueError(_TARGETS)
+    if len(mapped) < 2:
+        return mapped[0] if mapped else ""
+    if len(arguments) != 1:
+        kind, example = ("2d mapped", "splade") if rank == 2 else ("3d", "colbert")
+        raise ValueError(_NO_DIMENSION.format(kind, example))
+    if arguments[0] not in mapped:
+        where = f"is not a sparse dimension of the target type {target}"
+        raise ValueError(f"The dimension '{arguments[0]}' given to embed {where}")
+    return arguments[0]
+
+
+def _check_rank(target: TensorType, is_array: bool) -> None:
+    """Errors: ValueError for a target that has no room for an array's elements, or more than a text can fill."""
+    rank = len(target.dimensions)
+    if is_array and (rank == 1 or not target.mapped):
+        needed = "a rank 2 or 3 tensor with at least one mapped dimension"
+        raise ValueError(f"Input is an array, so output must be {needed}, but got {target}")
+    if not is_array and rank > 2:
+        needed = "a rank 1 tensor, or a rank 2 tensor with one mapped dimension"
+        raise ValueError(f"Input is a string, so output must be {needed}, but got {target}")
 
 
 @compiles("generate")
@@ -79,15 +125,17 @@ def _generate(expression: Expression, type_: DataType | None, scope: Scope) -> C
     return Compiled(generate, scope.type)
 
 
-def inner_of(target: TensorType) -> TensorType:
-    """The type of the tensor of one text of an array: without the first mapped dimension."""
-    first = target.mapped[0]
-    return TensorType.of([each for each in target.dimensions if each != first], target.cell_type)
+def inner_of(target: TensorType, outer: str) -> TensorType:
+    """The type of the tensor of one text of an array: without the mapped dimension `outer`."""
+    return TensorType.of([each for each in target.dimensions if each.name != outer], target.cell_type)
 
 
-def stack(tensors: Sequence[Tensor], target: TensorType) -> Tensor:
-    """Stacks the tensors of an array's texts to one, labelled by their places."""
-    labels = tuple((str(place), *each) for place, tensor in enumerate(tensors) for each in tensor.labels)
+def stack(tensors: Sequence[Tensor], target: TensorType, outer: str) -> Tensor:
+    """Stacks the tensors of an array's texts to one, which are labelled by their places in the dimension `outer`."""
+    at = [dimension.name for dimension in target.mapped].index(outer)
+    labels = tuple(
+        (*each[:at], str(place), *each[at:]) for place, tensor in enumerate(tensors) for each in tensor.labels
+    )
     empty = np.zeros((0, *target.shape))
     cells = np.concatenate([tensor.cells for tensor in tensors]) if tensors else empty
     return Tensor(target, labels, cells)
