@@ -8,7 +8,7 @@ from threading import Barrier, Event, Thread
 
 import pytest
 
-from paperwasp.cluster.messenger import Answered, EmbeddedMessenger, Reply
+from paperwasp.cluster.messenger import Answered, EmbeddedMessenger, Reply, answer_all
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload, Timeout
 
@@ -105,8 +105,10 @@ def test_an_answer_that_comes_while_its_future_is_made_is_given_once(monkeypatch
 
 
 def test_a_batch_from_another_thread_wakes_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the loop has its turn while the batch is answered."""
     replies: list[Reply] = []
     woken: list[object] = []
+    plain: list[object] = []
 
     async def run() -> list[int]:
         messenger = EmbeddedMessenger()
@@ -118,15 +120,51 @@ def test_a_batch_from_another_thread_wakes_the_loop_once(monkeypatch: pytest.Mon
             woken.append(call)
             wake(call)
 
+        def wait_for_turn(answer: object) -> None:
+            turned = Event()
+            wake(turned.set)
+            assert turned.wait(30)
+            plain.append(answer)
+
         monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
         futures = [messenger.request("a", number) for number in range(1000)]
-        thread = Thread(target=lambda: [reply(number) for number, reply in enumerate(replies)])
+        replies.insert(500, wait_for_turn)
+        answers = [*range(500), "plain", *range(500, 1000)]
+        thread = Thread(target=answer_all, args=(replies, answers))
         thread.start()
+        found = await asyncio.gather(*futures)
         thread.join()
-        return list(await asyncio.gather(*futures))
+        return list(found)
 
     assert asyncio.run(run()) == list(range(1000))
-    assert len(woken) == 1
+    assert len(woken) == 1 and plain == ["plain"]
+
+
+def test_answers_of_one_batch_may_go_to_several_loops() -> None:
+    """Loops of two threads, in turns: each is woken, and has its answers."""
+    replies: dict[tuple[str, int], Reply] = {}
+    both_have_asked = Barrier(3)
+    found: dict[str, list[object]] = {}
+
+    def serve_loop(name: str) -> None:
+        async def run() -> None:
+            messenger = EmbeddedMessenger()
+            messenger.serve("a", lambda message, reply: replies.update({(name, message): reply}))
+            futures = [messenger.request("a", number) for number in range(3)]
+            both_have_asked.wait(30)
+            found[name] = list(await asyncio.wait_for(asyncio.gather(*futures), 30))
+
+        asyncio.run(run())
+
+    threads = [Thread(target=serve_loop, args=(name,)) for name in ("x", "y")]
+    for thread in threads:
+        thread.start()
+    both_have_asked.wait(30)
+    asked = [(name, number) for number in range(3) for name in ("x", "y")]
+    answer_all([replies[each] for each in asked], [f"{name}{number}" for name, number in asked])
+    for thread in threads:
+        thread.join()
+    assert found == {"x": ["x0", "x1", "x2"], "y": ["y0", "y1", "y2"]}
 
 
 def test_no_answer_is_lost_between_threads() -> None:

@@ -4,8 +4,9 @@ A handler is given the message and a `reply` to call, once, with the answer or a
 later. So whoever serves decides where its work runs: operations are queued for a writer thread, queries for a
 `WorkerPool`.
 
-Embedded, a request is a function call, and the replies of a whole batch wake the event loop once: a writer that answers
-a thousand operations does not wake it a thousand times.
+Embedded, a request is a function call. Waking the event loop costs as much as an operation and takes the interpreter's
+lock from who wakes it, so whoever has answers to many requests gives them all by one call of `answer_all`, which wakes
+the loop once, after the last.
 """
 
 from __future__ import annotations
@@ -94,19 +95,19 @@ class EmbeddedMessenger:
             future.set_exception(NotFound(f"nobody serves '{address}'"))
             return future
         try:
-            handler(message, replies.reply_to(partial(_settle, future)))
+            handler(message, _ReplyToLoop(replies, partial(_settle, future)))
         except Exception as error:
             future.set_exception(error)
         return future
 
     def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
-        reply_to = self._replies_to(asyncio.get_running_loop()).reply_to
+        to_loop = self._replies_to(asyncio.get_running_loop())
+        on_loop = [_ReplyToLoop(to_loop, reply) for reply in replies]
         handler = self._batch_handlers.get(address)
         if handler is None:
-            for reply in replies:
-                reply_to(reply)(NotFound(f"nobody serves '{address}'"))
+            answer_all(on_loop, [NotFound(f"nobody serves '{address}'")] * len(messages))
             return len(messages)
-        return handler(messages, [reply_to(reply) for reply in replies])
+        return handler(messages, on_loop)
 
     def _replies_to(self, loop: asyncio.AbstractEventLoop) -> _Replies:
         if self._replies is None or self._replies.loop is not loop:
@@ -128,7 +129,7 @@ class EmbeddedMessenger:
         """The future of an answer that has not come yet."""
         replies = self._replies_to(asyncio.get_running_loop())
         future: asyncio.Future[Any] = replies.loop.create_future()
-        reply.waiting = replies.reply_to(partial(_settle, future))
+        reply.waiting = _ReplyToLoop(replies, partial(_settle, future))
         if not reply.answers:
             return future
         # It came just now, from another thread, which may have seen who waits or not: now nobody does.
@@ -190,7 +191,7 @@ class _Reply:
 
 
 class _Replies:
-    """Answers on their way to the event loop. Any thread adds; the loop is woken when the first of a batch comes."""
+    """Answers on their way to the event loop. Any thread adds, and wakes the loop afterwards."""
 
     __slots__ = ("_is_woken", "_waiting", "loop")
 
@@ -199,18 +200,16 @@ class _Replies:
         self._waiting: deque[tuple[Reply, object]] = deque()
         self._is_woken = False
 
-    def reply_to(self, taker: Reply) -> Reply:
-        """The reply, for any thread, whose answer `taker` is called with on the loop."""
-        waiting = self._waiting
+    def add(self, taker: Reply, answer: object) -> None:
+        """`taker` is to be called with the answer on the loop, which `wake` sees to."""
+        self._waiting.append((taker, answer))
 
-        def reply(answer: object) -> None:
-            waiting.append((taker, answer))
-            if not self._is_woken:
-                self._is_woken = True
-                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    self.loop.call_soon_threadsafe(self._deliver)
-
-        return reply
+    def wake(self) -> None:
+        """Has the answers that were added taken, if nobody has seen to that yet."""
+        if not self._is_woken:
+            self._is_woken = True
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self.loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         # Before the answers are taken: one that is added from here on is taken below or wakes the loop again.
@@ -219,6 +218,38 @@ class _Replies:
         while waiting:
             taker, answer = waiting.popleft()
             taker(answer)
+
+
+class _ReplyToLoop:
+    """The reply, for any thread, whose answer `taker` is called with on the loop."""
+
+    __slots__ = ("replies", "taker")
+
+    def __init__(self, replies: _Replies, taker: Reply) -> None:
+        self.replies = replies
+        self.taker = taker
+
+    def __call__(self, answer: object) -> None:
+        self.replies.add(self.taker, answer)
+        self.replies.wake()
+
+
+def answer_all(replies: Sequence[Reply], answers: Sequence[object]) -> None:
+    """Calls each reply with its answer, in order; a loop that many of them go to is woken after the last. Any thread.
+
+    None of the replies may raise."""
+    last: _Replies | None = None
+    for reply, answer in zip(replies, answers, strict=True):
+        if not isinstance(reply, _ReplyToLoop):
+            reply(answer)
+            continue
+        if reply.replies is not last:
+            if last is not None:
+                last.wake()
+            last = reply.replies
+        last.add(reply.taker, answer)
+    if last is not None:
+        last.wake()
 
 
 def in_turn(handler: Handler) -> BatchHandler:

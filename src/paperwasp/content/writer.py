@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.cluster.messenger import answer_all
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.gathering import OperationReply, Waiting
@@ -106,5 +107,4 @@ class Writer:
             except Exception as error:
                 answers = [error] * len(replies)
         self._queue.note_answered(size_bytes)
-        for reply, answer in zip(replies, answers, strict=True):
-            reply(answer)
+        answer_all(replies, answers)
