@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp import limits
 from paperwasp.errors import InvalidInput, TooLarge
-from paperwasp.http.compression import accepts_gzip, compressed, compressed_stream, gunzip, inflated, is_compressible
+from paperwasp.http.compression import (
+    accepts_gzip,
+    compressed,
+    compressed_stream,
+    gunzip,
+    inflated,
+    inflated_at_once,
+    is_compressible,
+)
 
 
 @given(st.lists(st.binary(max_size=2000), max_size=5))
@@ -36,6 +45,24 @@ def test_large_bodies_are_the_same_outside_the_loop() -> None:
     squeezed = asyncio.run(compressed(body))
     assert gzip.decompress(squeezed) == body
     assert asyncio.run(inflated(gzip.compress(body, 0), "gzip", len(body), asyncio.Lock())) == body
+
+
+def test_only_one_small_whole_gzip_member_is_inflated_at_once() -> None:
+    text = b"text" * 10
+    for name in ("gzip", "x-gzip"):
+        assert inflated_at_once(gzip.compress(text), name, 40) == text
+    two = gzip.compress(b"one") + gzip.compress(b"two")
+    large = gzip.compress(bytes(limits.HTTP_SMALL_GUNZIP_BYTES + 1))
+    for body, coding, limit_bytes in (
+        (gzip.compress(text), "gzip", 39),
+        (gzip.compress(text)[:-1], "gzip", 100),
+        (gzip.compress(text), "gzip, identity", 100),
+        (zlib.compress(text), "deflate", 100),
+        (text, "identity", 100),
+        (two, "gzip", 100),
+        (large, "gzip", 10**6),
+    ):
+        assert inflated_at_once(body, coding, limit_bytes) is None
 
 
 def test_codings_are_undone_in_the_order_opposite_to_the_header() -> None:

@@ -46,6 +46,15 @@ def test_a_batch_is_written_in_order(tmp_path: Path) -> None:
     store.close()
 
 
+def test_writes_know_whether_there_are_any() -> None:
+    gid, kinds = bytes(12), [StoreWrites() for _ in range(3)]
+    assert not any(kinds)
+    kinds[0].put(gid, "id", 1, 0, b"{}")
+    kinds[1].remove(gid, "id", 1)
+    kinds[2].forget(gid)
+    assert all(kinds)
+
+
 def test_what_is_forgotten_leaves_nothing(tmp_path: Path) -> None:
     store = DocumentStore(tmp_path)
     put(store, 1, b"{}")

@@ -243,8 +243,9 @@ class _Batch:
             self._give_lids()
             self._run, self._run_type = [], ""
             self._run_gids.clear()
-        self._state.store.write(self._writes)
-        self._writes = StoreWrites()
+        if self._writes:
+            self._state.store.write(self._writes)
+            self._writes = StoreWrites()
 
     def _append_rows(self, document_type: str, documents: list[dict[str, Any]]) -> None:
         state = self._state

@@ -77,13 +77,18 @@ async def compressed_stream(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes
     yield compressor.flush()
 
 
+def inflated_at_once(body: bytes, content_encoding: str, limit_bytes: int) -> bytes | None:
+    """A small body of one gzip member without its coding; None: it is for `inflated` to do, or to refuse."""
+    return _member_inflated(body, limit_bytes) if content_encoding in _NAMES else None
+
+
 async def inflated(body: bytes, content_encoding: str, limit_bytes: int, one_large: asyncio.Lock) -> bytes:
     """The body without its codings, in the order opposite to the header's. What does not say that it is small, and is,
     is inflated outside the event loop by who has the lock. Errors: InvalidInput, TooLarge."""
     for coding in reversed(content_encoding.split(",")):
         name = coding.strip().lower()
         if name in _NAMES and body:
-            small = _inflated_at_once(body, limit_bytes)
+            small = _member_inflated(body, limit_bytes)
             if small is None:
                 async with one_large:
                     body = await asyncio.to_thread(gunzip, body, limit_bytes)
@@ -99,7 +104,7 @@ def gunzip(data: bytes, limit_bytes: int) -> bytes:
 
     Errors: InvalidInput, TooLarge.
     """
-    if (small := _inflated_at_once(data, limit_bytes)) is not None:
+    if (small := _member_inflated(data, limit_bytes)) is not None:
         return small
     parts: list[bytes] = []
     size_bytes = 0
@@ -119,7 +124,7 @@ def gunzip(data: bytes, limit_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def _inflated_at_once(data: bytes, limit_bytes: int) -> bytes | None:
+def _member_inflated(data: bytes, limit_bytes: int) -> bytes | None:
     """A small body of one member, which ends with checksum and size of what is in it; None for any other.
 
     What may begin a second member is looked for, since what stands behind the first one is not read.

@@ -31,6 +31,7 @@ from paperwasp.http.compression import (
     compressed,
     compressed_stream,
     inflated,
+    inflated_at_once,
     is_compressible,
     too_large,
 )
@@ -201,10 +202,20 @@ class Exchange:
     def begin(self) -> None:
         """The whole request is there: has it answered."""
         self._has_begun = True
-        if self._body and "content-encoding" in self.headers:
-            self._run(self._serve_inflated())
-            return
-        request = self._request(self._take_body())
+        is_coded = bool(self._body) and "content-encoding" in self.headers
+        body = self._take_body()
+        if is_coded:
+            small = inflated_at_once(body, self.headers["content-encoding"], self._limit_bytes)
+            if small is None:
+                self._run(self._serve_inflated(body))
+                return
+            try:
+                self._hold(len(small))
+            except PaperwaspError as error:
+                self.refuse(error)
+                return
+            body = small
+        request = self._request(body)
         begun = self._call(request)
         if isinstance(begun, PendingAnswer):
             self._wait_for(request, begun)
@@ -280,9 +291,8 @@ class Exchange:
         except Exception as error:
             return self._failure(request, error)
 
-    async def _serve_inflated(self) -> None:
+    async def _serve_inflated(self, body: bytes) -> None:
         """Inflates the body, and does all the rest."""
-        body = self._take_body()
         try:
             body = await inflated(body, self.headers["content-encoding"], self._limit_bytes, self._context.inflating)
             self._hold(len(body))

@@ -74,6 +74,10 @@ class StoreWrites:
         self._batch = WriteBatch(raw_mode=True)
         self._removals: list[bytes] = []
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return len(self._batch) > 0
+
     def put(self, gid: bytes, id: str, timestamp_us: int, lid: int, fields: bytes) -> None:
         id_bytes = id.encode()
         self._batch[gid] = _HEADER.pack(_VERSION, timestamp_us, lid, len(id_bytes)) + id_bytes + fields

@@ -25,6 +25,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
+from time import monotonic
 from typing import Any, Final
 
 from paperwasp import limits
@@ -52,7 +53,7 @@ class Asked:
         self.message = message
         self.timeout_ms = timeout_ms
         self.deadline = deadline
-        """By the loop's clock."""
+        """By the monotonic clock."""
         self.since = 0.0
         """When it has joined a line."""
         self.size_bytes = 0
@@ -92,15 +93,14 @@ class DocumentQueue:
     def send(self, address: str, message: Message, timeout_ms: float, take: Reply) -> Asked:
         """Sends a message soon. `take` is called once, later, with the answer or an error: what the cluster answers
         with; Timeout; Overload where too much is in line. It must not raise."""
-        loop = asyncio.get_running_loop()
-        asked = Asked(self, message, take, timeout_ms, loop.time() + timeout_ms / 1000)
+        asked = Asked(self, message, take, timeout_ms, monotonic() + timeout_ms / 1000)
         if not self._gathered:
-            loop.call_soon(self._send_gathered)
+            asyncio.get_running_loop().call_soon(self._send_gathered)
         key = (address, type(message))
         if (gathered := self._gathered.get(key)) is None:
             gathered = self._gathered[key] = []
         gathered.append(asked)
-        self._deadlines.add(asked, loop)
+        self._deadlines.add(asked)
         return asked
 
     async def ask(self, address: str, message: Message, timeout_ms: float) -> Any:
@@ -153,7 +153,7 @@ class DocumentQueue:
 
     def _join(self, key: _LineKey, asked: Asked) -> None:
         message = asked.message
-        asked.since = asyncio.get_running_loop().time()
+        asked.since = monotonic()
         asked.size_bytes = message.size_bytes if isinstance(message, ApplyRequest) else 0
         line = self._lines.get(key)
         try:
@@ -202,14 +202,14 @@ class _Deadlines:
         self._waiting: list[Asked] = []
         self._is_ticking = False
 
-    def add(self, asked: Asked, loop: asyncio.AbstractEventLoop) -> None:
+    def add(self, asked: Asked) -> None:
         self._waiting.append(asked)
         if not self._is_ticking:
             self._is_ticking = True
-            loop.call_later(_TICK_SECONDS, self._tick, loop)
+            asyncio.get_running_loop().call_later(_TICK_SECONDS, self._tick)
 
-    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
+    def _tick(self) -> None:
+        now = monotonic()
         waiting = self._waiting = [asked for asked in self._waiting if not asked.is_over]
         for asked in [asked for asked in waiting if asked.deadline <= now]:
             asked.reply(Timeout(f"Timeout after {asked.timeout_ms:.0f}ms"))
@@ -218,7 +218,7 @@ class _Deadlines:
             self._queue.send_waiting()
         self._is_ticking = bool(self._waiting)
         if self._is_ticking:
-            loop.call_later(_TICK_SECONDS, self._tick, loop)
+            asyncio.get_running_loop().call_later(_TICK_SECONDS, self._tick)
 
 
 def _settle(future: asyncio.Future[Any], answer: object) -> None:
