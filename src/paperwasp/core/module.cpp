@@ -27,6 +27,7 @@ void bind_column_numbers(nb::module_& m);
 void bind_dots(nb::module_& m);
 void bind_places(nb::module_& m);
 void bind_gid_map(nb::module_& m);
+void bind_global_id(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
 void bind_native_scores(nb::module_& m);
@@ -79,6 +80,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_dots(m);
     paperwasp::bind_places(m);
     paperwasp::bind_gid_map(m);
+    paperwasp::bind_global_id(m);
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);
     paperwasp::bind_native_scores(m);

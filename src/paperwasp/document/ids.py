@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from hashlib import md5
 
 from paperwasp import limits
+from paperwasp.core import _core
 from paperwasp.errors import InvalidInput
 from paperwasp.frozen import frozen
 
@@ -36,17 +36,15 @@ class DocumentId:
 
     def __post_init__(self) -> None:
         if self.number is not None:
-            modifier = f"n={self.number}"
-            location = self.number.to_bytes(8, "little")[:4]
+            modifier, location = f"n={self.number}", ""
         elif self.group is not None:
-            modifier = f"g={self.group}"
-            location = _md5(self.group)[:4]
+            modifier, location = f"g={self.group}", self.group
         else:
-            modifier = ""
-            location = _md5(self.user_specified)[:4]
+            modifier, location = "", self.user_specified
         text = f"id:{self.namespace}:{self.document_type}:{modifier}:{self.user_specified}"
+        gid = _core.global_id(location, text)
         object.__setattr__(self, "text", text)
-        object.__setattr__(self, "gid", location + _md5(text)[4:12])
+        object.__setattr__(self, "gid", gid if self.number is None else _location_of(self.number) + gid[4:])
 
     @classmethod
     def parse(cls, text: str) -> DocumentId:
@@ -68,5 +66,5 @@ def partition_of(gid: bytes) -> int:
     return gid[0] & (limits.PARTITIONS - 1)
 
 
-def _md5(text: str) -> bytes:
-    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+def _location_of(number: int) -> bytes:
+    return number.to_bytes(8, "little")[:4]
