@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from paperwasp.core import _core, lz4_block
 
 _WORDS = st.lists(st.sampled_from([b"a", b"blue", b"kind of ", b'"title":"', b"\x00\xff", b"xyzxyz"]), max_size=400)
-_DATA = _WORDS.map(b"".join) | st.binary(max_size=600)
+_VECTORS = st.lists(st.floats(-10, 10, width=32), max_size=60).map(lambda cells: str(cells).encode())
+_DATA = _WORDS.map(b"".join) | st.binary(max_size=600) | _VECTORS
 """With and without repetitions, some longer than a token's four bits can say."""
 
 
@@ -43,6 +44,12 @@ def test_matches_farther_back_than_a_distance_can_say_are_literals(size: int) ->
 def test_text_without_repetitions_grows_by_no_more_than_its_lengths() -> None:
     data = bytes(range(256))
     assert len(_core.lz4_compress(data)) == len(data) + 2  # a token, and one byte of length: 15 + 241
+
+
+def test_digits_that_are_equal_by_chance_are_literals() -> None:
+    digits = b"271828 314159 161803 271829 299792 "  # five equal digits are no match; six and what is behind them are
+    assert len(_core.lz4_compress(digits)) == len(digits) + 2
+    assert len(_core.lz4_compress(digits + digits)) < len(digits) * 3 // 2
 
 
 @given(_DATA, st.integers(0, 700), st.data())

@@ -7,11 +7,16 @@ import math
 import numpy as np
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from paperwasp import limits
+from paperwasp.errors import LanguageError
 from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.json_output import FORMS, result_json, tensor_json
+from paperwasp.tensor.json_output import FORMS, result_json, stored_json, tensor_json
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import DTYPES, Tensor, as_cells
 
 
 @pytest.mark.parametrize(
@@ -133,3 +138,64 @@ def test_results_have_null_for_what_is_not_finite() -> None:
         tensor = tensor_of({"0": "NaN", "1": "inf", "2": "-inf"}, TensorType.parse(type_.replace("[3]", "{}")))
         written = orjson.dumps(result_json(tensor, "short-value"), option=orjson.OPT_SERIALIZE_NUMPY)
         assert written == b'{"0":null,"1":null,"2":null}'
+
+
+_CELLS = st.lists(st.floats() | st.integers(-(2**60), 2**60).map(float), min_size=6, max_size=6)
+
+
+@given(_CELLS, st.sampled_from(list(DTYPES)), st.sampled_from(["x[6]", "x[2],y[3]", "m{},x[6]", "m{},n{},x[2],y[3]"]))
+def test_what_is_stored_is_what_documents_show(cells: list[float], cell_type: str, dimensions: str) -> None:
+    type_ = TensorType.parse(f"tensor<{cell_type}>({dimensions})")
+    numbers = np.array([cells]).reshape(1, *type_.shape)
+    if cell_type == "int8":
+        numbers = np.nan_to_num(numbers).clip(-128, 127).round()
+    tensor = Tensor(type_, (("a",) * len(type_.mapped),), as_cells(numbers, cell_type))
+    written = orjson.dumps(stored_json(tensor), option=orjson.OPT_SERIALIZE_NUMPY)
+    assert written == orjson.dumps(tensor_json(tensor))
+
+
+_ITEM = st.floats() | st.integers(-200, 200) | st.sampled_from([True, None, "1.5", [2], 2**63, 10**400])
+_ARRAY = st.lists(st.floats() | st.integers(-200, 200), min_size=3, max_size=5) | st.lists(_ITEM, max_size=6)
+
+
+@given(
+    _ARRAY,
+    st.sampled_from(["plain", "values", "typed", "other", "cells"]),
+    st.sampled_from(["x[4]", "x[2],y[2]", "x[]", "m{},x[4]", ""]),
+    st.sampled_from(list(DTYPES)),
+    st.booleans(),
+)
+def test_arrays_are_read_at_once_as_item_by_item(
+    array: list[object], wrap: str, dimensions: str, cell_type: str, is_lenient: bool
+) -> None:
+    type_ = TensorType.parse(f"tensor<{cell_type}>({dimensions})")
+
+    def read() -> Tensor | tuple[type[Exception], str]:
+        sent = {
+            "plain": array,
+            "values": {"values": array},
+            "typed": {"type": "tensor(x[4])", "values": array},
+            "other": {"x": array},
+            "cells": {"values": array, "cells": []},
+        }[wrap]
+        try:
+            return tensor_of(sent, type_, is_lenient=is_lenient)
+        except (LanguageError, OverflowError) as error:
+            return type(error), str(error)
+
+    found = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("paperwasp.tensor.json_format._dense_numbers", lambda *_: None)
+        expected = read()
+    assert type(found) is type(expected)
+    if isinstance(found, Tensor) and isinstance(expected, Tensor):
+        assert (found.type, found.labels, found.cells.dtype) == (expected.type, expected.labels, expected.cells.dtype)
+        assert found.cells.tobytes() == expected.cells.tobytes()
+    else:
+        assert found == expected
+
+
+def test_an_array_has_no_more_cells_than_a_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TENSOR_CELLS", 3)
+    with pytest.raises(LanguageError, match="at most 3 cells"):
+        tensor_of([1.0, 2.0, 3.0, 4.0], TensorType.parse("tensor(x[4])"))

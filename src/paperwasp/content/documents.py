@@ -22,7 +22,7 @@ from paperwasp.content.layout import TypeLayout, fits
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
 from paperwasp.document.operations import Value
-from paperwasp.document.output import render_of
+from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import TensorForms
 from paperwasp.document.types import (
     STRING,
@@ -39,6 +39,7 @@ from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import numbers_as_texts
 from paperwasp.large_json import load_stored_json
 from paperwasp.store.document_store import StoredDocument
+from paperwasp.tensor.json_output import stored_json
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
 
@@ -53,7 +54,7 @@ class DocumentCodec:
     def __init__(self, layout: TypeLayout) -> None:
         self._type = DocumentType(layout.name, layout.types)
         self._attributes = frozenset(field.name for field in layout.attributes)
-        self._renders = {name: render for name, kind in layout.types.items() if (render := render_of(kind))}
+        self._renders = {name: render for name, kind in layout.types.items() if (render := _render_of(kind))}
         self._converters = {name: _converter(kind) for name, kind in layout.types.items()}
         self._pruners = {name: prune for name, kind in layout.types.items() if (prune := _pruner(kind))}
 
@@ -179,6 +180,11 @@ def changed_fields(
 def type_of_id(id_text: str) -> str:
     """The document type in `id:namespace:type:…`."""
     return id_text.split(":", 3)[2]
+
+
+def _render_of(data_type: DataType) -> Render | None:
+    """How a value is made ready for `_dumps`."""
+    return stored_json if isinstance(data_type, TensorFieldType) else render_of(data_type)
 
 
 def _converter(data_type: DataType) -> Converter:

@@ -174,6 +174,9 @@ def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) 
 # json_scan.cpp
 def scan_json(text: bytes, most_values: int, most_depth: int, piece_bytes: int) -> tuple[int, int, int, list[int]]: ...
 
+# list_numbers.cpp
+def list_numbers(values: list[object], count: int) -> _F64 | None: ...
+
 # repeated_names.cpp
 def repeats_names(text: bytes) -> bool: ...
 

@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t LEAST_MATCH = 4, LITERAL_END = 5, LAST_MATCH_START = 12, FARTHEST = 65535;
 constexpr size_t TOKEN_MOST = 15, WIDE = 16;
+constexpr size_t CHANCE_MATCH = 6;       // so many equal digits, or fewer, are equal by chance
+constexpr size_t SHORT_MATCH_WORTH = 4;  // of such a length other bytes are a match, which outweighs so many places without one
 constexpr int HASH_BITS = 12, SKIP_BITS = 6;  // a step grows by one each 64 places without a match
 
 uint32_t word_at(const uint8_t* at) {
@@ -27,6 +29,14 @@ uint32_t word_at(const uint8_t* at) {
 }
 
 size_t slot_of(const uint8_t* at) { return (word_at(at) * 2654435761u) >> (32 - HASH_BITS); }
+
+bool is_of_number(uint8_t byte) { return byte >= '-' && byte <= '9'; }
+
+// Whether a match is within a number and so short that it saves a few bytes at most. A vector takes several times as long with such
+// matches, and is hardly shorter.
+bool is_by_chance(const uint8_t* at, size_t length) {
+    return length <= CHANCE_MATCH && is_of_number(at[0]) && is_of_number(at[1]) && is_of_number(at[2]) && is_of_number(at[3]);
+}
 
 void append_length(size_t rest, std::string& to) {
     for (; rest >= 255; rest -= 255) to += static_cast<char>(255);
@@ -99,9 +109,13 @@ void lz4_compress(const uint8_t* from, size_t size, std::string& to) {
             }
             size_t length = LEAST_MATCH;
             while (at + length < last_end && from[at + length] == from[at + length - distance]) ++length;
+            if (is_by_chance(from + at, length)) {
+                at += 1 + (misses++ >> SKIP_BITS);
+                continue;
+            }
             append_sequence(from + done, at - done, distance, length, to);
             done = at += length;
-            misses = 0;
+            misses = length > CHANCE_MATCH ? 0 : misses - std::min(misses, SHORT_MATCH_WORTH);
         }
     }
     append_sequence(from + done, size - done, 0, 0, to);

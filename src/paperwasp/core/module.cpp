@@ -43,6 +43,7 @@ void bind_elements(nb::module_& m);
 void bind_max_similarity(nb::module_& m);
 void bind_members(nb::module_& m);
 void bind_json_scan(nb::module_& m);
+void bind_list_numbers(nb::module_& m);
 void bind_repeated_names(nb::module_& m);
 void bind_lz4(nb::module_& m);
 void bind_row_files(nb::module_& m);
@@ -96,6 +97,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_max_similarity(m);
     paperwasp::bind_members(m);
     paperwasp::bind_json_scan(m);
+    paperwasp::bind_list_numbers(m);
     paperwasp::bind_repeated_names(m);
     paperwasp::bind_lz4(m);
     paperwasp::bind_row_files(m);

@@ -18,12 +18,13 @@ import orjson
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position
 from paperwasp.tensor.binary_format import convert, read_tensor
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder, hex_cells
+from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder, as_cells, hex_cells
 
 _EXACT: Final = 1 << 53
 _NUMBERS: Final = frozenset((int, float))
@@ -33,6 +34,10 @@ _WORDS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("-inf", "-infinity"), -math.inf),
 }
 """Numbers that JSON has no digits for, in lower case."""
+_VALUES: Final = frozenset({"values"})
+_TYPE_AND_VALUES: Final = frozenset({"type", "values"})
+_ONE_SUBSPACE: Final[tuple[Labels, ...]] = ((),)
+"""The labels of a tensor without mapped dimensions."""
 _DECIMAL: Final = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*", re.ASCII)
 _HEX: Final = re.compile("[0-9A-Fa-f]*")
 
@@ -85,11 +90,25 @@ def tensor_of(value: Any, type_: TensorType, *, is_lenient: bool = False) -> Ten
     Errors: LanguageError that begins with the path to what is wrong.
     """
     try:
+        if (numbers := _dense_numbers(value, type_, is_lenient)) is not None:
+            return Tensor(type_, _ONE_SUBSPACE, as_cells(numbers.reshape(1, *type_.shape), type_.cell_type))
         builder = TensorBuilder(type_)
         _Reader(builder, is_lenient).read(value)
         return builder.build()
     except ValueError as error:
         raise LanguageError(str(error)) from None
+
+
+def _dense_numbers(value: Any, type_: TensorType, is_lenient: bool) -> NDArray[np.float64] | None:
+    """The cells of a dense tensor that is given as a flat array of all of them, as nearly all vectors are. None where
+    it is given otherwise, or may be wrong: the reader says what is."""
+    if type(value) is dict:
+        if not (value.keys() == _VALUES or (is_lenient and value.keys() == _TYPE_AND_VALUES)):
+            return None
+        value = value["values"]
+    if type(value) is not list or type_.mapped or not 0 < math.prod(type_.shape) <= limits.TENSOR_CELLS:
+        return None
+    return _core.list_numbers(value, math.prod(type_.shape)) if type_.indexed else None
 
 
 Cells = dict[tuple[Labels, tuple[int, ...]], float]

@@ -37,6 +37,11 @@ def tensor_json(tensor: Tensor, form: str = "short") -> Any:
     return _json(tensor, form, _numbers)
 
 
+def stored_json(tensor: Tensor) -> Any:
+    """The same as `tensor_json` in the short form, for orjson alone, which writes arrays of NumPy itself."""
+    return _json(tensor, FORMS[0], _finite_arrays)
+
+
 def result_json(tensor: Tensor, form: str = "short", *, exact: bool = False) -> Any:
     """The tensor as a JSON value, for orjson, as search results show it; `exact`: what CBOR is made of."""
     return _json(tensor, form, _doubles if exact else _as_they_are)
@@ -104,6 +109,10 @@ def _numbers(cells: NDArray[Any]) -> Any:
     if cells.dtype == np.int8 or np.isfinite(cells).all():
         return cells.tolist()
     return [_numbers(row) if row.ndim else _number(row) for row in cells]
+
+
+def _finite_arrays(cells: Any) -> Any:
+    return _doubles(cells) if np.ndim(cells) and np.isfinite(cells).all() else _numbers(cells)
 
 
 def _hex(tensor: Tensor) -> _Dense:
