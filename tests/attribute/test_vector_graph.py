@@ -180,3 +180,16 @@ def dense(kind: TensorType, vector: np.ndarray) -> Tensor:
     builder = TensorBuilder(kind)
     builder.subspace((), vector.tolist())
     return builder.build()
+
+
+def test_the_memory_of_a_column_is_also_that_of_its_graph() -> None:
+    kind = TensorType.parse("tensor<float>(x[3])")
+    values = [Tensor(kind, ((),), np.array([[number, 1, 2]], np.float32)) for number in range(2000)]
+    columns = TensorColumn(kind), TensorColumn(kind, graph=GraphSettings(max_links=16))
+    for column in columns:
+        column.append(values)
+        column.settle(NO_LIDS)
+    plain, linked = (column.size_bytes() for column in columns)
+    assert columns[1].graph is not None
+    assert columns[1].graph.nodes == 2000
+    assert linked - plain >= 2000 * 2 * 16 * 4, "a node has room for 2 * 16 links on the lowest level"

@@ -17,7 +17,9 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
+from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.state import Running
+from paperwasp.content.messages import StatusResponse
 from paperwasp.env import Environment
 from paperwasp.errors import NotFound
 from paperwasp.http.messages import Request, Response
@@ -100,6 +102,24 @@ def test_metrics_of_a_content_cluster_are_of_its_services() -> None:
     assert services["vespa.container"]["status"] == {"code": "down", "description": "content cluster 'c': no room"}
     text = _ask(app, "/prometheus/v1/values/").body.decode()
     assert 'vespa_service="vespa_container_clustercontroller"} 0.5 ' in text
+
+
+def test_what_a_content_cluster_says_of_itself_are_metrics() -> None:
+    class _Cluster(EmbeddedMessenger):
+        def request(self, address: str, message: object) -> asyncio.Future[Any]:
+            assert address == "content/c"
+            answer = asyncio.get_running_loop().create_future()
+            sizes = {"attributes": 4096, "store": 7}
+            answer.set_result(StatusResponse(3, 1, sizes, {"content.proton.resource_usage.disk": 0.5}))
+            return answer
+
+    shown = asyncio.run(ContentMetrics(_Cluster(), "content/{}".format).values(["c"]))
+    assert all(metric["dimensions"] == {"clusterid": "c"} for metric in shown)
+    assert {metric["name"]: metric["values"] for metric in shown} == {
+        "content.proton.documentdb.documents.active": {"last": 3.0, "average": 3.0},
+        "content.proton.documentdb.attribute.memory_usage.allocated_bytes": {"last": 4096.0, "average": 4096.0},
+        "content.proton.resource_usage.disk": {"last": 0.5, "average": 0.5},
+    }
 
 
 @pytest.mark.parametrize("root", ["/metrics/v2", "/prometheus/v1"])

@@ -220,13 +220,19 @@ class TensorColumn(RowColumn):
         """Lengths of rows, labels, cells."""
         there = [value for value in values if value is not None]
         lengths = [0 if value is None else max(1, len(value.labels)) for value in values]
-        labels = [self._codes(value) if value.labels else self._no_labels for value in there]
         cells = [self._convert_cells(value.cells) if value.labels else self._no_cells for value in there]
         return (
             np.array(lengths, np.uint64),
-            np.concatenate(labels or [self._no_labels[:0]]),
+            self._labels(there),
             np.concatenate(cells or [self._no_cells[:0]]),
         )
+
+    def _labels(self, values: Sequence[Tensor]) -> NDArray[np.uint32]:
+        """The codes of the labels of all subspaces; without mapped dimensions each value has one, without labels."""
+        if not self._type.mapped:
+            return np.zeros((len(values), 0), np.uint32)
+        labels = [self._codes(value) if value.labels else self._no_labels for value in values]
+        return np.concatenate(labels or [self._no_labels[:0]])
 
     def _codes(self, value: Tensor) -> NDArray[np.uint32]:
         codes = self._dictionary.encode(list(chain.from_iterable(value.labels)))

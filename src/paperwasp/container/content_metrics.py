@@ -33,7 +33,13 @@ class ContentMetrics:
                 status: StatusResponse = await asyncio.wait_for(request, _PATIENCE_SECONDS)
             except (PaperwaspError, TimeoutError):
                 continue
-            gauges = {"content.proton.documentdb.documents.active": float(status.documents), **status.metrics}
+            gauges = {
+                "content.proton.documentdb.documents.active": float(status.documents),
+                "content.proton.documentdb.attribute.memory_usage.allocated_bytes": float(
+                    status.sizes_bytes["attributes"]
+                ),
+                **status.metrics,
+            }
             dimensions = {"clusterid": cluster_id}
             for name, value in gauges.items():
                 shown.append({"name": name, "values": {"last": value, "average": value}, "dimensions": dimensions})
