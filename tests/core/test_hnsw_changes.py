@@ -32,8 +32,8 @@ from tests.core.vectors import (
 SOME = 3_000
 
 
-def loaded(graph: _core.Hnsw, cells: Cells, metric: str = "euclidean", links: int = 16) -> _core.Hnsw:
-    return _core.Hnsw.from_arrays(METRICS.index(metric), 1, cells.shape[1], links, 100, cells, *graph.arrays())
+def loaded(graph: _core.Hnsw, cells: Cells, metric: str = "euclidean", threads: int = 1) -> _core.Hnsw:
+    return _core.Hnsw.from_arrays(METRICS.index(metric), 1, cells.shape[1], 16, 100, cells, *graph.arrays(), threads)
 
 
 def test_removed_nodes_are_not_found() -> None:
@@ -112,19 +112,30 @@ def test_new_numbers() -> None:
     assert search(made, np.concatenate((cells[stay], queries)), queries[20])[0][0] == 100_020
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("metric", ["euclidean", "product"])
-def test_saved_and_loaded(metric: str) -> None:
+def test_saved_and_loaded(metric: str, threads: int) -> None:
     rng = np.random.default_rng(SEED)
     cells = clustered(rng, SOME, 8)
     graph = graph_of(cells[: SOME - 100], metric)
     graph.remove(cells, up_to(40, 100))
-    made = loaded(graph, cells, metric)
+    made = loaded(graph, cells, metric, threads)
     assert made.nodes == graph.nodes
     assert are_same(graph.arrays(), made.arrays())
     for each in (graph, made):
         each.add(cells, up_to(100, SOME - 100), up_to(100, SOME - 100))
     for row in range(0, SOME, 100):
         assert are_same(search(graph, cells, cells[row]), search(made, cells, cells[row]))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_node_whose_vector_became_no_number(threads: int) -> None:
+    cells = clustered(np.random.default_rng(SEED), SOME, 8)
+    graph, cells[SOME - 1, 3] = graph_of(cells), np.nan
+    with pytest.raises(ValueError):
+        loaded(graph, cells, threads=threads)
+    with pytest.raises(ValueError):
+        loaded(graph, cells, threads=0)
 
 
 def test_an_empty_graph_is_loaded() -> None:

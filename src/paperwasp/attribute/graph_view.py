@@ -36,8 +36,8 @@ class GraphView(Protocol):
         are documents with lids from `limit` on. `query`: as `attribute.distances` makes it. `explore`: how many of the
         nearest nodes are kept in sight, at least `count`. `accept`: the documents that may be found; None: all.
         `threshold`: the greatest distance, as `core.distances` computes it. `filter_first`: whether distances are only
-        computed to nodes that `accept` has; then `exploration`, from 0 to 1, says how far beyond the neighbours of a
-        node others are looked for. `slack`: how much farther than the last that is kept in sight, as a share of its
-        distance, nodes are still followed.
+        computed to nodes that `accept` has, once few of those near the query are; then `exploration`, from 0 to 1, says
+        how far beyond the neighbours of a node others are looked for. `slack`: how much farther than the last that is
+        kept in sight, as a share of its distance, nodes are still followed.
         """
         ...

@@ -37,6 +37,7 @@ _KERNEL_METRICS: Final = {"dotproduct": "product", "prenormalized-angular": "pro
 """By distance metric, where the name differs."""
 _LEAST_LINKS: Final = 2
 _LEAST_PER_THREAD: Final = 16
+_MOST_THREADS: Final = 256
 """So many vectors, at least, are added by each thread."""
 _CHECKED_VECTORS: Final = 4096
 """How many vectors are looked through at once for those that cannot be in a graph."""
@@ -261,7 +262,7 @@ class VectorGraph:
     def _threads(self, count: int) -> int:
         if not self.settings.multi_threaded:
             return 1
-        return max(1, min(len(os.sched_getaffinity(0)), count // _LEAST_PER_THREAD))
+        return max(1, min(len(os.sched_getaffinity(0)), _MOST_THREADS, count // _LEAST_PER_THREAD))
 
     def _fit(self, cells: NDArray[Any], nodes: Nodes) -> NDArray[np.bool_]:
         """Which vectors can be in a graph."""
@@ -364,7 +365,7 @@ class VectorGraph:
         header, levels, owners, counts, links = (arrays[f"graph_{name}"] for name in _SAVED)
         self._start_empty()
         self._hnsw = _core.Hnsw.from_arrays(
-            *self._kernel_settings, vectors.cells, header, levels, owners, counts, links
+            *self._kernel_settings, vectors.cells, header, levels, owners, counts, links, self._threads(len(levels))
         )
         is_linked = np.unpackbits(arrays["graph_linked"], count=len(linked), bitorder="little")
         self._linked = GrowableArray.of(linked * is_linked)

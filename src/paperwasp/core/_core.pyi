@@ -423,6 +423,7 @@ class Hnsw:
         owners: _U32,
         counts: _U32,
         links: _U32,
+        threads: int = 1,
     ) -> Hnsw: ...
     @property
     def nodes(self) -> int: ...

@@ -51,6 +51,10 @@ Shape checked_shape(uint32_t metric, uint32_t cell, size_t dimensions) {
     return {metric, cell, dimensions};
 }
 
+void check_threads(size_t threads) {
+    if (threads == 0 || threads > 256) throw std::invalid_argument("no such number of threads");
+}
+
 size_t bits_below(uint32_t limit, const In<uint64_t>& bitmap) {
     size_t count = 0;
     for (size_t i = 0; i < std::min(bitmap.size(), size_t{limit} / 64); ++i) count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[i]));
@@ -78,7 +82,7 @@ class Hnsw {
             if (node < records.limit && load(&records.node(node).state) != ABSENT) throw std::invalid_argument("a node that was there");
             if (i > 0 && node <= nodes.data()[i - 1]) throw std::invalid_argument("nodes are not in order");
         }
-        if (threads == 0 || threads > 256) throw std::invalid_argument("no such number of threads");
+        check_threads(threads);
         const nb::gil_scoped_release release;
         index_->add(of, nodes.data(), owners.data(), nodes.size(), threads);
     }
@@ -101,9 +105,15 @@ class Hnsw {
         constexpr size_t MOST = MOST_NODES;
         // No more than there are documents to find: a walk that has not found enough goes everywhere.
         size_t there = index_->live();
-        if (accept) there = std::min(there, bits_below(limit, *accept));
+        float share = 1;
+        if (accept) {
+            const size_t accepted = bits_below(limit, *accept), documents = std::min({there, accept->size() * 64, size_t{limit}});
+            share = static_cast<float>(accepted) / static_cast<float>(std::max(documents, size_t{1}));
+            there = std::min(there, accepted);
+        }
         const auto wanted = static_cast<uint32_t>(std::min({std::max(explore, count), std::max(there, size_t{1}), MOST}));
-        Search how{wanted, filter, filter_first && accept, static_cast<float>(exploration), static_cast<float>(std::max(0.0, slack))};
+        Search how{wanted, filter, filter_first && accept, static_cast<float>(exploration), share,
+                   static_cast<float>(std::max(0.0, slack))};
         how.many = index_->has_many();
         how.all = !accept && !how.many && !(slack > 0);
         std::vector<Hit> hits;
@@ -134,14 +144,16 @@ class Hnsw {
     }
 
     static Hnsw from_arrays(uint32_t metric, uint32_t cell, size_t dimensions, uint32_t max_links, uint32_t explore_at_insert, Cells cells,
-                            In<uint64_t> header, In<uint8_t> levels, In<uint32_t> owners, In<uint32_t> counts, In<uint32_t> links) {
+                            In<uint64_t> header, In<uint8_t> levels, In<uint32_t> owners, In<uint32_t> counts, In<uint32_t> links,
+                            size_t threads) {
         Hnsw empty(metric, cell, dimensions, max_links, explore_at_insert);
         const Column of = empty.column(cells);
         if (levels.size() != owners.size()) throw std::invalid_argument("an owner for each node");
+        check_threads(threads);
         const SavedView saved{header.data(), header.size(), levels.data(), owners.data(), levels.size(),
                               counts.data(), counts.size(), links.data(),  links.size()};
         const nb::gil_scoped_release release;
-        return Hnsw(Index::load_saved(empty.index_->shape(), max_links, explore_at_insert, of, saved));
+        return Hnsw(Index::load_saved(empty.index_->shape(), max_links, explore_at_insert, of, saved, threads));
     }
 
     uint32_t nodes() const { return index_->live(); }
@@ -185,7 +197,7 @@ void bind_hnsw(nb::module_& m) {
         .def("arrays", &Hnsw::arrays)
         .def_static("from_arrays", &Hnsw::from_arrays, nb::arg("metric"), nb::arg("cell_type"), nb::arg("dimensions"), nb::arg("max_links"),
                     nb::arg("explore_at_insert"), nb::arg("cells").noconvert(), nb::arg("header").noconvert(), nb::arg("levels").noconvert(),
-                    nb::arg("owners").noconvert(), nb::arg("counts").noconvert(), nb::arg("links").noconvert())
+                    nb::arg("owners").noconvert(), nb::arg("counts").noconvert(), nb::arg("links").noconvert(), nb::arg("threads") = 1)
         .def_prop_ro("nodes", &Hnsw::nodes)
         .def_prop_ro("size_bytes", &Hnsw::size_bytes);
 }

@@ -38,7 +38,7 @@ class Index {
     Saved saved() const;
     // Throws std::invalid_argument for arrays that are no graph of these settings.
     static std::unique_ptr<Index> load_saved(const Shape& shape, uint32_t max_links, uint32_t explore_at_insert, const Column& column,
-                                             const SavedView& saved);
+                                             const SavedView& saved, size_t threads);
 
     // Anyone's.
     std::unique_ptr<Space> space(const Records& records, const Column& column) const {

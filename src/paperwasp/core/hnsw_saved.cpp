@@ -9,9 +9,11 @@
 #include "hnsw_saved.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
 
 #include "hnsw_index.hpp"
 
@@ -94,6 +96,24 @@ class Loader {
     const uint32_t max_links_;
 };
 
+// False where the vector of a node has cells that are no numbers.
+bool make_codes(const Loader& loader, const Shape& shape, const Records& records, const Column& column, size_t threads) {
+    constexpr uint32_t AT_A_TIME = 1024;
+    std::atomic<uint32_t> next{0};
+    std::atomic<bool> all{true};
+    auto work = [&] {
+        double error;
+        for (uint32_t from; (from = next.fetch_add(AT_A_TIME)) < records.limit;)
+            for (uint32_t number = from; number < std::min(from + AT_A_TIME, records.limit); ++number)
+                if (loader.level(number) != 0 && !encode(shape, records, column, number, &error)) all = false;
+    };
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+    for (std::thread& other : others) other.join();
+    return all;
+}
+
 }  // namespace
 
 Saved Index::saved() const {
@@ -122,7 +142,7 @@ Saved Index::saved() const {
 }
 
 std::unique_ptr<Index> Index::load_saved(const Shape& shape, uint32_t max_links, uint32_t explore_at_insert, const Column& column,
-                                         const SavedView& saved) {
+                                         const SavedView& saved, size_t threads) {
     const Loader loader(saved, shape, max_links);
     loader.check();
     if (saved.nodes > column.rows) damaged("more nodes than vectors");
@@ -131,13 +151,12 @@ std::unique_ptr<Index> Index::load_saved(const Shape& shape, uint32_t max_links,
     graph.reserve(static_cast<uint32_t>(saved.nodes));
     made->dead_.resize((saved.nodes + 63) / 64);
     const Records records = graph.records(saved.nodes);
+    if (!make_codes(loader, shape, records, column, threads)) damaged("a node whose vector has no numbers");
     const uint32_t *counts = saved.counts, *links = saved.links;
     uint32_t live = 0;
     for (uint32_t number = 0; number < saved.nodes; ++number) {
         if (loader.level(number) == 0) continue;
         Node& node = records.node(number);
-        double error;
-        if (!encode(shape, records, column, number, &error)) damaged("a node whose vector has no numbers");
         node.owner = saved.owners[number];
         graph.give_lists(node, loader.level(number) - 1);
         for (uint32_t level = 0; level <= node.level; ++level) {

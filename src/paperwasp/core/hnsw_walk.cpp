@@ -3,10 +3,11 @@
 // `walk` keeps one sorted array of the nearest, which is all it needs where every node counts: what falls out of it will never be left
 // from. `walk_filtered` keeps those that are let through apart from those to be left, since there is no bound to the latter.
 //
-// With filter_first, nodes that are not let through are passed over: of the nodes that two links lead to, and three where two lead to few,
-// only those of the filter have their distances computed (as ACORN-1 does, and Vespa). Where such a walk comes to its end before it has
-// found enough, it goes on from all nodes on its way that were not let through; so a filter far from the query, or one whose documents
-// are scattered, is reached at last.
+// With filter_first, a walk counts how many of the nodes it meets are let through. Where they are much fewer than the filter's share of all
+// documents, what the filter lets through is elsewhere, and the way there is long. From then on nodes that are not let through are passed
+// over: of the nodes that two links lead to, and three where two lead to few, only those of the filter have their distances computed (as
+// ACORN-1 does, and Vespa from the start). Where such a walk comes to its end before it has found enough, it goes on from all nodes on its
+// way that were not let through; so a filter far from the query, or one whose documents are scattered, is reached at last.
 #include "hnsw_walk.hpp"
 
 #include <algorithm>
@@ -22,6 +23,8 @@ constexpr uint32_t LEFT = 1u << 31;  // of a node in the array: the walk has bee
 constexpr uint32_t IS_DEAD = 1u << 30;
 constexpr uint32_t NUMBER = IS_DEAD - 1;
 constexpr size_t MOST_IN_LIST = 2 * MOST_LINKS;
+constexpr float ENOUGH_TO_JUDGE = 64;  // documents of the filter among as many nodes as were met, were it the same everywhere
+constexpr float FEW = 0.5f;            // of them: as few say that it is not
 constexpr float NO_BOUND = std::numeric_limits<float>::infinity();
 
 // The neighbours that were not met yet; their number.
@@ -133,7 +136,7 @@ class FilteredWalk {
   public:
     FilteredWalk(const Records& records, const Space& space, const Search& search, Clock* clock)
         : records_(records), space_(space), search_(search), clock_(clock), visited_(Visited::of_thread(records.limit)), kept_(records, search),
-          filter_first_(search.filter_first), enough_(2 * records.max_links), unmet_(MOST_IN_LIST), distances_(MOST_IN_LIST) {}
+          may_pass_over_(search.filter_first), enough_(2 * records.max_links), unmet_(MOST_IN_LIST), distances_(MOST_IN_LIST) {}
 
     void run(Near from, std::vector<Near>* found) {
         visited_.visit(from.node);
@@ -144,7 +147,8 @@ class FilteredWalk {
                 const Near next = ahead_.back();
                 ahead_.pop_back();
                 if (next.distance > reach()) break;
-                if (filter_first_)
+                if (may_pass_over_ && is_filter_elsewhere()) begin_to_pass_over();
+                if (passes_over_)
                     go_through(next.node);
                 else
                     go_on(next.node);
@@ -168,7 +172,25 @@ class FilteredWalk {
         if (!(met.distance < reach())) return;
         ahead_.push_back(met);
         std::push_heap(ahead_.begin(), ahead_.end(), Farther());
-        if (is_let_through(met.node)) kept_.add(met);
+        ++met_;
+        if (!is_let_through(met.node)) return;
+        ++let_through_;
+        kept_.add(met);
+    }
+
+    bool is_filter_elsewhere() const {
+        const float expected = search_.share * static_cast<float>(met_);
+        return !kept_.is_full() && expected >= ENOUGH_TO_JUDGE && static_cast<float>(let_through_) < FEW * expected;
+    }
+
+    // On from what was let through alone.
+    void begin_to_pass_over() {
+        may_pass_over_ = false;
+        passes_over_ = true;
+        const auto rest = std::partition(ahead_.begin(), ahead_.end(), [&](Near near) { return is_let_through(near.node); });
+        for (auto at = rest; at != ahead_.end(); ++at) beside_.push_back(at->node);
+        ahead_.erase(rest, ahead_.end());
+        std::make_heap(ahead_.begin(), ahead_.end(), Farther());
     }
 
     void meet_all(const uint32_t* nodes, uint32_t count) {
@@ -226,7 +248,7 @@ class FilteredWalk {
 
     // On from all that was not let through, one link after the other.
     void go_beside() {
-        filter_first_ = false;
+        passes_over_ = false;
         matching_.swap(beside_);
         beside_.clear();
         meet_all(matching_.data(), static_cast<uint32_t>(matching_.size()));
@@ -238,7 +260,8 @@ class FilteredWalk {
     Clock* clock_;
     Visited& visited_;
     Kept kept_;
-    bool filter_first_;
+    bool may_pass_over_, passes_over_ = false;
+    size_t met_ = 0, let_through_ = 0;
     const uint32_t enough_;
     std::vector<uint32_t> unmet_;
     std::vector<float> distances_;

@@ -53,8 +53,9 @@ struct Filter {
 struct Search {
     uint32_t explore;          // how many near documents a walk keeps
     Filter filter;
-    bool filter_first = false; // look at documents of the filter alone, through others to them
+    bool filter_first = false; // where few documents near the query are let through, look at those alone, through others to them
     float exploration = 0;     // how readily it goes three links far for them
+    float share = 1;           // of all documents that the filter lets through, about
     float slack = 0;           // how much farther than what it keeps a walk goes on
     bool many = false;         // documents have several nodes
     bool all = false;          // all nodes are let through but for dead ones, and slack is 0
