@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "env",
         "yielding",
         "frozen",
+        "daemon_threads",
         "version",
         "core",
     ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from paperwasp import limits
+from paperwasp.daemon_threads import is_any_busy
 from paperwasp.env import limit_arenas
 from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.version import VERSION, VESPA_VERSION
@@ -121,6 +123,10 @@ def serve(
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
     asyncio.run(serve_until_signal(settings, application, say_ready))
+    if is_any_busy():  # a component that does not return; what it returned to would be half gone
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from paperwasp.core import _core
 from paperwasp.core.siphash import siphash
 from paperwasp.document.types import INT, DataType
+from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Finding, InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
 from paperwasp.indexing import check_scripts, processor_of
 from paperwasp.indexing.components import BUILT_IN, Components
@@ -196,6 +197,30 @@ def test_what_does_not_fit_is_told_at_the_deployment(type_: str, script: str, me
     (finding,) = check_scripts(schema_of(type_, f"{script} | attribute"), COMPONENTS)
     assert message in finding.message and finding.level == "ERROR"
     assert type(finding) is Finding
+
+
+@pytest.mark.parametrize("is_update", [False, True])
+def test_a_component_is_given_the_time_that_is_left(is_update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    left = iter([2.5, 0.0])
+
+    def generate(self: Echo, prompt: str, type: DataType, context: Context) -> Any:
+        given.append(context.timeout_seconds)
+        return "made"
+
+    monkeypatch.setattr(Echo, "generate", generate)
+    processor = processor_of(schema_of("string", "input a | generate echo | summary"), COMPONENTS, NOW)
+    assert processor is not None
+
+    def run() -> object:
+        if is_update:
+            return processor.update(ID, (FieldUpdate("a", Assign("x")),), left.__next__)
+        return processor.put(ID, {"a": "x"}, left.__next__)
+
+    run()
+    with pytest.raises(Timeout, match="Could not index field 'out': the operation's time is over"):
+        run()
+    assert given == [2.5]
 
 
 def test_siphash() -> None:

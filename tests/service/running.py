@@ -30,18 +30,22 @@ class RunningService:
         return self.process.wait(30)
 
 
-def command(data_directory: Path, *arguments: str) -> list[str]:
+def command(data_directory: Path, *arguments: str, first: str = "") -> list[str]:
+    """The command line of a service. `first`: Python statements that are executed before it."""
     ports = ["--port", "0", "--config-port", "0", "--data-dir", str(data_directory)]
-    return [sys.executable, "-m", "paperwasp", "serve", *arguments, *ports]
+    program = ["-c", f"{first}\nfrom paperwasp.cli import app\napp()"] if first else ["-m", "paperwasp"]
+    return [sys.executable, *program, "serve", *arguments, *ports]
 
 
 @contextmanager
-def running_service(data_directory: Path, *arguments: str) -> Iterator[RunningService]:
-    """Starts a service and waits until it is ready; ends it, whatever happened."""
+def running_service(data_directory: Path, *arguments: str, first: str = "") -> Iterator[RunningService]:
+    """Starts a service, as `command` says, and waits until it is ready; ends it, whatever happened."""
     log = (data_directory.parent / f"{data_directory.name}.log").open("a+")
     with (
         log,
-        subprocess.Popen(command(data_directory, *arguments), stdout=subprocess.PIPE, stderr=log, text=True) as child,
+        subprocess.Popen(
+            command(data_directory, *arguments, first=first), stdout=subprocess.PIPE, stderr=log, text=True
+        ) as child,
     ):
         try:
             yield _ready(child, log)

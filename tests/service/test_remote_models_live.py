@@ -16,6 +16,8 @@ from paperwasp import embedding_limits, limits
 from tests import web
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 from tests.service.in_process import Deployed, active, deployed_service
+from tests.service.music import package
+from tests.service.running import RunningService, running_service
 from tests.service.test_live_changes import overrides, wait_for_reindexing
 
 SERVICES = """<services version="1.0">
@@ -97,7 +99,7 @@ def service(tmp_path: Path, model: StandIn) -> Iterator[Deployed]:
         yield service
 
 
-def put(service: Deployed, name: str, text: str) -> httpx.Response:
+def put(service: Deployed | RunningService, name: str, text: str) -> httpx.Response:
     url = f"{service.url}/document/v1/ns/passage/docid/{name}"
     return web.post(url, json={"fields": {"text": text}}, timeout=30)
 
@@ -202,6 +204,73 @@ def test_a_query_waits_no_longer_than_its_timeout(service: Deployed, model: Stan
         assert len(hits(service, "true", ranking="near", **{"input.query(q)": "embed(other)"})) == 1
     finally:
         released.set()
+
+
+def test_a_document_waits_no_longer_than_its_timeout(service: Deployed, model: StandIn) -> None:
+    """The thread that asks for its fields gives up then, too: there are more such documents than threads."""
+    released = threading.Event()
+
+    def silent(asked: Asked) -> object:
+        if "never" in orjson.dumps(asked.body).decode():
+            released.wait(60)
+        return answer(asked)
+
+    model.answer = silent
+    url = f"{service.url}/document/v1/ns/passage/docid"
+    fields = {"fields": {"text": {"assign": "never"}}}
+    try:
+        assert put(service, "1", "cats").status_code == 200
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            asked = [
+                pool.submit(web.put, f"{url}/{number}?timeout=50ms&create=true", json=fields, timeout=30)
+                for number in range(2 * embedding_limits.DOCUMENT_THREADS)
+            ]
+            assert {each.result().status_code for each in asked} == {504}
+        bulk = web.put(f"{url}/?cluster=c&selection=true&timeout=1s", json=fields, timeout=30)
+        assert bulk.status_code == 504, bulk.text
+        assert put(service, "2", "dogs").status_code == 200
+        assert sorted(hit["fields"]["shout"] for hit in hits(service, "true")) == ["CATS", "DOGS"]
+    finally:
+        released.set()
+
+
+def test_a_stop_does_not_wait_for_a_model_that_never_answers(tmp_path: Path, model: StandIn) -> None:
+    """Neither for a document that is put, nor for those that are indexed again."""
+    reached, released = threading.Semaphore(0), threading.Event()
+
+    def silent(asked: Asked) -> object:
+        if "never" in orjson.dumps(asked.body).decode():
+            reached.release()
+            released.wait(60)
+        return answer(asked)
+
+    model.answer = silent
+    files = {"services.xml": SERVICES.format(url=model.url), "files/ask.txt": PROMPT, **overrides()}
+    plain = "schema passage { document passage { field text type string { indexing: summary } } }"
+    data = tmp_path / "data"
+    first = "from paperwasp import limits\nlimits.STOP_SECONDS = 1"
+    try:
+        with running_service(data, first=first) as service, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            deploy(service, {**files, "schemas/passage.sd": plain})
+            assert put(service, "1", "never").status_code == 200
+            deploy(service, {**files, "schemas/passage.sd": SCHEMA})
+            assert reached.acquire(timeout=60)  # by reindexing
+            waiting = pool.submit(put, service, "2", "never again")
+            assert reached.acquire(timeout=60)
+            assert service.stop() == 0
+            assert waiting.exception() is not None or waiting.result().status_code >= 500
+        with running_service(data, first=first) as service:
+            found = web.get(f"{service.url}/document/v1/ns/passage/docid/1", timeout=30)
+            assert found.json()["fields"]["text"] == "never"
+            assert web.get(f"{service.url}/document/v1/ns/passage/docid/2", timeout=30).status_code == 404
+    finally:
+        released.set()
+
+
+def deploy(service: RunningService, files: dict[str, str]) -> None:
+    url = f"{service.config_url}/application/v2/tenant/default/prepareandactivate"
+    answered = web.post(url, content=package(files), headers={"Content-Type": "application/zip"}, timeout=60)
+    assert answered.status_code == 200, answered.text
 
 
 def test_documents_that_are_there_are_generated_beside_each_other(

@@ -66,6 +66,7 @@ class Reindexer:
         self._tries: dict[_Work, int] = {}
         self._woken = threading.Event()
         self._stopped = False
+        self._has_given_up = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -73,11 +74,12 @@ class Reindexer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Waits for the chunk that is under way."""
+        """Waits for the chunk that is under way, but not for ever: one that ends later is done again."""
         self._stopped = True
         self._woken.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(limits.STOP_SECONDS)
+            self._has_given_up = self._thread.is_alive()
 
     def wake(self) -> None:
         """Something may be due earlier than it was thought."""
@@ -181,7 +183,12 @@ class Reindexer:
         self._put_off(item, limits.REINDEX_RETRY_SECONDS)
 
     def _change(self, application: ApplicationId, target: Target, after: Run) -> Run | None:
-        """Stores the new state of a run, with the speed and the halt that somebody requested meanwhile."""
+        """Stores the new state of a run, with the speed and the halt that somebody requested meanwhile.
+
+        None: the run is no more, or nothing is stored any more.
+        """
+        if self._has_given_up:
+            return None
 
         def changed(reindexing: ApplicationReindexing) -> ApplicationReindexing:
             current = reindexing.runs.get(target)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from paperwasp import embedding_limits
+from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import Overload
 
 _Given = ParamSpec("_Given")
@@ -25,7 +25,7 @@ class EmbeddingThreads:
         self._name = name
         self._count = threads
         self._most = waiting
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: DaemonThreads | None = None
         self._waiting = 0
 
     async def run(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
@@ -33,7 +33,7 @@ class EmbeddingThreads:
         if self._waiting >= self._most:
             raise Overload(f"Rejecting execution due to overload: {self._waiting} requests already wait for embedding")
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._count, self._name)
+            self._pool = DaemonThreads(self._count, self._name)
         self._waiting += 1
         try:
             return await asyncio.wrap_future(self._pool.submit(work, *given, **named))

@@ -15,7 +15,6 @@ several of a chunk at a time, and the chunk ends with those that are done when i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
@@ -30,6 +29,7 @@ from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
 from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
+from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, failure
@@ -206,7 +206,7 @@ def _made_in_time(make: Callable[[StoredDocument], Reindex], documents: Sequence
     """The operations of the first documents: of some at a time, which share runs of models, until the time is over."""
     made: list[Reindex] = []
     at_once, end = embedding_limits.DOCUMENT_THREADS, monotonic() + limits.REINDEX_SLOW_SECONDS
-    with ThreadPoolExecutor(at_once, "reindexing") as pool:
+    with DaemonThreads(at_once, "reindexing") as pool:
         for start in range(0, len(documents), at_once):
             if start and monotonic() >= end:
                 break

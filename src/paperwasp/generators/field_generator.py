@@ -71,7 +71,7 @@ class FieldGenerator:
     def generate(self, prompt: str, type: DataType, context: Context) -> Value | None:
         """A value of the type; None: the model's answer was not one. Errors: ValueError; those of the model."""
         schema = schema_of_field(context.destination, type) if self._is_json else None
-        answer = self._model.complete(self._expanded(prompt, schema), schema)
+        answer = self._model.complete(self._expanded(prompt, schema), schema, context.timeout_seconds)
         if schema is None:
             return answer
         try:

@@ -39,8 +39,8 @@ _DEFINITION: Final[Definition] = {
 class LanguageModel(Protocol):
     """Completes prompts. Any thread; blocks."""
 
-    def complete(self, prompt: str, schema: Mapping[str, Any] | None) -> str:
-        """The text that a model answers. `schema`: what it is to follow, as JSON.
+    def complete(self, prompt: str, schema: Mapping[str, Any] | None, timeout_seconds: float) -> str:
+        """The text that a model answers in that time. `schema`: what it is to follow, as JSON.
 
         Errors: InvalidInput, Overload, Timeout, Unavailable.
         """
@@ -82,12 +82,12 @@ class ChatCompletions:
         if config["reasoningEffort"]:
             self._settings["reasoning_effort"] = config["reasoningEffort"]
 
-    def complete(self, prompt: str, schema: Mapping[str, Any] | None) -> str:
+    def complete(self, prompt: str, schema: Mapping[str, Any] | None, timeout_seconds: float) -> str:
         """The text of the first choice."""
         body = {**self._settings, "messages": [{"role": "user", "content": prompt}]}
         if schema is not None:
             body["response_format"] = {"type": "json_schema", "json_schema": self._format(schema)}
-        return self._text(self._client.post(body))
+        return self._text(self._client.post(body, timeout_seconds))
 
     def _format(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         strict = {"strict": True} if self._is_strict else {}

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+
+TimeLeft = Callable[[], float]
+"""The seconds that an operation still has."""
+
+
+def no_end() -> float:
+    """The time that is left where there is no timeout."""
+    return math.inf
 
 
 @dataclass(frozen=True, slots=True)

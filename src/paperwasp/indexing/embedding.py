@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 import numpy as np
 
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of
-from paperwasp.indexing.context import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
 from paperwasp.indexing.sources import unescape
 from paperwasp.indexing.values import is_text
@@ -40,7 +39,7 @@ def _chunk(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
         scope.fail(expression, str(error))
 
     def chunk(text: Value, run: Run) -> list[str]:
-        chunks = chunker.chunk(text, Context(scope.destination, run.language, arguments))
+        chunks = chunker.chunk(text, scope.context(run, arguments))
         run.elements(len(chunks))
         return chunks
 
@@ -70,7 +69,7 @@ def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
         scope.fail(expression, str(error))
 
     def embed(value: Value, run: Run) -> Value:
-        context = Context(scope.destination, run.language, arguments)
+        context = scope.context(run, arguments)
         if not is_array:
             return embedder.embed([value], target, context)[0]
         return stack(embedder.embed(value, inner_of(target, outer), context), target, outer)
@@ -120,7 +119,7 @@ def _generate(expression: Expression, type_: DataType | None, scope: Scope) -> C
         scope.fail(expression, str(error))
 
     def generate(value: Value, run: Run) -> Value:
-        return generator.generate(value, scope.type, Context(scope.destination, run.language, arguments))
+        return generator.generate(value, scope.type, scope.context(run, arguments))
 
     return Compiled(generate, scope.type)
 

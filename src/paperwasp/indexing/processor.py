@@ -22,6 +22,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidInput, LanguageError, Overload, Timeout, Unavailable
 from paperwasp.indexing.compiler import FieldScript, compile_scripts
 from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.indexing.context import TimeLeft, no_end
 from paperwasp.indexing.scope import Run
 from paperwasp.indexing.updates import derived_updates
 from paperwasp.schema.indexing_tree import Expression
@@ -51,18 +52,20 @@ class Processor:
         """Whether scripts call components of an application: they may take long, and are not for an event loop."""
         self._counters = {script.field.name: _zero(script.field) for script in self._scripts if _is_counter(script)}
 
-    def derived(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
-        """The fields that the scripts make of a whole document.
+    def derived(self, id: DocumentId, fields: Mapping[str, Value], time_left: TimeLeft = no_end) -> dict[str, Value]:
+        """The fields that the scripts make of a whole document. `time_left`: that of the operation.
 
         Errors, as of all here: InvalidInput that names the field; Overload, Timeout, Unavailable of a component.
         """
-        return {**self._counters, **self._outputs(self._run(id, fields, is_update=False))}
+        return {**self._counters, **self._outputs(self._run(self._new_run(id, fields, time_left)))}
 
-    def put(self, id: DocumentId, fields: Mapping[str, Value]) -> dict[str, Value]:
+    def put(self, id: DocumentId, fields: Mapping[str, Value], time_left: TimeLeft = no_end) -> dict[str, Value]:
         """The document with what the scripts make of it. Errors: InvalidInput that names the field."""
-        return {**fields, **self.derived(id, fields)}
+        return {**fields, **self.derived(id, fields, time_left)}
 
-    def update(self, id: DocumentId, updates: tuple[FieldUpdate, ...]) -> tuple[FieldUpdate, ...]:
+    def update(
+        self, id: DocumentId, updates: tuple[FieldUpdate, ...], time_left: TimeLeft = no_end
+    ) -> tuple[FieldUpdate, ...]:
         """The updates with those of the fields that are made of what they change. Errors: InvalidInput."""
         assigned: dict[str, Value] = {}
         partial: list[FieldUpdate] = []
@@ -74,35 +77,37 @@ class Processor:
                 partial.append(update)
         added: list[FieldUpdate] = []
         for update in partial:
-            added += self._of_partial(id, update)
+            added += self._of_partial(id, update, time_left)
         if assigned:
-            made = self._outputs(self._run(id, assigned, is_update=True))
+            made = self._outputs(self._run(self._new_run(id, assigned, time_left, is_update=True)))
             added += (FieldUpdate(name, Assign(value)) for name, value in made.items())
         return (*updates, *added) if added else updates
 
-    def _of_partial(self, id: DocumentId, update: FieldUpdate) -> list[FieldUpdate]:
+    def _of_partial(self, id: DocumentId, update: FieldUpdate, time_left: TimeLeft) -> list[FieldUpdate]:
         found: list[FieldUpdate] = []
         for script in self._scripts:
             if script.inputs != {update.field} or script.field.in_document:
                 continue
 
             def convert(value: Value, script: FieldScript = script) -> Value | None:
-                run = self._new_run(id, {update.field: value}, is_update=True)
+                run = self._new_run(id, {update.field: value}, time_left, is_update=True)
                 self._execute(script, run)
                 return run.outputs.get(script.field.name)
 
             found += derived_updates(update, script, convert)
         return found
 
-    def _run(self, id: DocumentId, fields: Mapping[str, Value], *, is_update: bool) -> Run:
-        run = self._new_run(id, fields, is_update=is_update)
+    def _run(self, run: Run) -> Run:
         for script in self._scripts:
-            if not is_update or not script.inputs.isdisjoint(fields):
+            if not run.is_update or not script.inputs.isdisjoint(run.inputs):
                 self._execute(script, run)
         return run
 
-    def _new_run(self, id: DocumentId, fields: Mapping[str, Value], *, is_update: bool) -> Run:
-        return Run(fields, id, self._environment.time_ns() // 10**9, self._below, is_update)
+    def _new_run(
+        self, id: DocumentId, fields: Mapping[str, Value], time_left: TimeLeft, *, is_update: bool = False
+    ) -> Run:
+        now_seconds = self._environment.time_ns() // 10**9
+        return Run(fields, id, now_seconds, self._below, is_update, time_left=time_left)
 
     def _execute(self, script: FieldScript, run: Run) -> None:
         try:

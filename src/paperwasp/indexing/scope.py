@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 from paperwasp import limits
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import DataType
-from paperwasp.errors import LanguageError
+from paperwasp.errors import LanguageError, Timeout
 from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.indexing.context import Context, TimeLeft, no_end
 from paperwasp.schema.indexing_tree import Expression
 
 Value = Any
@@ -42,6 +43,8 @@ class Run:
     characters_left: int = limits.INDEXING_CHARACTERS
     """How much text the scripts may still put together, for all fields."""
     elements_left: int = limits.INDEXING_ELEMENTS
+    time_left: TimeLeft = no_end
+    """That of the operation, for components."""
 
     def text(self, text: str) -> str:
         """A text that was put together. Errors: ScriptError where there are too many."""
@@ -91,10 +94,12 @@ class Scope:
         """The expression after a value of `type_` (None: no value). Errors: LanguageError, placed in the script."""
         return COMPILERS[expression.keyword](expression, type_, self)
 
-    @property
-    def destination(self) -> str:
-        """The field as components are told of it: `type.field`."""
-        return f"{self.document_type}.{self.owner}"
+    def context(self, run: Run, arguments: tuple[str, ...]) -> Context:
+        """The context in which a component is called. Errors: Timeout where the time of the operation is over."""
+        left = run.time_left()
+        if left <= 0:
+            raise Timeout("the operation's time is over")
+        return Context(f"{self.document_type}.{self.owner}", run.language, arguments, left)
 
     def fail(self, expression: Expression, message: str) -> NoReturn:
         raise LanguageError(f"For expression '{expression}': {message}", expression.position)

@@ -40,9 +40,10 @@ from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remo
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
+from paperwasp.indexing.context import TimeLeft
 
-Change = Callable[[VisitedDocument], ApplyRequest]
-"""From a visited document to what is done with it. Errors: InvalidInput."""
+Change = Callable[[VisitedDocument, TimeLeft], ApplyRequest]
+"""From a visited document, and the time for it, to what is done with it. Errors: InvalidInput; those of a component."""
 _NO_FIELDS: Final = frozenset[str]()
 
 
@@ -107,14 +108,19 @@ async def _change_all(
     embedding: EmbeddingThreads,
 ) -> None:
     """Returns when all are durable. Errors: Timeout, and what any of them failed with."""
+
+    def time_left() -> float:
+        return visitor.left_seconds
+
     try:
         async with asyncio.timeout(visitor.left_seconds):
             for start in range(0, len(documents), limits.BULK_OPERATIONS):
                 together = documents[start : start + limits.BULK_OPERATIONS]
                 if bulk.is_slow:
-                    changes = await asyncio.gather(*(embedding.run(bulk.change, document) for document in together))
+                    changing = (embedding.run(bulk.change, document, time_left) for document in together)
+                    changes = await asyncio.gather(*changing)
                 else:
-                    changes = [bulk.change(document) for document in together]
+                    changes = [bulk.change(document, time_left) for document in together]
                 await _apply(changes, bulk.address, messenger)
     except TimeoutError:
         raise Timeout(f"Timeout after {visitor.visit.timeout_ms:.0f}ms") from None
@@ -183,9 +189,9 @@ def _read_update(request: Request, context: BulkContext) -> Bulk:
     updates, create = route.reader.read_update(fields), bool(body.create)
     size_bytes = len(request.body)
 
-    def change(document: VisitedDocument) -> ApplyRequest:
+    def change(document: VisitedDocument, time_left: TimeLeft) -> ApplyRequest:
         document_id = DocumentId.parse(document.id)
-        processed = route.process(document_id, updates)
+        processed = route.process(document_id, updates, time_left)
         operation = Update(document_id, processed, create, required_us=document.changed_us)
         return ApplyRequest(operation, size_bytes)
 
@@ -195,7 +201,7 @@ def _read_update(request: Request, context: BulkContext) -> Bulk:
 def _read_remove(request: Request, context: BulkContext) -> Bulk:
     visit = _without_fields(read_bulk(request, context.clusters, context.now_us))
 
-    def change(document: VisitedDocument) -> ApplyRequest:
+    def change(document: VisitedDocument, _: TimeLeft) -> ApplyRequest:
         return ApplyRequest(Remove(DocumentId.parse(document.id), required_us=document.changed_us))
 
     return Bulk(visit, change, visit.cluster.address)
@@ -207,11 +213,11 @@ def _read_copy(request: Request, context: BulkContext) -> Bulk:
     if (document_type := Place.of(request.raw_path).document_type) is not None:
         destination.types_of(document_type)
 
-    def change(document: VisitedDocument) -> ApplyRequest:
+    def change(document: VisitedDocument, time_left: TimeLeft) -> ApplyRequest:
         document_id, data = DocumentId.parse(document.id), document.fields or b"{}"
         destination.types_of(document_id.document_type)
         route = context.routes.route(document_id.document_type, destination.id)
-        operation: Operation = Put(document_id, route.read_put(document_id, orjson.loads(data)))
+        operation: Operation = Put(document_id, route.read_put(document_id, orjson.loads(data), time_left))
         return ApplyRequest(operation, len(data))
 
     return Bulk(visit, change, destination.address, is_slow=bool(context.routes.slow_types))

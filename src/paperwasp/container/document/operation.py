@@ -59,7 +59,7 @@ def _put(request: Request, document_id: DocumentId, options: Options, routes: Ro
     route = _route_of_change(document_id, options, routes)
     body, condition, create = _read_body(request, options, routes)
     fields, ignored = routes.select_defined(body.fields, route)
-    put = Put(document_id, route.read_put(document_id, fields), condition, create)
+    put = Put(document_id, route.read_put(document_id, fields, options.time_left), condition, create)
     return Call(document_id, route.accepting(put), ApplyRequest(put, len(request.body)), options, ignored)
 
 
@@ -67,7 +67,7 @@ def _update(request: Request, document_id: DocumentId, options: Options, routes:
     route = _route_of_change(document_id, options, routes)
     body, condition, create = _read_body(request, options, routes)
     fields, ignored = routes.select_defined(body.fields, route)
-    update = Update(document_id, route.read_update(document_id, fields), create, condition)
+    update = Update(document_id, route.read_update(document_id, fields, options.time_left), create, condition)
     return Call(document_id, route.accepting(update), ApplyRequest(update, len(request.body)), options, ignored)
 
 

@@ -16,6 +16,7 @@ from paperwasp.document.converters import check_text
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import decode, decode_form
+from paperwasp.indexing.context import TimeLeft, no_end
 from paperwasp.tensor.json_output import FORMS
 
 ROOT: Final = "/document/v1/"
@@ -120,6 +121,8 @@ class Options:
     route: str | None = None
     field_set: str | None = None
     tensor_form: str = FORMS[0]
+    time_left: TimeLeft = no_end
+    """The time for what indexing calls."""
 
 
 @lru_cache(maxsize=_OPTIONS_CACHED)

@@ -31,6 +31,7 @@ from paperwasp.document.written_numbers import SentFields
 from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
+from paperwasp.indexing.context import TimeLeft, no_end
 
 _FIELD_PATH: Final = re.compile(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")
@@ -70,18 +71,25 @@ class Route:
         """The fields that indexing makes of the document's."""
         return frozenset() if self.processor is None else self.processor.fields
 
-    def read_put(self, id: DocumentId, fields: Mapping[str, object]) -> dict[str, Value]:
-        """The values of a put, with what indexing makes of them. Errors: InvalidInput that names document and field."""
+    def read_put(self, id: DocumentId, fields: Mapping[str, object], time_left: TimeLeft = no_end) -> dict[str, Value]:
+        """The values of a put, with what indexing makes of them in the time that is left.
+
+        Errors: InvalidInput that names document and field; Overload, Timeout, Unavailable of a component.
+        """
         values = self.reader.read_put(fields, id.text)
-        return values if self.processor is None else self.processor.put(id, values)
+        return values if self.processor is None else self.processor.put(id, values, time_left)
 
-    def read_update(self, id: DocumentId, fields: Mapping[str, object]) -> tuple[FieldUpdate, ...]:
+    def read_update(
+        self, id: DocumentId, fields: Mapping[str, object], time_left: TimeLeft = no_end
+    ) -> tuple[FieldUpdate, ...]:
         """The updates of an update, with what indexing makes of them. Errors: as `read_put`."""
-        return self.process(id, self.reader.read_update(fields, id.text))
+        return self.process(id, self.reader.read_update(fields, id.text), time_left)
 
-    def process(self, id: DocumentId, updates: tuple[FieldUpdate, ...]) -> tuple[FieldUpdate, ...]:
-        """Adds to updates those that indexing makes of them. Errors: InvalidInput."""
-        return updates if self.processor is None else self.processor.update(id, updates)
+    def process(
+        self, id: DocumentId, updates: tuple[FieldUpdate, ...], time_left: TimeLeft = no_end
+    ) -> tuple[FieldUpdate, ...]:
+        """Adds to updates those that indexing makes of them. Errors: as `read_put`."""
+        return updates if self.processor is None else self.processor.update(id, updates, time_left)
 
     def accepting(self, operation: Operation) -> tuple[Target, ...]:
         """The clusters that take the operation."""

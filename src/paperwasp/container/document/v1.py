@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from time import monotonic_ns
+from dataclasses import replace
+from time import monotonic, monotonic_ns
 from typing import Any, Final
 
 from paperwasp import embedding_limits
@@ -35,15 +36,16 @@ from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
 from paperwasp.container.document.trace import Found, trace_member
-from paperwasp.container.document.turns import Turns
+from paperwasp.container.document.turns import Turn, Turns
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import is_large, read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError
+from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
+from paperwasp.indexing.context import TimeLeft, no_end
 from paperwasp.yielding import yielding_if_large
 
 _NO_APPLICATION: Final = "No application is active yet: deploy one"
@@ -115,22 +117,33 @@ class DocumentApi:
         """Reads the request on a thread, and sends it behind the changes of the same document that came before."""
         turn = self._turns.join(document_id)
         try:
-            call = await self._read_outside(request)
-            await turn.wait()
+            call = await self._read_in_time(request, turn)
         except PaperwaspError as error:
             return error_response(request, error)
         finally:
             turn.end_soon()
         return await settled(self._begin(request, call))
 
-    async def _read_outside(self, request: Request) -> Call | ManyDocuments | Response:
+    async def _read_in_time(self, request: Request, turn: Turn) -> Call | ManyDocuments | Response:
+        """What the request asks for, when it is its turn. Errors: Timeout, after the request's own timeout."""
+        timeout_ms = read_options(request.query, request.method).timeout_ms
+        end = monotonic() + timeout_ms / 1000
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                call = await self._read_outside(request, lambda: end - monotonic())
+                await turn.wait()
+        except TimeoutError:
+            raise Timeout(f"Timeout after {timeout_ms:.0f}ms") from None
+        return call
+
+    async def _read_outside(self, request: Request, time_left: TimeLeft) -> Call | ManyDocuments | Response:
         def read() -> Call | ManyDocuments | Response:
             with yielding_if_large(len(request.body)):
-                return self._call_of(request)
+                return self._call_of(request, time_left)
 
         return self._call_of(request) if request.method == "DELETE" else await self._embedding.run(read)
 
-    def _call_of(self, request: Request) -> Call | ManyDocuments | Response:
+    def _call_of(self, request: Request, time_left: TimeLeft = no_end) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)
         methods = METHODS if request.raw_path != ROOT else _ROOT_METHODS
         if request.method not in methods:
@@ -144,6 +157,8 @@ class DocumentApi:
             )  # the feed clients' handshake, before any deployment too
         if self._routes is None:
             return message_response(503, request, _NO_APPLICATION)
+        if time_left is not no_end:
+            options = replace(options, time_left=time_left)
         call = read_call(request, document_id, options, self._routes)
         return document_response(200, request, document_id) if options.dry_run else call
 

@@ -1,0 +1,63 @@
+"""Threads that nothing waits for: what they return and raise, how many there are, and when they end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from paperwasp.daemon_threads import DaemonThreads, is_any_busy
+from tests.children import ROOT
+
+
+def test_results_and_errors() -> None:
+    with DaemonThreads(3, "test") as threads:
+        assert list(threads.map(divmod, [7, 9, 11], [2, 4, 3])) == [(3, 1), (2, 1), (3, 2)]
+        with pytest.raises(ZeroDivisionError):
+            threads.submit(divmod, 1, 0).result(60)
+    with pytest.raises(RuntimeError, match="shut down"):
+        threads.submit(divmod, 1, 1)
+    assert not is_any_busy()
+
+
+def test_as_many_as_are_needed_and_no_more() -> None:
+    """Three calls that meet need three threads; a fourth waits for one of them, and idle ones are used again."""
+    threads = DaemonThreads(3, "test")
+    together = threading.Barrier(4)
+    found = [threads.submit(lambda: together.wait(60) >= 0 and threading.current_thread()) for _ in range(3)]
+    fourth = threads.submit(threading.current_thread)
+    assert is_any_busy() and not fourth.done()
+    together.wait(60)
+    used = {each.result(60) for each in found}
+    assert len(used) == 3 and fourth.result(60) in used
+    assert {threads.submit(threading.current_thread).result(60) for _ in range(20)} <= used
+
+
+def test_what_is_cancelled_before_it_begins_is_not_done() -> None:
+    threads, going, done = DaemonThreads(1, "test"), threading.Event(), list[int]()
+    first = threads.submit(going.wait, 60)
+    second = threads.submit(done.append, 2)
+    assert second.cancel()
+    going.set()
+    assert first.result(60)
+    threads.shutdown()
+    assert done == []
+
+
+def test_they_end_with_their_owner() -> None:
+    threads = DaemonThreads(2, "test")
+    thread = threads.submit(threading.current_thread).result(60)
+    del threads
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_a_process_ends_without_them() -> None:
+    program = (
+        "import threading\n"
+        "from paperwasp.daemon_threads import DaemonThreads\n"
+        "DaemonThreads(1, 'test').submit(threading.Event().wait)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60, check=False).returncode == 0
