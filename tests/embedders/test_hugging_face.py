@@ -178,6 +178,27 @@ def test_models_with_fewer_inputs(inputs: tuple[str, ...]) -> None:
         assert value.tolist() == [pytest.approx(np.mean(tokens_of(*words)) + (len(inputs) - 1))]
 
 
+def test_numbers_that_are_not_finite() -> None:
+    """The model divides each token's number by how far it is from that of `cat`."""
+    nodes = [
+        helper.make_node("Cast", ["input_ids"], ["number"], to=TensorProto.FLOAT),
+        helper.make_node("Sub", ["number", "cat"], ["distance"]),
+        helper.make_node("Div", ["number", "distance"], ["share"]),
+        helper.make_node("Unsqueeze", ["share", "axis"], ["last_hidden_state"]),
+    ]
+    outputs = {"last_hidden_state": (TensorProto.FLOAT, ("batch", "tokens", 1))}
+    cat = np.array(tokens_of("cat")[1:2], np.float32)
+    constants: dict[str, NDArray[Any]] = {"cat": cat, "axis": np.array([2], np.int64)}
+    made = model(nodes, {"input_ids": (TensorProto.INT64, ("batch", "tokens"))}, outputs, constants)
+    files = {**FILES, "m/model.onnx": made}
+    numbers = np.array(tokens_of("the"), np.float64)
+    (found,) = embedded(["the"], "tensor<float>(x[1])", files=files)
+    assert found.tolist() == [pytest.approx(np.mean(numbers / (numbers - cat[0])))]
+    for type_ in ("tensor<float>(x[1])", "tensor<int8>(x[1])"):
+        with pytest.raises(ValueError, match="The model's output has a number that is not finite"):
+            embedded(["the cat"], type_, files=files)
+
+
 def test_names_of_inputs_and_output() -> None:
     files = {**FILES, "m/model.onnx": sums(("a", "b", "c"), "d")}
     names = {"transformer_input_ids": "a", "transformer_attention_mask": "b", "transformer_token_type_ids": "c"}

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.embedders.base import TextEmbedder, embedder
+from paperwasp.embedders.pooling import check_finite
 from paperwasp.embedders.quantization import packed
 from paperwasp.embedders.settings import Settings
 from paperwasp.embedders.text_tokenizer import TextTokenizer, Tokens
@@ -79,6 +80,7 @@ class ColBertEmbedder(TextEmbedder[Tokens, Output]):
         return made.nbytes
 
     def tensor(self, made: Output, type: TensorType, context: Context) -> Tensor:
+        check_finite(made)
         size, given = type.shape[0], made.shape[1]
         if type.cell_type == "int8":
             if given != 8 * size:

@@ -33,6 +33,12 @@ def pooled(output: Output, strategy: str) -> Vector:
     return np.array(POOLINGS[strategy](output), np.float32)
 
 
+def check_finite(output: Output) -> None:
+    """Errors: ValueError for an output that no tensor is to be made of."""
+    if not np.isfinite(output).all():
+        raise ValueError("The model's output has a number that is not finite")
+
+
 def check_pooling(shape: Sequence[int], strategy: str) -> None:
     """Errors: LanguageError where a model's output of this shape cannot be pooled so."""
     if len(shape) == 2 and strategy != "none":

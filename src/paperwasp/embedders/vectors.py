@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paperwasp.embedders.base import TextEmbedder
-from paperwasp.embedders.pooling import Vector, check_pooling, pooled
+from paperwasp.embedders.pooling import Vector, check_finite, check_pooling, pooled
 from paperwasp.embedders.quantization import check_vector, vector_tensor
 from paperwasp.embedders.settings import Settings
 from paperwasp.embedders.text_tokenizer import Tokens
@@ -44,4 +44,5 @@ class VectorEmbedder(TextEmbedder[Tokens, Vector]):
         return made.nbytes
 
     def tensor(self, made: Vector, type: TensorType, context: Context) -> Tensor:
+        check_finite(made)
         return vector_tensor(made, type, normalize=self._normalize)
